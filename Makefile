@@ -1,0 +1,57 @@
+# `make demo` opens the page, `make test` proves it. Both install what they need into .venv the first time.
+
+PYTHON ?= python3
+PYTHON_IN_VENV := .venv/bin/python
+PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+
+.PHONY: help demo test checkpoints examples speed clean
+
+help:
+	@echo "make demo         open the page; it prints its address"
+	@echo "make test         lint, types and all tests"
+	@echo "make speed        measure speed and memory against plain transformers and plain Gradio"
+	@echo "make examples     record the examples that the tabs open on"
+	@echo "make checkpoints DATA=folder [TASK=name]   train the bundled checkpoints again"
+	@echo "make clean        remove .venv and all caches"
+
+demo: .venv/installed
+	$(PYTHON_IN_VENV) app.py
+
+test: .venv/installed-dev
+	$(PYTHON_IN_VENV) -m ruff check .
+	$(PYTHON_IN_VENV) -m ruff format --check .
+	$(PYTHON_IN_VENV) -m mypy
+	$(PYTHON_IN_VENV) -m pytest
+
+speed: .venv/installed-dev
+	$(PYTHON_IN_VENV) -m benchmarks.speed
+
+examples: .venv/installed
+	$(PYTHON_IN_VENV) -m demo.recorded
+
+checkpoints: .venv/installed-training
+	@test -n "$(DATA)" || { echo "Say where the data is: make checkpoints DATA=folder [TASK=name]"; exit 2; }
+	$(PYTHON_IN_VENV) -m training --data "$(DATA)" $(if $(TASK),--task $(TASK))
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps make a second call instant; a changed requirement installs again.
+.venv/installed: requirements.txt constraints.txt | $(PYTHON_IN_VENV)
+	@echo "Installing what Clearhead runs on. This takes a few minutes, once."
+	$(PIP) --requirement requirements.txt
+	@touch $@
+
+.venv/installed-dev: requirements-dev.txt .venv/installed
+	$(PIP) --requirement requirements-dev.txt
+	@touch $@
+
+.venv/installed-training: requirements-training.txt .venv/installed-dev
+	$(PIP) --no-deps --requirement requirements-training.txt
+	@touch $@
+
+$(PYTHON_IN_VENV):
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" \
+		|| { echo "Clearhead needs Python 3.11 or later. Name it: make demo PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
