@@ -1,0 +1,135 @@
+"""The shape of every model here: `preprocess -> forward -> postprocess`, and attention on demand."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from models.checkpoints import Checkpoint
+from models.errors import InputError
+from models.outputs import Attentions, LoadedCheckpoint, TaskOutput
+
+_NO_LIMIT = 10**9
+_DEFAULT_WINDOW = 512
+
+Inputs = TypeVar("Inputs")
+Encoded = TypeVar("Encoded")
+Raw = TypeVar("Raw")
+Output = TypeVar("Output", bound=TaskOutput)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A network with its tokenizer, ready on its device, and where both came from."""
+
+    checkpoint: Checkpoint
+    identity: LoadedCheckpoint
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+
+
+class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
+    """A checkpoint wrapped for its task; call it with the fields of its `inputs_type`.
+
+    Nothing of torch leaves through `__call__` or `attend`: outputs hold numbers, text and numpy arrays.
+    """
+
+    inputs_type: ClassVar[type]
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.checkpoint = loaded.checkpoint
+        self.identity = loaded.identity
+        self.network = loaded.network
+        self.tokenizer = loaded.tokenizer
+        # The attention kernel is a setting of the whole network, so a forward must not run while it is switched.
+        self.lock = threading.RLock()
+
+    def __call__(self, **fields: Any) -> Output:
+        """The answer to one input; raises `InputError` when the visitor can mend it."""
+        return self.answer(self.inputs_type(**fields))
+
+    def answer(self, inputs: Inputs) -> Output:
+        """`preprocess -> forward -> postprocess` for inputs that are already typed."""
+        with torch.inference_mode():
+            encoded = self.preprocess(inputs)
+            return self.postprocess(inputs, encoded, self.forward(encoded))
+
+    @abstractmethod
+    def preprocess(self, inputs: Inputs) -> Encoded:
+        """Check the inputs and turn them into ids; raises `InputError`."""
+
+    @abstractmethod
+    def forward(self, encoded: Encoded) -> Raw:
+        """Run the network."""
+
+    @abstractmethod
+    def postprocess(self, inputs: Inputs, encoded: Encoded, raw: Raw) -> Output:
+        """Turn the network's numbers into the answer."""
+
+    @abstractmethod
+    def attend(self, inputs: Inputs, written: tuple[int, ...] = ()) -> Attentions:
+        """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
+
+    def run(self, **network_inputs: Tensor) -> Any:
+        """One forward pass of the network, while no other switches its attention kernel."""
+        with self.lock:
+            return self.network(**network_inputs)
+
+    @contextmanager
+    def eager_attention(self) -> Iterator[None]:
+        """Attention kernels that return their weights; the fast ones return none."""
+        fast = self.network.config._attn_implementation
+        with self.lock:
+            self.network.set_attn_implementation("eager")
+            try:
+                yield
+            finally:
+                self.network.set_attn_implementation(fast)
+
+    @property
+    def window(self) -> int:
+        """The greatest number of tokens that the network reads at once, special tokens included."""
+        config = self.network.config
+        positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or _NO_LIMIT)
+        if config.model_type == "roberta":
+            # RoBERTa's positions start after its padding id, so that the first ones are never used.
+            positions -= config.pad_token_id + 1
+        smaller = min(positions, self.tokenizer.model_max_length or _NO_LIMIT)
+        # Relative positions (XLNet, T5) have no bound of their own; the page draws up to 512 tokens.
+        return smaller if smaller < _NO_LIMIT else _DEFAULT_WINDOW
+
+    @property
+    def parameter_bytes(self) -> int:
+        """The bytes of the network's parameters, shared ones counted once."""
+        return sum(parameter.nbytes for parameter in self.network.parameters())
+
+    def require_window(self, length: int, field: str) -> None:
+        """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
+        if length > self.window:
+            raise InputError(
+                f"That is {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
+                field,
+            )
+
+
+AnyTaskModel = TaskModel[Any, Any, Any, Any]
+
+
+def require_text(text: str, field: str, name: str) -> str:
+    """`text` if it says anything; raises `InputError` for empty text and for characters that cannot be written down."""
+    if not isinstance(text, str):
+        raise InputError(f"{name} must be text.", field)
+    if not text.strip():
+        raise InputError(f"{name} is empty. Please type something first.", field)
+    return text
+
+
+def batch_of_one(ids: list[int] | Tensor, network: PreTrainedModel) -> Tensor:
+    """Ids `[1, token]` on the network's device."""
+    return torch.as_tensor(ids, dtype=torch.long, device=network.device).reshape(1, -1)

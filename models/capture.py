@@ -1,0 +1,45 @@
+"""Capture attention: one eager forward pass over a finished text."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from models.outputs import Attention, Attentions, Token
+
+
+def capture_encoder(
+    network: PreTrainedModel, encoded: Mapping[str, Tensor], tokens: tuple[Token, ...], row: int = 0
+) -> Attentions:
+    """The self-attention over row `row` of a batch; `tokens` are its tokens, and padding after them is left out.
+
+    Call it while the network's attention is eager.
+    """
+    with torch.inference_mode():
+        weights = stack(network(**encoded, output_attentions=True).attentions, len(tokens), len(tokens), row)
+    return {"encoder": Attention("encoder", weights, tokens, tokens, nothing_masked(weights))}
+
+
+def capture_decoder(network: PreTrainedModel, ids: Tensor, tokens: tuple[Token, ...]) -> Attentions:
+    """The masked self-attention over `ids` `[1, token]`: no token looks at a later one."""
+    with torch.inference_mode():
+        weights = stack(network(input_ids=ids, output_attentions=True).attentions, len(tokens), len(tokens))
+    return {"decoder": Attention("decoder", weights, tokens, tokens, causal(len(tokens)))}
+
+
+def stack(layers: tuple[Tensor, ...], queries: int, keys: int, row: int = 0) -> NDArray[np.float32]:
+    """Attentions as transformers returns them, a `[batch, head, query, key]` per layer, as one array of row `row`."""
+    return np.stack([layer[row, :, :queries, :keys].float().cpu().numpy() for layer in layers])
+
+
+def causal(length: int) -> NDArray[np.bool_]:
+    """The mask `[query, key]` that hides later tokens."""
+    return np.triu(np.ones((length, length), dtype=bool), k=1)
+
+
+def nothing_masked(weights: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """The mask `[query, key]` of attention `[layer, head, query, key]` that may look everywhere."""
+    return np.zeros(weights.shape[2:], dtype=bool)

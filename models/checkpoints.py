@@ -1,0 +1,137 @@
+"""The registry: every checkpoint that Clearhead offers, bundled and published alike."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.errors import CheckpointUnavailable
+from models.tasks import Task
+
+BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint and where it is: a `save_pretrained` folder under `BUNDLED`, or a repository on the Hub.
+
+    `base` names the folder of the trunk that an adapter was trained on; `prefix` is put before the text, as T5 wants.
+    `revision` is a Hub commit, or "main" where none is pinned; `size_mb` what a download weighs.
+    """
+
+    name: str
+    task: Task
+    title: str
+    family: str
+    license: str
+    parameters: int
+    languages: tuple[str, ...]
+    size_mb: int
+    summary: str
+    hub_id: str = ""
+    revision: str = "main"
+    base: str = ""
+    prefix: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """The bundled folder; only there when the checkpoint has no `hub_id`."""
+        return BUNDLED / self.name
+
+
+def _published(hub_id: str, task: Task, family: str, license: str, millions: float, size_mb: int, summary: str,
+               *, languages: tuple[str, ...] = ("en",), revision: str = "main",
+               prefix: str = "") -> Checkpoint:  # fmt: skip
+    """A published checkpoint, named after the last part of its Hub id."""
+    short = hub_id.split("/")[-1]
+    return Checkpoint(short, task, short, family, license, round(millions * 1e6), languages, size_mb, summary,
+                      hub_id=hub_id, revision=revision, prefix=prefix)  # fmt: skip
+
+
+_BUNDLED = (
+    Checkpoint(
+        "clearhead-minilm", Task.FILL_MASK, "Clearhead MiniLM", "BERT", "Apache-2.0", 22_713_000, ("en",), 46,
+        "Small and quick: good at grammar and everyday words, weak at facts; bert-base-uncased knows more.",
+    ),
+    Checkpoint(
+        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 6,
+        "Learned from sentences of film reviews: sure about plain praise and blame, easily lost in irony; "
+        "the published DistilBERT is larger.",
+        base="clearhead-minilm",
+    ),
+    Checkpoint(
+        "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 6,
+        "Finds short answers that stand in the text word for word; it does not reason or count; "
+        "roberta-base-squad2 is stronger.",
+        base="clearhead-minilm",
+    ),
+    Checkpoint(
+        "clearhead-en-fr", Task.TRANSLATION, "Clearhead English–French", "Marian", "Apache-2.0", 9_800_000,
+        ("en", "fr"), 20,
+        "Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr handles the rest.",
+    ),
+    Checkpoint(
+        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 14_000_000, ("en",), 28,
+        "Has read only children's stories and fairy tales: it writes simple sentences and loses the plot; "
+        "gpt2 has read the web.",
+    ),
+)  # fmt: skip
+
+_PUBLISHED = (
+    _published("google-bert/bert-base-uncased", Task.FILL_MASK, "BERT", "Apache-2.0", 110, 440,
+               "The original BERT, 12 layers: knows many facts.", revision="86b5e0934494bd15c9632b12f734a8a67f723594"),
+    _published("distilbert/distilbert-base-uncased", Task.FILL_MASK, "DistilBERT", "Apache-2.0", 67, 268,
+               "BERT distilled to 6 layers: nearly as good, twice as fast."),
+    _published("FacebookAI/roberta-base", Task.FILL_MASK, "RoBERTa", "MIT", 125, 499,
+               "BERT trained longer on more text; reads capital letters."),
+    _published("albert/albert-base-v2", Task.FILL_MASK, "ALBERT", "Apache-2.0", 12, 47,
+               "One layer used twelve times over: few parameters."),
+    _published("distilbert/distilbert-base-uncased-finetuned-sst-2-english", Task.SENTIMENT, "DistilBERT",
+               "Apache-2.0", 67, 268, "DistilBERT fine-tuned on the same film-review sentences.",
+               revision="714eb0fa89d2f80546fda750413ed43d93601a13"),
+    _published("distilbert/distilbert-base-cased-distilled-squad", Task.QUESTION_ANSWERING, "DistilBERT",
+               "Apache-2.0", 65, 261, "Fine-tuned on SQuAD; always answers, even when the text does not.",
+               revision="564e9b582944a57a3e586bbb98fd6f0a4118db7f"),
+    _published("deepset/roberta-base-squad2", Task.QUESTION_ANSWERING, "RoBERTa", "CC-BY-4.0", 124, 496,
+               "Fine-tuned on SQuAD 2.0; knows when the text gives no answer."),
+    _published("Helsinki-NLP/opus-mt-en-fr", Task.TRANSLATION, "Marian", "Apache-2.0", 75, 301,
+               "English to French, 6 + 6 layers, trained on millions of sentences.", languages=("en", "fr")),
+    _published("Helsinki-NLP/opus-mt-en-de", Task.TRANSLATION, "Marian", "CC-BY-4.0", 74, 298,
+               "English to German, 6 + 6 layers.", languages=("en", "de")),
+    _published("google-t5/t5-small", Task.TRANSLATION, "T5", "Apache-2.0", 61, 242,
+               "One model for many tasks, told by a prefix: translate English to French.", languages=("en", "fr"),
+               prefix="translate English to French: "),
+    _published("distilbert/distilgpt2", Task.COMPLETION, "GPT-2", "Apache-2.0", 82, 353,
+               "GPT-2 distilled to 6 layers."),
+    _published("openai-community/gpt2", Task.COMPLETION, "GPT-2", "MIT", 124, 548,
+               "The smallest published GPT-2, 12 layers.", revision="607a30d783dfa663caf39e06633721c8d4cfcd7e"),
+    _published("openai-community/gpt2-medium", Task.COMPLETION, "GPT-2", "MIT", 355, 1520,
+               "GPT-2 with 24 layers: better prose, slower."),
+    _published("openai-community/openai-gpt", Task.COMPLETION, "GPT", "MIT", 120, 479,
+               "The first GPT (2018), trained on novels; lower case only."),
+)  # fmt: skip
+
+REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in (*_BUNDLED, *_PUBLISHED)}
+"""Every checkpoint by name, bundled first."""
+
+
+def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
+    """The checkpoints of `task`, the default (the bundled one) first."""
+    return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task == task)
+
+
+def find(name: str, task: Task | None = None) -> Checkpoint:
+    """The checkpoint called `name`, or the default of `task` (or of the task called `name`).
+
+    Raises `CheckpointUnavailable` for a name that is not in the registry or belongs to another task.
+    """
+    if task is None:
+        try:
+            return checkpoints_for(Task.named(name))[0]
+        except KeyError:
+            pass
+    elif not name:
+        return checkpoints_for(task)[0]
+    checkpoint = REGISTRY.get(name)
+    if checkpoint is None or (task is not None and checkpoint.task != task):
+        offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
+        raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")
+    return checkpoint

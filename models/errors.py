@@ -1,0 +1,20 @@
+"""What a visitor can mend: one exception class, carrying the sentence that the visitor reads."""
+
+
+class InputError(Exception):
+    """The input cannot be used as it stands.
+
+    `sentence` is shown to the visitor as it is; `field` names the input it is about ("" when it is about none).
+    """
+
+    def __init__(self, sentence: str, field: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.field = field
+
+
+class CheckpointUnavailable(InputError):
+    """A checkpoint is unknown, cannot be downloaded now, or offers no weights that are safe to load."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, field="checkpoint")

@@ -1,0 +1,139 @@
+"""Fill the blank: the likeliest tokens at each mask (BERT's masked language model, Devlin et al., 2019)."""
+
+import heapq
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from models.base import TaskModel, batch_of_one, require_text
+from models.capture import capture_encoder
+from models.errors import InputError
+from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
+from models.tokens import read_tokens, readable
+
+MAX_TOP_K = 20
+
+
+@dataclass(frozen=True)
+class FillMaskInput:
+    """A text with one mask or more (`[MASK]` or the checkpoint's own), how many candidates to show, and "my word"."""
+
+    text: str
+    top_k: int = 5
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class EncodedMasks:
+    """`ids` is `[1, token]`; `positions` are the masks' places in it; `text` has the checkpoint's own mask token."""
+
+    ids: Tensor
+    positions: list[int]
+    text: str
+    tokens: tuple[Token, ...]
+
+
+class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
+    """A masked language model with the words it would put in each blank."""
+
+    inputs_type = FillMaskInput
+
+    def preprocess(self, inputs: FillMaskInput) -> EncodedMasks:
+        """Raises `InputError` for a text without a mask and for one longer than the window."""
+        text = require_text(inputs.text, "text", "The text")
+        if not 1 <= inputs.top_k <= MAX_TOP_K:
+            raise InputError(f"The number of candidates must be from 1 to {MAX_TOP_K}.", "top_k")
+        mask = str(self.tokenizer.mask_token)
+        text = text.replace("[MASK]", mask)
+        encoded = self.tokenizer(text, return_offsets_mapping=True)
+        ids = list(encoded["input_ids"])
+        self.require_window(len(ids), "text")
+        positions = [position for position, token_id in enumerate(ids) if token_id == self.tokenizer.mask_token_id]
+        if not positions:
+            raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
+        tokens = read_tokens(self.tokenizer, ids, encoded["offset_mapping"])
+        return EncodedMasks(batch_of_one(ids, self.network), positions, text, tokens)
+
+    def forward(self, encoded: EncodedMasks) -> Tensor:
+        """The logits `[mask, vocabulary]`."""
+        logits: Tensor = self.run(input_ids=encoded.ids).logits
+        return logits[0, encoded.positions]
+
+    def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
+        """The likeliest tokens of each mask and the likeliest fillings of them all."""
+        probabilities = raw.float().softmax(dim=-1)
+        best = probabilities.topk(inputs.top_k, dim=-1)
+        candidates = [
+            [(int(token_id), float(score)) for token_id, score in zip(ids, scores, strict=True)]
+            for ids, scores in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+        predictions = tuple(
+            tuple(Prediction(readable(self.tokenizer, token_id).strip(), score) for token_id, score in each)
+            for each in candidates
+        )
+        return FillMaskOutput(
+            self.identity,
+            encoded.tokens,
+            predictions,
+            tuple(self._filled(encoded, filling) for filling in best_fillings(candidates, inputs.top_k)),
+            self._standing(inputs.word, probabilities) if inputs.word.strip() else (),
+        )
+
+    def attend(self, inputs: FillMaskInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The encoder's attention over the text with its masks."""
+        encoded = self.preprocess(inputs)
+        with self.eager_attention():
+            return capture_encoder(self.network, {"input_ids": encoded.ids}, encoded.tokens)
+
+    def _filled(self, encoded: EncodedMasks, filling: tuple[tuple[int, float], ...]) -> Prediction:
+        """The text with each mask replaced, and the product of the probabilities."""
+        mask = str(self.tokenizer.mask_token)
+        parts = encoded.text.split(mask)
+        text = parts[0]
+        for (token_id, _), after in zip(filling, parts[1:], strict=True):
+            piece = readable(self.tokenizer, token_id)
+            if piece.startswith("##"):
+                text = text.rstrip() + piece.removeprefix("##") + after
+            else:
+                text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
+        return Prediction(text, math.prod(score for _, score in filling))
+
+    def _standing(self, word: str, probabilities: Tensor) -> tuple[WordStanding, ...]:
+        """Where `word` stands at each mask: `probabilities` is `[mask, vocabulary]`."""
+        word = word.strip()
+        # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
+        ids = self.tokenizer(" " + word, add_special_tokens=False)["input_ids"]
+        pieces = tuple(readable(self.tokenizer, token_id) for token_id in ids)
+        if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
+            return tuple(WordStanding(word, pieces, None, None) for _ in probabilities)
+        own = probabilities[:, ids[0]]
+        ranks = (probabilities > own[:, None]).sum(dim=-1) + 1
+        return tuple(
+            WordStanding(word, pieces, float(score), int(rank)) for score, rank in zip(own, ranks, strict=True)
+        )
+
+
+def best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:
+    """The `count` likeliest ways to choose one candidate per mask, best first.
+
+    Each mask's candidates come best first; the search keeps one frontier of choices, so that eight masks of twenty
+    candidates cost no more than a few dozen products.
+    """
+
+    def log_score(choice: tuple[int, ...]) -> float:
+        return sum(math.log(max(candidates[mask][rank][1], 1e-45)) for mask, rank in enumerate(choice))
+
+    start = (0,) * len(candidates)
+    frontier = [(-log_score(start), start)]
+    seen = {start}
+    fillings: list[tuple[tuple[int, float], ...]] = []
+    while frontier and len(fillings) < count:
+        _, choice = heapq.heappop(frontier)
+        fillings.append(tuple(candidates[mask][rank] for mask, rank in enumerate(choice)))
+        for mask in range(len(choice)):
+            after = (*choice[:mask], choice[mask] + 1, *choice[mask + 1 :])
+            if after[mask] < len(candidates[mask]) and after not in seen:
+                seen.add(after)
+                heapq.heappush(frontier, (-log_score(after), after))
+    return fillings

@@ -1,0 +1,74 @@
+"""Loading: one call from a checkpoint's name to a model that answers, and a cache bounded by bytes.
+
+torch and transformers are imported when the first model is loaded, not before, so that the first page is quick.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from models.checkpoints import Checkpoint, find
+
+if TYPE_CHECKING:
+    from models.base import AnyTaskModel
+
+Progress = Callable[[float, str], None]
+"""Told how much of a download is done, from 0 to 1, and what is happening in words."""
+
+
+def silent(_fraction: float, _message: str) -> None:
+    """The `Progress` of callers that show none."""
+
+
+class ModelStore:
+    """Loaded models, the least recently used dropped when their parameters exceed `max_bytes`.
+
+    The newest model is always kept, so a single one may exceed the bound. Safe to call from many threads: the first
+    caller of a checkpoint loads it while others who want the same one wait, and nobody else does.
+    """
+
+    def __init__(self, max_bytes: int = 2_000_000_000) -> None:
+        self.max_bytes = max_bytes
+        self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Lock] = {}
+
+    def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> "AnyTaskModel":
+        """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`."""
+        with self._lock:
+            turn = self._loading.setdefault(checkpoint.name, threading.Lock())
+        with turn:
+            with self._lock:
+                if checkpoint.name in self._models:
+                    self._models.move_to_end(checkpoint.name)
+                    return self._models[checkpoint.name]
+            from models.assembly import assemble
+
+            model = assemble(checkpoint, progress)
+            with self._lock:
+                self._models[checkpoint.name] = model
+                self._evict()
+            return model
+
+    def is_loaded(self, checkpoint: Checkpoint) -> bool:
+        """Whether `checkpoint` would answer without loading."""
+        with self._lock:
+            return checkpoint.name in self._models
+
+    @property
+    def loaded_bytes(self) -> int:
+        """The bytes of the parameters of all loaded models."""
+        return sum(model.parameter_bytes for model in self._models.values())
+
+    def _evict(self) -> None:
+        while len(self._models) > 1 and self.loaded_bytes > self.max_bytes:
+            self._models.popitem(last=False)
+
+
+_default = ModelStore()
+
+
+def load_model(name: str) -> "AnyTaskModel":
+    """The model of a checkpoint, or of a task's default checkpoint: `load_model("sentiment")(text="…")`."""
+    return _default.load(find(name))

@@ -1,0 +1,207 @@
+"""What a model gives back: tokens, attention and one output type per task. Frozen, and free of torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.errors import InputError
+
+MEAN = -1
+"""The layer or head number that stands for the mean over all of them."""
+
+
+@dataclass(frozen=True)
+class LoadedCheckpoint:
+    """The checkpoint that was really used: `revision` is a Hub commit, or the start of the weights' sha256."""
+
+    name: str
+    revision: str
+    license: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """One piece of text as the model reads it.
+
+    `text` is readable (`##ing`, ` the`), `piece` is the vocabulary's own spelling; `start` and `end` are characters
+    of the input, -1 where the token stands for none of them.
+    """
+
+    text: str
+    piece: str
+    id: int
+    special: bool = False
+    start: int = -1
+    end: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """The attention of every layer and head over one text.
+
+    `weights` is float32 `[layer, head, query, key]`, each row over the keys summing to one; `masked` is bool
+    `[query, key]`, true where the model may not look (Vaswani et al., 2017, section 3.2.3).
+    """
+
+    kind: str
+    weights: NDArray[np.float32]
+    query_tokens: tuple[Token, ...]
+    key_tokens: tuple[Token, ...]
+    masked: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        expected = (len(self.query_tokens), len(self.key_tokens))
+        if self.weights.ndim != 4 or self.weights.shape[2:] != expected:
+            raise ValueError(f"weights {self.weights.shape} do not fit {expected[0]} queries and {expected[1]} keys")
+        if self.masked.shape != expected:
+            raise ValueError(f"mask {self.masked.shape} does not fit {expected}")
+
+    @property
+    def layers(self) -> int:
+        """The number of layers."""
+        return int(self.weights.shape[0])
+
+    @property
+    def heads(self) -> int:
+        """The number of heads in each layer."""
+        return int(self.weights.shape[1])
+
+    def matrix(self, layer: int = MEAN, head: int = MEAN) -> NDArray[np.float32]:
+        """The weights `[query, key]` of one layer and head, counted from 0; `MEAN` for the mean over all."""
+        if not MEAN <= layer < self.layers:
+            raise InputError(f"Layer {layer} is not there: this model has layers 0 to {self.layers - 1}.", "layer")
+        if not MEAN <= head < self.heads:
+            raise InputError(f"Head {head} is not there: this model has heads 0 to {self.heads - 1}.", "head")
+        chosen = self.weights if layer == MEAN else self.weights[layer : layer + 1]
+        chosen = chosen if head == MEAN else chosen[:, head : head + 1]
+        return np.asarray(chosen.mean(axis=(0, 1)), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A candidate and its score: a probability from 0 to 1 unless the output says otherwise."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class TaskOutput:
+    """What every output holds: the checkpoint that made it and the tokens that it read."""
+
+    checkpoint: LoadedCheckpoint
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class WordStanding:
+    """Where a word named by the visitor stands at one mask: its probability and its rank from 1.
+
+    A word that the vocabulary spells with several `pieces` cannot stand in one blank; then both are `None`.
+    """
+
+    word: str
+    pieces: tuple[str, ...]
+    probability: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True)
+class FillMaskOutput(TaskOutput):
+    """`predictions` holds, for each mask in order, the likeliest tokens; `sequences` the filled texts, best first.
+
+    A sequence's score is the product of its tokens' probabilities, each mask judged with the others still masked.
+    """
+
+    predictions: tuple[tuple[Prediction, ...], ...]
+    sequences: tuple[Prediction, ...]
+    word: tuple[WordStanding, ...] = ()
+
+
+@dataclass(frozen=True)
+class SentimentOutput(TaskOutput):
+    """The likeliest `label` and the probability of each, in the checkpoint's own order."""
+
+    label: str
+    scores: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A span of the context: characters `start` to `end` (exclusive) and its probability."""
+
+    text: str
+    score: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class QuestionAnsweringOutput(TaskOutput):
+    """The best spans, and what each token of the best window is worth as the start and as the end of an answer.
+
+    `no_answer_score` is the probability that the text does not answer; `start_probabilities` and `end_probabilities`
+    have one number for each of `tokens`; `windows` says in how many overlapping pieces the context was read.
+    """
+
+    answers: tuple[Answer, ...]
+    no_answer_score: float
+    start_probabilities: tuple[float, ...]
+    end_probabilities: tuple[float, ...]
+    windows: int
+
+    @property
+    def answered(self) -> bool:
+        """Whether the best span is likelier than no answer."""
+        return bool(self.answers) and self.answers[0].score >= self.no_answer_score
+
+
+@dataclass(frozen=True)
+class TranslationOutput(TaskOutput):
+    """The beam's texts, best first; a score is the mean log-probability of a token, as beam search ranks them.
+
+    `tokens` are the source's; `target_tokens` those of the best translation, its end token included.
+    """
+
+    translations: tuple[Prediction, ...]
+    target_tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class GeneratedToken:
+    """A token that was written, its probability (of the model itself, before temperature and cut-offs), and others."""
+
+    token: Token
+    probability: float
+    alternatives: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
+class CompletionOutput(TaskOutput):
+    """The text that was written after the prompt (`tokens` are the prompt's), token by token.
+
+    `candidates` holds the beam's texts with their scores, best first; it is empty for other strategies. `finished`
+    is false while more is being written, and stays false when the visitor stopped it.
+    """
+
+    text: str
+    generated: tuple[GeneratedToken, ...]
+    candidates: tuple[Prediction, ...] = ()
+    finished: bool = True
+
+
+def generated_ids(output: TaskOutput) -> tuple[int, ...]:
+    """The ids of the tokens that the model wrote, which attention is captured over; empty for encoder tasks."""
+    match output:
+        case TranslationOutput():
+            return tuple(token.id for token in output.target_tokens)
+        case CompletionOutput():
+            return tuple(each.token.id for each in output.generated)
+        case _:
+            return ()
+
+
+Attentions = Mapping[str, Attention]
+"""Attention by kind, the one to show first in front: `encoder`, `decoder`, `cross`."""

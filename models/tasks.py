@@ -1,0 +1,26 @@
+"""The five tasks, by the Hub's task names and by the names of their endpoints."""
+
+from enum import StrEnum
+
+
+class Task(StrEnum):
+    """A task; its value is the Hub's name for it (https://huggingface.co/tasks)."""
+
+    FILL_MASK = "fill-mask"
+    SENTIMENT = "text-classification"
+    QUESTION_ANSWERING = "question-answering"
+    TRANSLATION = "translation"
+    COMPLETION = "text-generation"
+
+    @property
+    def endpoint(self) -> str:
+        """The task's name in addresses and in Python: `fill_mask`, `sentiment`, …"""
+        return self.name.lower()
+
+    @classmethod
+    def named(cls, name: str) -> "Task":
+        """The task of an endpoint name or a Hub name; raises `KeyError` for anything else."""
+        for task in cls:
+            if name in (task.value, task.endpoint):
+                return task
+        raise KeyError(name)

@@ -1,0 +1,57 @@
+"""Sentiment: a sentence encoder with a classification head (BERT fine-tuned, Devlin et al., 2019, section 4.1)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from models.base import TaskModel, batch_of_one, require_text
+from models.capture import capture_encoder
+from models.outputs import Attentions, Prediction, SentimentOutput, Token
+from models.tokens import read_tokens
+
+
+@dataclass(frozen=True)
+class TextClassificationInput:
+    """A text to classify."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """`ids` is `[1, token]`."""
+
+    ids: Tensor
+    tokens: tuple[Token, ...]
+
+
+class TextClassification(TaskModel[TextClassificationInput, EncodedText, Tensor, SentimentOutput]):
+    """A sequence classifier with the probability of each label."""
+
+    inputs_type = TextClassificationInput
+
+    def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
+        """Raises `InputError` for empty text and for one longer than the window."""
+        encoded = self.tokenizer(require_text(inputs.text, "text", "The text"), return_offsets_mapping=True)
+        ids = list(encoded["input_ids"])
+        self.require_window(len(ids), "text")
+        return EncodedText(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids, encoded["offset_mapping"]))
+
+    def forward(self, encoded: EncodedText) -> Tensor:
+        """The logits `[label]`."""
+        logits: Tensor = self.run(input_ids=encoded.ids).logits
+        return logits[0]
+
+    def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Tensor) -> SentimentOutput:
+        """Softmax over the labels; their names come from the checkpoint, in lower case."""
+        names = dict(enumerate((self.network.config.id2label or {}).values()))
+        scores = tuple(
+            Prediction(str(names[index]).lower(), score) for index, score in enumerate(raw.float().softmax(-1).tolist())
+        )
+        return SentimentOutput(self.identity, encoded.tokens, max(scores, key=lambda each: each.score).text, scores)
+
+    def attend(self, inputs: TextClassificationInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The encoder's attention over the text."""
+        encoded = self.preprocess(inputs)
+        with self.eager_attention():
+            return capture_encoder(self.network, {"input_ids": encoded.ids}, encoded.tokens)

@@ -1,0 +1,133 @@
+"""The training loop that every script shares: bfloat16 autocast, warm-up and linear decay, and resuming.
+
+A run is a function of its seed and its step count alone: batches are asked for by step, so a run that was
+interrupted goes on with the very batch it would have seen.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+Batch = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to train and where the state lives; rates are the optimizers' own, scaled by `rate_at`."""
+
+    steps: int
+    warmup_steps: int
+    workdir: Path
+    save_every_s: float = 300.0
+    log_every: int = 50
+    max_grad_norm: float = 1.0
+
+
+def device() -> torch.device:
+    """The accelerator where there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def rate_at(step: int, plan: Plan) -> float:
+    """The factor on the peak learning rate at `step`: linear warm-up, then linear decay to zero."""
+    if step < plan.warmup_steps:
+        return (step + 1) / plan.warmup_steps
+    return max(0.0, (plan.steps - step) / max(1, plan.steps - plan.warmup_steps))
+
+
+def train(
+    model: nn.Module,
+    optimizers: Iterable[torch.optim.Optimizer],
+    batches: Callable[[int], Iterator[Batch]],
+    loss_of: Callable[[nn.Module, Batch], Tensor],
+    plan: Plan,
+    evaluate: Callable[[nn.Module], dict[str, float]] | None = None,
+    evaluate_every: int = 0,
+) -> None:
+    """Train `model` in place for `plan.steps` steps, resuming from `plan.workdir/state.pt` if it is there.
+
+    `batches(step)` yields the batches of steps `step`, `step + 1`, … ; `loss_of(model, batch)` is the mean loss.
+    """
+    plan.workdir.mkdir(parents=True, exist_ok=True)
+    optimizers = list(optimizers)
+    peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
+    where = device()
+    model.to(where).train()
+    state_file, log_file = plan.workdir / "state.pt", plan.workdir / "log.jsonl"
+    step = resume(model, optimizers, state_file)
+    began_s = saved_s = time.monotonic()
+    began_step, running = step, 0.0
+    for batch in batches(step) if step < plan.steps else ():
+        factor = rate_at(step, plan)
+        for optimizer, rates in zip(optimizers, peaks, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+        batch = {name: tensor.to(where, non_blocking=True) for name, tensor in batch.items()}
+        with torch.autocast(where.type, dtype=torch.bfloat16):
+            loss = loss_of(model, batch)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), plan.max_grad_norm)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        step += 1
+        running = loss.item() if step == began_step + 1 else 0.98 * running + 0.02 * loss.item()
+        done = step >= plan.steps
+        if step % plan.log_every == 0 or done:
+            seconds = time.monotonic() - began_s
+            line = {"step": step, "loss": round(running, 4), "s_per_step": round(seconds / (step - began_step), 4)}
+            record(log_file, line)
+        if evaluate and (done or (evaluate_every and step % evaluate_every == 0)):
+            model.eval()
+            with torch.inference_mode():
+                record(log_file, {"step": step} | evaluate(model))
+            model.train()
+        if done or time.monotonic() - saved_s > plan.save_every_s:
+            save(model, optimizers, step, state_file)
+            saved_s = time.monotonic()
+        if done:
+            break
+    model.eval()
+
+
+def record(log_file: Path, line: dict[str, float]) -> None:
+    """Print one line of the log and append it to the file."""
+    text = json.dumps(line)
+    print(text, flush=True)
+    with log_file.open("a") as file:
+        file.write(text + "\n")
+
+
+def save(model: nn.Module, optimizers: list[torch.optim.Optimizer], step: int, file: Path) -> None:
+    """Write the whole state beside its old place, then rename, so that a kill leaves one good file."""
+    fresh = file.with_suffix(".new")
+    state = {"step": step, "model": model.state_dict(), "optimizers": [each.state_dict() for each in optimizers]}
+    torch.save(state, fresh)
+    fresh.replace(file)
+
+
+def resume(model: nn.Module, optimizers: list[torch.optim.Optimizer], file: Path) -> int:
+    """Load the state if there is one; the step to go on from, 0 for a fresh start."""
+    if not file.exists():
+        return 0
+    state = torch.load(file, map_location=device(), weights_only=True)
+    model.load_state_dict(state["model"])
+    for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
+        optimizer.load_state_dict(saved)
+    return int(state["step"])
+
+
+def epochs_of(size: int, batch_size: int, seed: int, step: int) -> Iterator[list[int]]:
+    """Batches of indices below `size`, shuffled anew each epoch, starting at global step `step`; endless."""
+    per_epoch = max(1, size // batch_size)
+    epoch, offset = divmod(step, per_epoch)
+    while True:
+        order = torch.randperm(size, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+        for start in range(offset, per_epoch):
+            yield order[start * batch_size : (start + 1) * batch_size]
+        epoch, offset = epoch + 1, 0
