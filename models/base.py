@@ -96,13 +96,14 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def window(self) -> int:
         """The greatest number of tokens that the network reads at once, special tokens included."""
         config = self.network.config
-        positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or _NO_LIMIT)
+        # XLNet says -1 for its relative positions.
+        positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or 0)
         if config.model_type == "roberta":
             # RoBERTa's positions start after its padding id, so that the first ones are never used.
             positions -= config.pad_token_id + 1
-        smaller = min(positions, self.tokenizer.model_max_length or _NO_LIMIT)
-        # Relative positions (XLNet, T5) have no bound of their own; the page draws up to 512 tokens.
-        return smaller if smaller < _NO_LIMIT else _DEFAULT_WINDOW
+        bounds = [bound for bound in (positions, self.tokenizer.model_max_length or 0) if 0 < bound < _NO_LIMIT]
+        # Where neither names a bound, the page's own holds: it draws up to 512 tokens.
+        return min(bounds, default=_DEFAULT_WINDOW)
 
     @property
     def parameter_bytes(self) -> int:
