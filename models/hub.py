@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import snapshot_download
+from httpx2 import HTTPError
+from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub.constants import HF_HUB_CACHE
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+from huggingface_hub.file_download import repo_folder_name
 from tqdm.auto import tqdm
 
 from models.checkpoints import Checkpoint
@@ -15,22 +18,21 @@ WEIGHTS = "model.safetensors"
 # Pickled weights (`*.bin`, `*.pt`) can run code when they are opened, and Python files are code: neither is fetched.
 _WANTED = ["*.json", "*.txt", "*.spm", "*.model", WEIGHTS]
 _ANSWER_WITHIN_S = 5.0
+_CONVERTER = "SFconvertbot"
+_CONVERSION_TITLE = "Adding `safetensors` variant of this model"
 
 
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
 
-    Raises `CheckpointUnavailable` where the Hub cannot be reached or the repository has no safetensors weights.
+    Raises `CheckpointUnavailable` where the Hub cannot be reached or there are no safetensors weights.
     """
     progress(0.0, f"Asking the Hub for {checkpoint.title}")
-    try:
-        folder = _snapshot(checkpoint, local_files_only=True)
-        if not (folder / WEIGHTS).exists():
-            folder = _snapshot(checkpoint, tqdm_class=_reporting(checkpoint, progress))
-    except LocalEntryNotFoundError:
+    folder = _already_here(checkpoint)
+    if folder is None:
         try:
-            folder = _snapshot(checkpoint, tqdm_class=_reporting(checkpoint, progress))
-        except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, OSError) as error:
+            folder = _download(checkpoint, progress)
+        except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
             raise CheckpointUnavailable(
                 f"{checkpoint.title} could not be downloaded, because the model hub cannot be reached from here. "
                 "Your text is kept and the bundled model is selected."
@@ -42,18 +44,43 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     return folder, folder.name
 
 
-def _snapshot(checkpoint: Checkpoint, **options: object) -> Path:
-    """The folder of `checkpoint`'s revision, named by its commit; `options` go to `snapshot_download`."""
+def _already_here(checkpoint: Checkpoint) -> Path | None:
+    """The folder of an earlier download, found without the network."""
+    cached = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=checkpoint.hub_id, repo_type="model")
+    commits = [checkpoint.revision]
+    commits += [reference.read_text().strip() for reference in cached.glob("refs/**/*") if reference.is_file()]
+    folders = [cached / "snapshots" / commit for commit in commits]
+    return next((folder for folder in folders if (folder / WEIGHTS).exists()), None)
+
+
+def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
+    """The folder of the pinned revision, or of its conversion to safetensors where the revision has none."""
+    # One short question first: `snapshot_download` asks six times over half a minute before it gives up.
+    info = HfApi().model_info(checkpoint.hub_id, revision=checkpoint.revision, timeout=_ANSWER_WITHIN_S)
+    revision = checkpoint.revision
+    if WEIGHTS not in {sibling.rfilename for sibling in info.siblings or ()}:
+        revision = _conversion(checkpoint.hub_id) or revision
     return Path(
-        snapshot_download(  # type: ignore[call-overload]
+        snapshot_download(
             checkpoint.hub_id,
-            revision=checkpoint.revision,
+            revision=revision,
             allow_patterns=_WANTED,
             ignore_patterns=["*/*"],
             etag_timeout=_ANSWER_WITHIN_S,
-            **options,
+            tqdm_class=_reporting(checkpoint, progress),
         )
     )
+
+
+def _conversion(hub_id: str) -> str | None:
+    """The Hub's own conversion of pickled weights, which waits as a pull request of its bot in older repositories.
+
+    transformers looks for the same one (https://huggingface.co/docs/safetensors/convert-weights).
+    """
+    proposals = HfApi().get_repo_discussions(
+        hub_id, author=_CONVERTER, discussion_type="pull_request", discussion_status="open"
+    )
+    return next((each.git_reference for each in proposals if each.title == _CONVERSION_TITLE), None)
 
 
 def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:
