@@ -1,0 +1,134 @@
+"""What may pass to a model: every field's size, type and characters, checked before anything reads it."""
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from demo.settings import Limits
+from models.errors import InputError
+from models.tasks import Task
+
+_KEPT_CONTROLS = "\n\t"
+_CHOICE_CHARACTERS = 20
+OUT_OF_RANGE = 2**63
+"""Whole numbers from here on are in nobody's range, and too large for a database."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a task's form: what visitors call it and the type that its values have.
+
+    A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words.
+    """
+
+    label: str
+    type: type[str] | type[int] | type[float]
+    limit: str = ""
+    may_be_empty: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether visitors write it, rather than set it."""
+        return bool(self.limit)
+
+
+FIELDS: dict[Task, dict[str, Field]] = {
+    Task.FILL_MASK: {
+        "text": Field("The text", str, "text"),
+        "top_k": Field("The number of candidates", int),
+        "word": Field("The word", str, "word", may_be_empty=True),
+    },
+    Task.SENTIMENT: {"text": Field("The text", str, "text")},
+    Task.QUESTION_ANSWERING: {
+        "question": Field("The question", str, "question"),
+        "context": Field("The text", str, "context"),
+        "top_k": Field("The number of answers", int),
+    },
+    Task.TRANSLATION: {
+        "text": Field("The text", str, "text"),
+        "num_beams": Field("The number of beams", int),
+    },
+    Task.COMPLETION: {
+        "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
+        "max_new_tokens": Field("The number of new tokens", int),
+        "strategy": Field("The strategy", str),
+        "temperature": Field("The temperature", float),
+        "top_k": Field("Top-k", int),
+        "top_p": Field("Top-p", float),
+        "num_beams": Field("The number of beams", int),
+        "seed": Field("The seed", int),
+    },
+}
+"""The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
+
+
+def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """The fields as a model may have them; raises `InputError` with one sentence for the first that cannot be used.
+
+    Every size is checked before any character is looked at, so that ten megabytes are refused at once.
+    """
+    known = FIELDS[task]
+    for name, value in fields.items():
+        if isinstance(value, str):
+            _require_size(name, value, known[name], limits)
+    return {name: _value(name, value, known[name]) for name, value in fields.items()}
+
+
+def whole_number(value: object, label: str, field: str) -> int:
+    """`value` if it is a whole number, 5.0 included; raises `InputError` for anything else."""
+    number = finite_number(value, label, field, kind="a whole number")
+    if number != int(number):
+        raise InputError(f"{label} must be a whole number.", field)
+    if abs(number) >= OUT_OF_RANGE:
+        raise InputError(f"{label} is out of range.", field)
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def finite_number(value: object, label: str, field: str, kind: str = "a number") -> float:
+    """`value` if it is a finite number and no truth value; raises `InputError` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{label} must be {kind}.", field)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"{label} must be {kind}.", field)
+    return number
+
+
+def plain_text(value: object, label: str, field: str) -> str:
+    """`value` with each control character but line breaks and tabs as a space, so that no other character moves.
+
+    Raises `InputError` for what is no text and for lone surrogates, which no file or model can hold.
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{label} must be text.", field)
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError(f"{label} holds half of a character, which cannot be read. Please delete it.", field)
+    return "".join(
+        " " if unicodedata.category(character) == "Cc" and character not in _KEPT_CONTROLS else character
+        for character in value
+    )
+
+
+def _require_size(name: str, value: str, field: Field, limits: Limits) -> None:
+    most = getattr(limits, field.limit) if field.is_text else _CHOICE_CHARACTERS
+    if len(value) > most:
+        raise InputError(
+            f"{field.label} is {len(value):,} characters long, and at most {most:,} are read here. Please shorten it.",
+            name,
+        )
+
+
+def _value(name: str, value: object, field: Field) -> str | int | float:
+    if field.type is int:
+        return whole_number(value, field.label, name)
+    if field.type is float:
+        return finite_number(value, field.label, name)
+    text = plain_text("" if value is None else value, field.label, name)
+    if field.is_text and not field.may_be_empty and not text.strip():
+        raise InputError(f"{field.label} is empty. Please type something first.", name)
+    return text

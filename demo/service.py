@@ -1,0 +1,171 @@
+"""The service: limits, then the model, then the log. The only room that knows all three."""
+
+import logging
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from demo.attempt import Attempt, Finished
+from demo.attention import AttentionCache, AttentionSource, source_of
+from demo.limits import clean, plain_text
+from demo.sessions.answers import load_answer
+from demo.sessions.records import Run
+from demo.sessions.repository import RunRepository
+from demo.settings import Settings
+from models.checkpoints import find
+from models.errors import InputError
+from models.loading import ModelStore, Progress, silent
+from models.outputs import Attentions, TaskOutput
+from models.tasks import Task
+
+if TYPE_CHECKING:
+    from models.base import AnyTaskModel
+
+__all__ = ["AttentionSource", "DemoService", "Finished"]
+
+_log = logging.getLogger(__name__)
+OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
+STOPPED = "Stopped before the first word."
+
+
+class DemoService:
+    """Runs tasks for visitors and keeps what they did; safe to call from many threads."""
+
+    def __init__(self, settings: Settings, store: ModelStore, runs: RunRepository) -> None:
+        self.settings = settings
+        self._store = store
+        self._runs = runs
+        self._attentions = AttentionCache(settings.attention_bytes)
+        self._losing_runs = not runs.lasting
+
+    @property
+    def history_is_kept(self) -> bool:
+        """Whether runs survive a restart; false when the database cannot be opened or the last run was not written."""
+        return not self._losing_runs
+
+    def new_session(self) -> str:
+        """The id of a new session; whoever knows it can read the session's runs, so nobody can guess it."""
+        return secrets.token_urlsafe(24)
+
+    def run(
+        self,
+        session_id: str,
+        task: Task,
+        fields: dict[str, Any],
+        checkpoint: str = "",
+        progress: Progress = silent,
+    ) -> Finished:
+        """Answer and log; a failed run is logged as failed and raised as an `InputError`."""
+        attempt = Attempt(session_id, task, fields, checkpoint)
+        try:
+            model, inputs = self._prepare(attempt, progress)
+            return self._finish(attempt, model.answer(inputs))
+        except Exception as error:
+            raise self._failure(attempt, error) from error
+
+    def stream(
+        self, session_id: str, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent
+    ) -> Iterator[Finished]:
+        """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
+        attempt = Attempt(session_id, Task.COMPLETION, fields, checkpoint)
+        latest: Finished | None = None
+        logged = False
+        try:
+            model, inputs = self._prepare(attempt, progress)
+            for output in model.stream(inputs):  # type: ignore[attr-defined]
+                latest = attempt.finished(output)
+                if output.finished:
+                    self._keep(latest.run)
+                    logged = True
+                yield latest
+        except GeneratorExit:
+            if not logged:
+                self._keep(latest.run if latest else attempt.failed(STOPPED))
+            raise
+        except Exception as error:
+            raise self._failure(attempt, error) from error
+
+    def attention(self, source: AttentionSource) -> Attentions:
+        """The attention of a run, captured in one forward pass unless it still is in memory."""
+        cached = self._attentions.get(source)
+        if cached is not None:
+            return cached
+        try:
+            model = self._store.load(find(source.checkpoint, source.task))
+            captured = model.attend(model.inputs_type(**dict(source.inputs)), source.written)
+        except InputError:
+            raise
+        except Exception as error:
+            _log.exception("attention of a %s run failed", source.task)
+            raise InputError(OUR_FAULT) from error
+        self._attentions.put(source, captured)
+        return captured
+
+    def source_of(self, run: Run) -> AttentionSource:
+        """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""
+        return source_of(run, self.output_of(run))
+
+    def output_of(self, run: Run) -> TaskOutput:
+        """The typed answer of a logged run, without its model; raises `InputError` for a run that failed."""
+        if run.answer is None:
+            raise InputError("This run has no answer to look at.", "run_id")
+        return load_answer(run.task, run.answer)
+
+    def reopen(self, run: Run) -> Finished:
+        """A logged run as it was when it finished; raises `InputError` for one that failed."""
+        output = self.output_of(run)
+        return Finished(run, output, source_of(run, output))
+
+    def history(self, session_id: str) -> tuple[Run, ...]:
+        """The runs of a session, newest first."""
+        return self._runs.for_session(session_id)
+
+    def get(self, run_id: str) -> Run:
+        """A run by its unguessable id; raises `InputError` when it is not there."""
+        run = self._runs.get(run_id)
+        if run is None:
+            raise InputError("There is no such run; it may have been deleted.", "run_id")
+        return run
+
+    def delete(self, run_id: str, session_id: str) -> bool:
+        """Forget one run of a session; says whether it was there."""
+        return self._runs.delete(run_id, session_id)
+
+    def delete_all(self, session_id: str) -> int:
+        """Forget every run of a session; says how many there were."""
+        return self._runs.delete_all(session_id)
+
+    def _prepare(self, attempt: Attempt, progress: Progress) -> "tuple[AnyTaskModel, Any]":
+        """The model and the inputs that it will read; raises `InputError` for what cannot be used."""
+        fields = clean(attempt.task, attempt.given, self.settings.limits)
+        checkpoint = find(plain_text(attempt.checkpoint, "The checkpoint", "checkpoint"), attempt.task)
+        attempt.accepted(fields, checkpoint)
+        model = self._store.load(checkpoint, progress)
+        inputs = model.inputs_type(**fields)
+        attempt.starts(inputs)
+        return model, inputs
+
+    def _finish(self, attempt: Attempt, output: TaskOutput) -> Finished:
+        """The finished run, in the log before anyone sees it."""
+        finished = attempt.finished(output)
+        self._keep(finished.run)
+        return finished
+
+    def _failure(self, attempt: Attempt, error: Exception) -> InputError:
+        """Log the failed run; the error with the sentence for the visitor, the rest of it for the host's log."""
+        if not isinstance(error, InputError):
+            _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error)
+            error = InputError(OUR_FAULT)
+        self._keep(attempt.failed(error.sentence))
+        return error
+
+    def _keep(self, run: Run) -> None:
+        """Write a run to the log; where that fails the visitor still gets the answer, and the host hears why."""
+        try:
+            self._runs.record(run)
+            self._losing_runs = not self._runs.lasting
+        except SQLAlchemyError:
+            _log.exception("run %s could not be written to the session log", run.id)
+            self._losing_runs = True

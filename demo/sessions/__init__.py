@@ -1,0 +1,1 @@
+"""The session log: what is kept of every run, and for whom."""

@@ -1,0 +1,37 @@
+"""What the log keeps of a run, as the other rooms see it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from models.tasks import Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, failed or not: never a tensor, never an address.
+
+    `inputs` holds the texts, `parameters` the settings, `seed` the random seed where the task has one. `answer` is the
+    typed output as JSON (`demo.sessions.answers.load_answer` reads it back), `None` when the run failed; `error` is
+    then the sentence that the visitor read. `created_utc` knows its time zone.
+    """
+
+    id: str
+    session_id: str
+    task: Task
+    checkpoint: str
+    revision: str
+    license: str
+    inputs: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int | None
+    answer: dict[str, Any] | None
+    duration_ms: float
+    error: str | None
+    created_utc: datetime
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Everything the visitor set, by the names that the task's form and endpoint use."""
+        seed = {} if self.seed is None else {"seed": self.seed}
+        return {**self.inputs, **self.parameters, **seed}

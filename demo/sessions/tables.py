@@ -1,0 +1,65 @@
+"""The tables of the session log."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, ForeignKey, Index, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+
+class UTCDateTime(TypeDecorator[datetime]):
+    """A moment that knows it is UTC: SQLite keeps no time zone, so it is set again on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a moment without a time zone: nobody could say later which one was meant."""
+        if value is not None and value.tzinfo is None:
+            raise ValueError("a time without a time zone cannot be logged")
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """The moment in UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """The metadata that the migrations are compared with."""
+
+    type_annotation_map = {dict[str, Any]: JSON(none_as_null=True), datetime: UTCDateTime}  # noqa: RUF012
+
+
+class SessionRow(Base):
+    """A visitor's session: an unguessable id, and nothing about the visitor."""
+
+    __tablename__ = "sessions"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    created_utc: Mapped[datetime]
+
+
+class RunRow(Base):
+    """A run; see `demo.sessions.records.Run` for what its columns mean."""
+
+    __tablename__ = "runs"
+    __table_args__ = (Index("ix_runs_session_id_number", "session_id", "number"),)
+
+    # Counts the runs in the order in which they were written, which two runs of one millisecond need.
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    session_id: Mapped[str] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"))
+    task: Mapped[str] = mapped_column(String(32))
+    checkpoint: Mapped[str] = mapped_column(Text)
+    revision: Mapped[str] = mapped_column(Text)
+    license: Mapped[str] = mapped_column(Text)
+    inputs: Mapped[dict[str, Any]]
+    parameters: Mapped[dict[str, Any]]
+    seed: Mapped[int | None] = mapped_column(BigInteger)
+    answer: Mapped[dict[str, Any] | None]
+    duration_ms: Mapped[float]
+    error: Mapped[str | None] = mapped_column(Text)
+    created_utc: Mapped[datetime]
