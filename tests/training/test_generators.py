@@ -1,0 +1,163 @@
+"""What the two generators' training stands on: lossless tokenizers, clean splits and batches that can be resumed."""
+
+from itertools import islice
+
+import pytest
+import torch
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from training import samples, stories, text_generation, translation
+from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
+from training.optimizers import muon_and_adamw
+from training.parallel_text import Pair, french_spacing, keep_out, sentence_key, without
+
+ENGLISH = ["The cat sleeps on the old chair.", "Where is my friend's house?", "We have seen 12 birds."]
+FRENCH = ["Le chat dort sur la vieille chaise.", "Où est la maison de mon ami ?", "Nous avons vu 12 oiseaux."]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
+    folder = tmp_path_factory.mktemp("translator")
+    translation_tokenizer(ENGLISH + FRENCH, vocab_size=400).save_pretrained(folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def storyteller(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
+    folder = tmp_path_factory.mktemp("storyteller")
+    byte_level_tokenizer(ENGLISH, vocab_size=300).save_pretrained(folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "L'été, où es-tu ? Chez « Zoë » : 10:30 !",
+        "emoji 😀👩‍🚀 and 中文, עברית, naïve œuf",
+        "<pad> is only text, x<0x41>",
+        "1234567890",
+        "a",
+    ],
+)
+def test_a_sentence_survives_the_shared_vocabulary(translator: PreTrainedTokenizerFast, text: str) -> None:
+    ids = translator(text)["input_ids"]
+    assert ids[-1] == translator.eos_token_id
+    assert translator.unk_token_id not in ids
+    if "<pad>" not in text:
+        assert translator.decode(ids, skip_special_tokens=True) == text
+
+
+def test_typographic_apostrophes_and_spaces_become_plain(translator: PreTrainedTokenizerFast) -> None:
+    assert translator("l’ami\u00a0?")["input_ids"] == translator("l'ami ?")["input_ids"]
+
+
+def test_special_tokens_of_the_shared_vocabulary(translator: PreTrainedTokenizerFast) -> None:
+    assert (translator.pad_token_id, translator.eos_token_id, translator.unk_token_id) == (0, 1, 2)
+    assert translator.bos_token is None
+
+
+@pytest.mark.parametrize("text", ["Été 😀\n\tShe said, “No.”", "  two spaces", "\x00 control", ""])
+def test_byte_pieces_lose_nothing(storyteller: PreTrainedTokenizerFast, text: str) -> None:
+    assert storyteller.decode(storyteller(text)["input_ids"]) == text
+
+
+def test_one_token_begins_and_ends_a_story(storyteller: PreTrainedTokenizerFast) -> None:
+    assert storyteller.bos_token == storyteller.eos_token == END_OF_TEXT
+    assert storyteller(END_OF_TEXT)["input_ids"] == [storyteller.bos_token_id]
+    assert storyteller("")["input_ids"] == []
+
+
+def test_development_sentences_are_in_no_training_pair_however_they_are_spelt() -> None:
+    pairs = [Pair(f"Sentence number {n}!", f"Phrase {n}") for n in range(50)]
+    pairs += [Pair(f"sentence NUMBER {n}", f"La phrase {n}") for n in range(50)]
+    training, development = keep_out(pairs, count=10, seed=1)
+    kept = {sentence_key(pair.english) for pair in development}
+    assert len(development) == len(kept) == 10
+    assert len(training) == len(pairs) - 20
+    assert not kept & {sentence_key(pair.english) for pair in training}
+    assert keep_out(pairs, count=10, seed=1)[1] == development
+
+
+def test_a_key_keeps_what_tells_sentences_apart() -> None:
+    assert sentence_key("It's me!") == sentence_key("its ME")
+    assert sentence_key("I have 2.") != sentence_key("I have 3.")
+    assert without([Pair("He's in.", "Il est là.")], {sentence_key("hes in")}) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "spaced"),
+    [
+        ("Ça va?", "Ça va ?"),
+        ("Quoi\u202f?!", "Quoi ?!"),
+        ("Il dit: «Non»", "Il dit : « Non »"),
+        ("À 10:30; d’accord", "À 10:30 ; d'accord"),
+        ("Déjà bien !", "Déjà bien !"),
+    ],
+)
+def test_french_spacing(written: str, spaced: str) -> None:
+    assert french_spacing(written) == spaced
+    assert french_spacing(spaced) == spaced
+
+
+def test_translation_batches_go_on_where_they_stopped(translator: PreTrainedTokenizerFast) -> None:
+    pairs = [Pair(ENGLISH[n % 3] * (1 + n % 2), FRENCH[n % 3]) for n in range(1200)]
+    encoded = translation.encode(translator, pairs)
+    through = list(islice(translation.batches_of(encoded, 0, 0), 30))
+    resumed = next(translation.batches_of(encoded, 0, 25))
+    assert torch.equal(through[25]["source"], resumed["source"])
+    assert torch.equal(through[25]["target"], resumed["target"])
+    assert max(batch["source"].numel() + batch["target"].numel() for batch in through) <= translation.TOKENS_PER_BATCH
+
+
+def test_padding_adds_nothing_to_the_translation_loss(translator: PreTrainedTokenizerFast) -> None:
+    torch.manual_seed(0)
+    model = translation.new_model(translator).eval()
+    source, target = (torch.tensor([translator(text)["input_ids"]]) for text in (ENGLISH[0], FRENCH[0]))
+    padded = {"source": torch.cat([source, source * 0], 1), "target": torch.cat([target, target * 0], 1)}
+    alone = translation.smoothed_loss(model, {"source": source, "target": target})
+    assert translation.smoothed_loss(model, padded).item() == pytest.approx(alone.item(), abs=1e-4)
+
+
+def test_muon_has_the_block_matrices_and_adamw_the_rest(
+    translator: PreTrainedTokenizerFast, storyteller: PreTrainedTokenizerFast
+) -> None:
+    for model in (translation.new_model(translator), text_generation.new_model(storyteller)):
+        muon, adamw = muon_and_adamw(model, 0.02, 1e-3, 0.05, (0.9, 0.95))
+        in_muon = {id(p) for group in muon.param_groups for p in group["params"]}
+        in_adamw = {id(p) for group in adamw.param_groups for p in group["params"]}
+        assert in_muon.isdisjoint(in_adamw)
+        assert in_muon | in_adamw == {id(p) for p in model.parameters() if p.requires_grad}
+        assert id(model.get_input_embeddings().weight) in in_adamw
+
+
+def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokenizerFast) -> None:
+    source = text_generation.join(storyteller, ["One.", "Two, three."])
+    end = storyteller.eos_token_id
+    assert [source.pieces[start].item() for start in source.starts] == [end, end]
+    assert source.pieces[-1] == end
+    assert storyteller.decode(source.pieces) == f"{END_OF_TEXT}One.{END_OF_TEXT}Two, three.{END_OF_TEXT}"
+
+
+def test_prose_keeps_sentences_and_drops_headings_verse_and_tables() -> None:
+    text = "CHAPTER I\n“Well--yes,” she said.\n  O rose, thou art\n* * *\n| a | b. |\nHe _did_ go."
+    assert stories.prose(text) == '"Well - yes," she said.\nHe did go.'
+
+
+def test_books_are_found_by_their_titles() -> None:
+    text = "Title: A\n\nAuthor: X\n\nFirst.\nTitle: B\n\nAuthor: Y\n\nSecond.\n"
+    assert {title: stories.prose(body) for title, body in stories.books_of(text).items()} == {
+        "A": "First.",
+        "B": "Second.",
+    }
+
+
+def test_a_long_run_copied_from_training_is_found() -> None:
+    seen = torch.arange(1000)
+    copy = torch.tensor([5000, *range(300, 345), 6000])
+    two_short_runs = torch.tensor([*range(300, 335), 6000, *range(336, 370)])
+    assert samples.copied([two_short_runs, copy], [seen], at_least=40) == [1]
+
+
+def test_a_phrase_said_three_times_is_found() -> None:
+    assert samples.repeats_phrase(torch.tensor([1, 2, 3, 4, 9, 1, 2, 3, 4, 8, 1, 2, 3, 4]))
+    assert not samples.repeats_phrase(torch.tensor([1, 2, 3, 4, 9, 1, 2, 3, 4, 8, 1, 2, 3, 5]))

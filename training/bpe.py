@@ -1,0 +1,95 @@
+"""Byte-pair vocabularies for the two generators, trained with the tokenizers library and saved as `tokenizer.json`."""
+
+import json
+from collections.abc import Iterable
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
+END_OF_TEXT = "<|endoftext|>"
+PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
+SPACE = "▁"
+# Words keep their apostrophe (l', don'), figures stand alone and punctuation never joins a word, so that numbers
+# and unseen names are spelt out rather than guessed.
+PIECES = Regex(rf"{SPACE}?[\p{{L}}\p{{M}}]+'?|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}{SPACE}]|{SPACE}")
+MODEL_MAX_LENGTH = 512
+
+
+def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int = 160) -> PreTrainedTokenizerFast:
+    """One vocabulary for two languages; characters outside the `alphabet` commonest are spelt in UTF-8 bytes."""
+    normalizer = normalizers.Sequence(
+        [
+            normalizers.NFC(),
+            normalizers.Replace(Regex("[‘’ʼ]"), "'"),
+            normalizers.Replace(Regex(r"\s+"), " "),
+            normalizers.Strip(),
+        ]
+    )
+    pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always"),
+            pre_tokenizers.Split(PIECES, behavior="isolated"),
+        ]
+    )
+    byte_pieces = [f"<0x{byte:02X}>" for byte in range(256)]
+    learner = Tokenizer(models.BPE(unk_token=UNK))
+    learner.normalizer, learner.pre_tokenizer = normalizer, pre_tokenizer
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - len(byte_pieces),
+        special_tokens=[PAD, EOS, UNK],
+        limit_alphabet=alphabet,
+        show_progress=False,
+    )
+    learner.train_from_iterator(texts, trainer)
+    learned = json.loads(learner.to_str())["model"]
+    # The byte pieces are added after training: as special tokens they would vanish from decoded text.
+    vocab = learned["vocab"] | {piece: len(learned["vocab"]) + at for at, piece in enumerate(byte_pieces)}
+    merges = [tuple(merge) for merge in learned["merges"]]
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, unk_token=UNK, byte_fallback=True))
+    tokenizer.add_special_tokens([PAD, EOS, UNK])
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {EOS}", pair=f"$A {EOS} $B {EOS}", special_tokens=[(EOS, vocab[EOS])]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace(SPACE, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(content=" ", left=1, right=0),
+        ]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=EOS,
+        unk_token=UNK,
+        model_max_length=MODEL_MAX_LENGTH,
+        model_input_names=["input_ids", "attention_mask"],
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def byte_level_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
+    """GPT-2's kind of vocabulary: every byte is a piece, so nothing is unknown; one token begins and ends a text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=END_OF_TEXT,
+        eos_token=END_OF_TEXT,
+        unk_token=END_OF_TEXT,
+        pad_token=END_OF_TEXT,
+        model_max_length=MODEL_MAX_LENGTH,
+        model_input_names=["input_ids", "attention_mask"],
+        clean_up_tokenization_spaces=False,
+    )
