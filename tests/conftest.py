@@ -1,0 +1,18 @@
+"""What every test stands on: no network, no telemetry, one thread."""
+
+import os
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# Tiny models are slower on several threads than on one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def database_of_the_test(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test writes into the log of whoever runs it."""
+    monkeypatch.setenv("CLEARHEAD_DATABASE_URL", f"sqlite:///{os.fspath(tmp_path)}/clearhead.db")

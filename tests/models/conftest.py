@@ -1,0 +1,58 @@
+"""Tiny random models, each saved and wrapped once, and the bundled ones, each loaded once."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.assembly import wrap
+from models.base import AnyTaskModel
+from models.checkpoints import REGISTRY, Checkpoint
+from models.loading import ModelStore
+from models.tasks import Task
+from tests.models.architectures import save_tiny
+
+TinyModel = Callable[..., AnyTaskModel]
+BundledModel = Callable[[str], AnyTaskModel]
+
+
+def tiny_checkpoint(model_type: str, task: Task) -> Checkpoint:
+    """What the registry would say of a tiny model."""
+    return Checkpoint(f"tiny-{model_type}", task, "Tiny", model_type, "CC0-1.0", 1, ("en",), 1, "Knows nothing.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Two threads make a network of ten thousand parameters slower."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Task, int], Path]:
+    """The saved folder of a tiny random model of an architecture, for a task."""
+
+    @cache
+    def folder(model_type: str, task: Task, seed: int) -> Path:
+        return save_tiny(model_type, task, tmp_path_factory.mktemp(f"{model_type}-{task.endpoint}"), seed)
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_folder: Callable[[str, Task, int], Path]) -> TinyModel:
+    """The tiny model of an architecture, for a task; `checkpoint` says whose place it takes."""
+
+    @cache
+    def model(model_type: str, task: Task, seed: int = 0, checkpoint: Checkpoint | None = None) -> AnyTaskModel:
+        return wrap(checkpoint or tiny_checkpoint(model_type, task), tiny_folder(model_type, task, seed), "0" * 40)
+
+    return model
+
+
+@pytest.fixture(scope="session")
+def bundled() -> BundledModel:
+    """A bundled model, by name."""
+    store = ModelStore()
+    return lambda name: store.load(REGISTRY[name])

@@ -1,0 +1,368 @@
+"""What every checkpoint of the registry keeps to, and every architecture that fits a task.
+
+A task's own part is its input; the tests are inherited. Published checkpoints are stood in for by tiny random models
+of their architecture, wrapped under their registry entry.
+"""
+
+import pickle
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+
+from models.base import AnyTaskModel
+from models.checkpoints import REGISTRY, Checkpoint
+from models.errors import InputError
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    Prediction,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+    generated_ids,
+)
+from models.tasks import Task
+from tests.models.architectures import FAMILIES, FITTING
+from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
+
+WRITINGS = ("שלום עולם", "a 🦊 b 🇫🇷", "<script>alert(1)</script> & <b>", "e\u0301té \u200b", "x" * 60)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A checkpoint, and the architecture of the tiny model in its place; none for a bundled one."""
+
+    checkpoint: Checkpoint
+    architecture: str = ""
+
+    def __str__(self) -> str:
+        return self.checkpoint.name
+
+
+def cases_of(task: Task) -> Iterator[Case]:
+    """Every registry entry of `task`, then every architecture that fits it."""
+    for checkpoint in REGISTRY.values():
+        if checkpoint.task is task:
+            yield Case(checkpoint, FAMILIES[checkpoint.family] if checkpoint.hub_id else "")
+    for architecture in FITTING[task]:
+        yield Case(tiny_checkpoint(architecture, task), architecture)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        cases = list(cases_of(metafunc.cls.task))
+        metafunc.parametrize("case", cases, ids=[str(case) for case in cases], scope="class")
+    if "bad" in metafunc.fixturenames:
+        bad = metafunc.cls.bad
+        metafunc.parametrize("bad", bad, ids=["-".join(f"{k}={str(v)[:12]}" for k, v in each.items()) for each in bad])
+
+
+def bare(text: str) -> str:
+    """`text` without spaces, capitals and WordPiece's marks, to compare pieces with what they came from."""
+    return re.sub(r"\s|##|▁", "", text).lower()
+
+
+def is_probability(score: float) -> bool:
+    return 0.0 <= score <= 1.0 + 1e-6
+
+
+class ModelContract:
+    """The tests; a subclass names its task, an input, the field that holds the text, and inputs to refuse."""
+
+    task: ClassVar[Task]
+    output_type: ClassVar[type[TaskOutput]]
+    fields: ClassVar[dict[str, Any]]
+    text_field: ClassVar[str] = "text"
+    bad: ClassVar[list[dict[str, Any]]]
+
+    @pytest.fixture
+    def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
+        if not case.architecture:
+            return bundled(case.checkpoint.name)
+        return tiny(case.architecture, self.task, 0, case.checkpoint)
+
+    def with_text(self, text: str) -> dict[str, Any]:
+        return {**self.fields, self.text_field: text}
+
+    def test_answers_with_the_output_type_of_its_task(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        assert type(output) is self.output_type
+        self.check_answer(model, output)
+
+    def check_answer(self, model: AnyTaskModel, output: Any) -> None:
+        raise NotImplementedError
+
+    def test_names_checkpoint_revision_and_licence(self, model: AnyTaskModel, case: Case) -> None:
+        identity = model(**self.fields).checkpoint
+        assert (identity.name, identity.license) == (case.checkpoint.name, case.checkpoint.license)
+        assert re.fullmatch("[0-9a-f]{12}|[0-9a-f]{40}", identity.revision)
+
+    def test_answers_the_same_twice(self, model: AnyTaskModel) -> None:
+        assert asdict(model(**self.fields)) == asdict(model(**self.fields))
+
+    def test_hands_over_no_tensor(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        attentions = dict(model.attend(model.inputs_type(**self.fields), generated_ids(output)))
+        assert b"torch" not in pickle.dumps((output, attentions))
+
+    def test_tokens_cover_the_text(self, model: AnyTaskModel) -> None:
+        tokens = model(**self.fields).tokens
+        spelt = bare("".join(token.text for token in tokens if not token.special))
+        assert spelt.endswith(bare(self.fields[self.text_field].replace("[MASK]", "")))
+
+    def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
+        text = self.fields[self.text_field]
+        if model.tokenizer.mask_token:
+            text = text.replace("[MASK]", model.tokenizer.mask_token)
+        for token in model(**self.fields).tokens:
+            # SentencePiece may spell the space before a word as a token, with no character of its own.
+            if token.start >= 0 and bare(token.text):
+                assert bare(text[token.start : token.end]) == bare(token.text)
+
+    def test_tokens_have_the_ids_of_their_pieces(self, model: AnyTaskModel) -> None:
+        for token in model(**self.fields).tokens:
+            assert model.tokenizer.convert_tokens_to_ids(token.piece) == token.id
+
+    def test_attention_is_a_distribution_over_what_may_be_seen(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        attentions = model.attend(model.inputs_type(**self.fields), generated_ids(output))
+        assert attentions
+        for kind, attention in attentions.items():
+            assert attention.kind == kind
+            assert attention.weights.dtype == np.float32
+            np.testing.assert_allclose(attention.weights.sum(axis=-1), 1, atol=1e-5)
+            assert (attention.weights >= 0).all()
+            assert (attention.weights[:, :, attention.masked] == 0).all()
+            assert not attention.masked.all(axis=-1).any()
+
+    def test_attention_leaves_the_fast_kernels_as_they_were(self, model: AnyTaskModel) -> None:
+        before = model.network.config._attn_implementation
+        output = model(**self.fields)
+        model.attend(model.inputs_type(**self.fields), generated_ids(output))
+        assert model.network.config._attn_implementation == before
+        assert asdict(model(**self.fields)) == asdict(output)
+
+    def test_refuses_text_that_is_no_text(self, model: AnyTaskModel) -> None:
+        with pytest.raises(InputError, match="must be text") as refused:
+            model(**{**self.fields, self.text_field: 7})
+        assert refused.value.field == self.text_field
+
+    def test_refuses_settings_out_of_range(self, model: AnyTaskModel, bad: dict[str, Any]) -> None:
+        (field,) = bad
+        with pytest.raises(InputError) as refused:
+            model(**{**self.fields, **bad})
+        assert refused.value.field == field
+
+    @pytest.mark.parametrize(
+        "text", ["שלום עולם", "a 🦊 b 🇫🇷", "<script>alert(1)</script> & <b>", "e\u0301té \u200b", "x" * 60]
+    )
+    def test_reads_any_writing(self, model: AnyTaskModel, text: str) -> None:
+        self.check_answer(model, model(**self.with_text(text + self.always)))
+
+    always: ClassVar[str] = ""
+
+
+class NeedsText(ModelContract):
+    """Tasks that have nothing to say about an empty text."""
+
+    @pytest.mark.parametrize("blank", ["", "  \n\t "])
+    def test_refuses_empty_text(self, model: AnyTaskModel, blank: str) -> None:
+        with pytest.raises(InputError, match="empty") as refused:
+            model(**self.with_text(blank))
+        assert refused.value.field == self.text_field
+
+
+class ReadsOneWindow(ModelContract):
+    """Tasks that read the whole text at once."""
+
+    def test_says_how_long_is_too_long(self, model: AnyTaskModel) -> None:
+        longer = self.fields[self.text_field] + " lamp" * (model.window + 1)
+        with pytest.raises(InputError, match=f"{model.window:,}") as refused:
+            model(**self.with_text(longer))
+        assert refused.value.field == self.text_field
+
+
+class TestFillMask(NeedsText, ReadsOneWindow):
+    task = Task.FILL_MASK
+    output_type = FillMaskOutput
+    fields: ClassVar = {"text": "The keeper [MASK] the lamp every [MASK].", "top_k": 3}
+    bad: ClassVar = [{"top_k": 0}, {"top_k": 21}, {"top_k": -1}]
+    always = " [MASK]"
+
+    def check_answer(self, model: AnyTaskModel, output: FillMaskOutput) -> None:
+        for predictions in output.predictions:
+            assert len(predictions) == 3
+            assert all(is_probability(each.score) for each in predictions)
+            assert sum(each.score for each in predictions) <= 1 + 1e-5
+            assert_best_first(predictions)
+        assert_best_first(output.sequences)
+        for sequence in output.sequences:
+            assert model.tokenizer.mask_token not in sequence.text
+
+    def test_gives_one_list_per_mask(self, model: AnyTaskModel) -> None:
+        assert len(model(**self.fields).predictions) == 2
+
+    def test_the_best_sentence_takes_the_best_word_of_each_mask(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        first, second = output.predictions
+        assert output.sequences[0].score == pytest.approx(first[0].score * second[0].score, rel=1e-4)
+        words = (first[0].text.removeprefix("##"), second[0].text.removeprefix("##"))
+        assert bare(output.sequences[0].text) == bare(f"The keeper {words[0]} the lamp every {words[1]}.")
+
+    def test_refuses_a_text_without_a_mask(self, model: AnyTaskModel) -> None:
+        with pytest.raises(InputError, match="no blank") as refused:
+            model(text="Nothing is missing.")
+        assert refused.value.field == "text"
+
+    def test_its_own_mask_token_is_a_mask_too(self, model: AnyTaskModel) -> None:
+        own = model(text=f"The keeper {model.tokenizer.mask_token} the lamp.")
+        assert asdict(own) == asdict(model(text="The keeper [MASK] the lamp."))
+
+    def test_a_named_word_has_its_probability_and_rank(self, model: AnyTaskModel) -> None:
+        probabilities = plain_mask_probabilities(model, "The keeper [MASK] the lamp.")
+        (token_id,) = model.tokenizer(" the", add_special_tokens=False)["input_ids"]
+        (standing,) = model(text="The keeper [MASK] the lamp.", word="the").word
+        assert standing.probability == pytest.approx(float(probabilities[token_id]), rel=1e-4)
+        assert standing.rank == probabilities.argsort(descending=True).tolist().index(token_id) + 1
+
+    def test_a_word_of_several_pieces_cannot_stand_in_one_blank(self, model: AnyTaskModel) -> None:
+        (standing,) = model(text="The keeper [MASK] the lamp.", word="qzxqzx").word
+        assert standing.probability is None
+        assert standing.rank is None
+        assert len(standing.pieces) > 1
+
+
+class TestSentiment(NeedsText, ReadsOneWindow):
+    task = Task.SENTIMENT
+    output_type = SentimentOutput
+    fields: ClassVar = {"text": "She reads a quiet book."}
+    bad: ClassVar = [{"text": None}]
+
+    def check_answer(self, model: AnyTaskModel, output: SentimentOutput) -> None:
+        assert [each.text for each in output.scores] == ["negative", "positive"]
+        assert all(is_probability(each.score) for each in output.scores)
+        assert sum(each.score for each in output.scores) == pytest.approx(1, abs=1e-5)
+        assert output.label == max(output.scores, key=lambda each: each.score).text
+
+
+class TestQuestionAnswering(NeedsText):
+    task = Task.QUESTION_ANSWERING
+    output_type = QuestionAnsweringOutput
+    fields: ClassVar = {
+        "question": "Who lit the lamp?",
+        "context": "The old keeper lit the lamp. A storm came.",
+        "top_k": 2,
+    }
+    text_field = "context"
+    bad: ClassVar = [{"top_k": 0}, {"top_k": 11}, {"question": ""}, {"question": None}, {"question": "lamp " * 97}]
+
+    def check_answer(self, model: AnyTaskModel, output: QuestionAnsweringOutput) -> None:
+        assert len(output.start_probabilities) == len(output.end_probabilities) == len(output.tokens)
+        assert sum(output.start_probabilities) == pytest.approx(1, abs=1e-5)
+        assert sum(output.end_probabilities) == pytest.approx(1, abs=1e-5)
+        assert is_probability(output.no_answer_score)
+        assert sum(each.score for each in output.answers) + output.no_answer_score <= 1 + 1e-6
+        assert_best_first([Prediction(each.text, each.score) for each in output.answers])
+
+    def test_answers_stand_in_the_context(self, model: AnyTaskModel) -> None:
+        answers = model(**self.fields).answers
+        assert answers
+        for answer in answers:
+            assert self.fields["context"][answer.start : answer.end] == answer.text
+
+    def test_answers_do_not_overlap(self, model: AnyTaskModel) -> None:
+        first, second = model(**self.fields).answers
+        assert first.end <= second.start or second.end <= first.start
+
+
+class TestTranslation(NeedsText, ReadsOneWindow):
+    task = Task.TRANSLATION
+    output_type = TranslationOutput
+    fields: ClassVar = {"text": "The rain falls.", "num_beams": 2}
+    bad: ClassVar = [{"num_beams": 0}, {"num_beams": 9}]
+
+    def check_answer(self, model: AnyTaskModel, output: TranslationOutput) -> None:
+        assert len(output.translations) == 2
+        assert_best_first(output.translations)
+        assert all(each.score <= 0 for each in output.translations)
+        assert output.target_tokens
+        written = model.tokenizer.decode(list(generated_ids(output)), skip_special_tokens=True)
+        assert output.translations[0].text == written.strip()
+
+    def test_offers_cross_attention_first(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        attentions = model.attend(model.inputs_type(**self.fields), generated_ids(output))
+        assert list(attentions) == ["cross", "encoder", "decoder"]
+        assert attentions["cross"].query_tokens == output.target_tokens
+        assert attentions["cross"].key_tokens == output.tokens
+        assert attentions["encoder"].query_tokens == output.tokens
+        assert attentions["decoder"].masked.sum() == len(output.target_tokens) * (len(output.target_tokens) - 1) // 2
+
+
+class TestCompletion(ReadsOneWindow):
+    task = Task.COMPLETION
+    output_type = CompletionOutput
+    fields: ClassVar = {"prompt": "The boats turned", "max_new_tokens": 6, "strategy": "sample", "seed": 11}
+    text_field = "prompt"
+    bad: ClassVar = [
+        {"strategy": "guess"}, {"max_new_tokens": 0}, {"max_new_tokens": 201}, {"temperature": 0},
+        {"temperature": -1.0}, {"temperature": float("nan")}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.5},
+        {"num_beams": 0}, {"num_beams": 9}, {"seed": -1}, {"seed": 2**32},
+    ]  # fmt: skip
+
+    def check_answer(self, model: AnyTaskModel, output: CompletionOutput) -> None:
+        assert 1 <= len(output.generated) <= 6
+        assert output.finished
+        for each in output.generated:
+            assert is_probability(each.probability)
+            assert_best_first(each.alternatives)
+            assert sum(other.score for other in each.alternatives) <= 1 + 1e-5
+        prompt = [token.id for token in output.tokens]
+        whole = model.tokenizer.decode([*prompt, *generated_ids(output)], skip_special_tokens=True)
+        assert whole.endswith(output.text)
+
+    @pytest.mark.parametrize("blank", ["", "  \n\t "])
+    def test_an_empty_prompt_is_the_start_token(self, model: AnyTaskModel, blank: str) -> None:
+        if model.tokenizer.bos_token_id is not None:
+            assert [token.id for token in model(**self.with_text(blank)).tokens] == [model.tokenizer.bos_token_id]
+            return
+        # OpenAI's first GPT has no start token.
+        with pytest.raises(InputError, match="no start token") as refused:
+            model(**self.with_text(blank))
+        assert refused.value.field == "prompt"
+
+    @pytest.mark.parametrize("strategy", ["greedy", "beam", "sample"])
+    def test_a_stream_ends_with_the_answer(self, model: AnyTaskModel, strategy: str) -> None:
+        fields = {**self.fields, "strategy": strategy}
+        outputs = list(model.stream(model.inputs_type(**fields)))  # type: ignore[attr-defined]
+        assert asdict(outputs[-1]) == asdict(model(**fields))
+        assert [each.finished for each in outputs] == [False] * (len(outputs) - 1) + [True]
+        if strategy != "beam":
+            assert [len(each.generated) for each in outputs] == list(range(1, len(outputs) + 1))
+
+    def test_a_stream_can_be_stopped(self, model: AnyTaskModel) -> None:
+        stream = model.stream(model.inputs_type(**{**self.fields, "strategy": "greedy"}))  # type: ignore[attr-defined]
+        first = next(stream)
+        stream.close()
+        assert not first.finished
+        assert len(first.generated) == 1
+        self.check_answer(model, model(**self.fields))
+
+
+def assert_best_first(predictions: Any) -> None:
+    scores = [each.score for each in predictions]
+    assert scores == sorted(scores, reverse=True)
+
+
+def plain_mask_probabilities(model: AnyTaskModel, text: str) -> torch.Tensor:
+    """The probabilities `[vocabulary]` at the one mask, from the network alone."""
+    encoded = model.tokenizer(text.replace("[MASK]", model.tokenizer.mask_token), return_tensors="pt")
+    with torch.inference_mode():
+        logits = model.network(**encoded).logits[0]
+    return logits[encoded.input_ids[0] == model.tokenizer.mask_token_id][0].softmax(-1)

@@ -1,0 +1,80 @@
+"""The registry: complete, consistent, and found by the names that visitors use."""
+
+import re
+
+import pytest
+
+from models.checkpoints import REGISTRY, Checkpoint, checkpoints_for, find
+from models.errors import CheckpointUnavailable
+from models.tasks import Task
+from tests.models.architectures import FAMILIES
+
+EVERY = pytest.mark.parametrize("checkpoint", REGISTRY.values(), ids=REGISTRY)
+OFFERED = {
+    Task.FILL_MASK: {"bert-base-uncased", "distilbert-base-uncased", "roberta-base", "albert-base-v2"},
+    Task.SENTIMENT: {"distilbert-base-uncased-finetuned-sst-2-english"},
+    Task.QUESTION_ANSWERING: {"distilbert-base-cased-distilled-squad", "roberta-base-squad2"},
+    Task.TRANSLATION: {"opus-mt-en-fr", "opus-mt-en-de", "t5-small"},
+    Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt"},
+}
+
+
+@EVERY
+def test_an_entry_is_complete(checkpoint: Checkpoint) -> None:
+    assert REGISTRY[checkpoint.name] is checkpoint
+    for text in (checkpoint.title, checkpoint.family, checkpoint.license, checkpoint.summary):
+        assert text == text.strip()
+        assert text
+    assert checkpoint.parameters > 0
+    assert checkpoint.size_mb > 0
+    assert checkpoint.languages
+    assert all(re.fullmatch("[a-z]{2}", language) for language in checkpoint.languages)
+
+
+@EVERY
+def test_an_entry_is_either_bundled_or_published(checkpoint: Checkpoint) -> None:
+    if checkpoint.hub_id:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", checkpoint.hub_id)
+        assert checkpoint.name == checkpoint.hub_id.split("/")[1]
+        assert re.fullmatch("main|[0-9a-f]{40}", checkpoint.revision)
+    else:
+        assert not checkpoint.base or not REGISTRY[checkpoint.base].hub_id
+
+
+@EVERY
+def test_an_entry_belongs_to_a_family_that_the_contract_covers(checkpoint: Checkpoint) -> None:
+    assert checkpoint.family in FAMILIES
+
+
+@pytest.mark.parametrize("task", Task)
+def test_every_task_offers_the_bundled_checkpoint_first(task: Task) -> None:
+    first, *others = checkpoints_for(task)
+    assert not first.hub_id
+    assert {other.name for other in others if other.hub_id} >= OFFERED[task]
+    assert all(each.task is task for each in (first, *others))
+
+
+@pytest.mark.parametrize("task", Task)
+def test_a_task_is_found_by_its_names(task: Task) -> None:
+    assert Task.named(task.value) is Task.named(task.endpoint) is task
+    assert find(task.endpoint) is find(task.value) is find("", task) is checkpoints_for(task)[0]
+
+
+@EVERY
+def test_a_checkpoint_is_found_by_its_name(checkpoint: Checkpoint) -> None:
+    assert find(checkpoint.name) is find(checkpoint.name, checkpoint.task) is checkpoint
+
+
+@pytest.mark.parametrize("name", ["nobody", "../../etc", "google-bert/bert-base-uncased", "\0", "GPT2"])
+def test_an_unknown_name_is_unavailable_and_the_sentence_offers_others(name: str) -> None:
+    with pytest.raises(CheckpointUnavailable, match="clearhead-sentiment") as refused:
+        find(name, Task.SENTIMENT)
+    assert refused.value.field == "checkpoint"
+    assert "gpt2" not in refused.value.sentence.removeprefix(name)
+    with pytest.raises(CheckpointUnavailable):
+        find(name)
+
+
+def test_a_checkpoint_of_another_task_is_unavailable() -> None:
+    with pytest.raises(CheckpointUnavailable):
+        find("gpt2", Task.SENTIMENT)

@@ -1,0 +1,97 @@
+"""Answer spans, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from models.outputs import Answer
+from models.question_answering import answer_of
+from models.spans import MAX_ANSWER_TOKENS, Span, Window, best_spans, read_windows
+
+LOG2, LOG3, LOG4 = np.log([2.0, 3.0, 4.0])
+
+
+def window(starts: list[float], ends: list[float], context: range, offsets: list[tuple[int, int]]) -> Window:
+    """A window whose first token is CLS and whose `context` tokens may hold the answer."""
+    in_context = np.array([position in context for position in range(len(starts))])
+    return Window(np.array(starts, np.float32), np.array(ends, np.float32), in_context, 0, tuple(offsets))
+
+
+def small() -> Window:
+    """CLS, one question token, two tokens of context; weights of the three spans: 2·1, 2·4, 3·4 and of none: 1."""
+    return window([0, 9, LOG2, LOG3], [0, 9, 0, LOG4], range(2, 4), [(-1, -1), (-1, -1), (0, 3), (4, 9)])
+
+
+def test_probabilities_of_spans_and_of_none_are_one_distribution() -> None:
+    reading = read_windows((small(),))
+    # start 2 end 2: 2; start 2 end 3: 8; start 3 end 3: 12; none: 1; together 23.
+    assert reading.no_answer_probability == pytest.approx(1 / 23)
+    (probabilities,) = reading.probabilities
+    assert probabilities[2, 2] == pytest.approx(2 / 23)
+    assert probabilities[2, 3] == pytest.approx(8 / 23)
+    assert probabilities[3, 3] == pytest.approx(12 / 23)
+    assert probabilities.sum() + reading.no_answer_probability == pytest.approx(1)
+
+
+def test_an_answer_neither_ends_before_it_starts_nor_stands_in_the_question() -> None:
+    (probabilities,) = read_windows((small(),)).probabilities
+    assert probabilities[3, 2] == 0
+    assert (probabilities[:2] == 0).all()
+    assert (probabilities[:, :2] == 0).all()
+
+
+def test_start_and_end_probabilities_leave_the_question_out() -> None:
+    np.testing.assert_allclose(small().start_probabilities, [1 / 6, 0, 2 / 6, 3 / 6], rtol=1e-6)
+    np.testing.assert_allclose(small().end_probabilities, [1 / 6, 0, 1 / 6, 4 / 6], rtol=1e-6)
+
+
+def test_the_best_spans_come_first_and_do_not_overlap() -> None:
+    # (4, 9) with 12 is best; (0, 9) with 8 overlaps it; (0, 3) with 2 does not.
+    spans = best_spans(read_windows((small(),)), 3)
+    assert [(span.start, span.end) for span in spans] == [(4, 9), (0, 3)]
+    assert [span.probability for span in spans] == pytest.approx([12 / 23, 2 / 23])
+
+
+def test_only_as_many_spans_as_asked_for() -> None:
+    assert len(best_spans(read_windows((small(),)), 1)) == 1
+
+
+@pytest.mark.parametrize(("length", "allowed"), [(MAX_ANSWER_TOKENS, True), (MAX_ANSWER_TOKENS + 1, False)])
+def test_an_answer_has_a_longest_length(length: int, allowed: bool) -> None:
+    count = MAX_ANSWER_TOKENS + 5
+    logits = [0.0] * count
+    long = window(logits, logits, range(1, count), [(position, position + 1) for position in range(count)])
+    assert (read_windows((long,)).probabilities[0][1, length] > 0) == allowed
+
+
+def test_the_window_with_the_best_answer_wins_and_no_answer_needs_all_of_them() -> None:
+    offsets = [(-1, -1), (0, 4)]
+    unsure = window([LOG4, 0], [LOG4, 0], range(1, 2), offsets)  # span 1, none 16
+    sure = window([0, LOG3], [0, LOG3], range(1, 2), [(-1, -1), (10, 14)])  # span 9, none 1
+    reading = read_windows((unsure, sure))
+    assert reading.best_window == 1
+    # The smallest of both null scores counts: 1 + 9 + 1 = 11.
+    assert reading.no_answer_probability == pytest.approx(1 / 11)
+    best = best_spans(reading, 2)
+    assert [(span.start, span.end) for span in best] == [(10, 14), (0, 4)]
+    assert [span.probability for span in best] == pytest.approx([9 / 11, 1 / 11])
+
+
+def test_the_same_answer_seen_in_two_windows_is_given_once() -> None:
+    seen_twice = window([0, 1], [0, 1], range(1, 2), [(-1, -1), (5, 8)])
+    assert len(best_spans(read_windows((seen_twice, seen_twice)), 3)) == 1
+
+
+def test_a_window_without_context_answers_nothing() -> None:
+    empty = window([0, 0], [0, 0], range(0), [(-1, -1), (-1, -1)])
+    reading = read_windows((empty,))
+    assert reading.no_answer_probability == 1
+    assert best_spans(reading, 3) == []
+
+
+def test_great_logits_do_not_overflow() -> None:
+    great = window([0, 5000.0], [0, 5000.0], range(1, 2), [(-1, -1), (0, 1)])
+    assert best_spans(read_windows((great,)), 1)[0].probability == pytest.approx(1)
+
+
+def test_an_answer_loses_the_spaces_around_it() -> None:
+    assert answer_of("so  Ada  wrote", Span(2, 8, 0.5)) == Answer("Ada", 0.5, 4, 7)
