@@ -13,7 +13,7 @@ from demo.attention import AttentionSource, source_of
 from demo.limits import FIELDS, OUT_OF_RANGE
 from demo.sessions.answers import dump_answer
 from demo.sessions.records import Run
-from models.checkpoints import Checkpoint
+from models.checkpoints import Checkpoint, checkpoints_for
 from models.outputs import TaskOutput
 from models.tasks import Task
 
@@ -38,7 +38,7 @@ class Attempt:
         self.session_id = session_id
         self.task = task
         self.given = fields
-        self.checkpoint = checkpoint
+        self.checkpoint = checkpoint or checkpoints_for(task)[0].name
         self.license = ""
         self.fields: dict[str, Any] = {name: _shortened(value) for name, value in fields.items()}
         self.created_utc = datetime.now(UTC)

@@ -11,6 +11,7 @@ from demo.attempt import Attempt, Finished
 from demo.attention import AttentionCache, AttentionSource, source_of
 from demo.limits import clean, plain_text
 from demo.sessions.answers import load_answer
+from demo.sessions.export import as_csv, as_json
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.settings import Settings
@@ -136,6 +137,14 @@ class DemoService:
     def delete_all(self, session_id: str) -> int:
         """Forget every run of a session; says how many there were."""
         return self._runs.delete_all(session_id)
+
+    def export_csv(self, session_id: str) -> str:
+        """The runs of a session as CSV, newest first."""
+        return as_csv(self.history(session_id))
+
+    def export_json(self, session_id: str) -> str:
+        """The runs of a session as JSON, newest first."""
+        return as_json(self.history(session_id))
 
     def _prepare(self, attempt: Attempt, progress: Progress) -> "tuple[AnyTaskModel, Any]":
         """The model and the inputs that it will read; raises `InputError` for what cannot be used."""

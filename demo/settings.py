@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from platformdirs import user_data_path
 
+MODEL_QUEUE = "models"
+"""The `concurrency_id` of every event that runs a model, so that they share one queue."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -25,16 +25,17 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
 
 
 @cache
-def _adapter(output_type: type[TaskOutput]) -> TypeAdapter[TaskOutput]:
-    return TypeAdapter(output_type)
+def _adapters() -> dict[type[TaskOutput], TypeAdapter[Any]]:
+    return {output_type: TypeAdapter(output_type) for output_type in OUTPUT_TYPES.values()}
 
 
 def dump_answer(output: TaskOutput) -> dict[str, Any]:
     """The output as objects that JSON knows."""
-    dumped: dict[str, Any] = _adapter(type(output)).dump_python(output, mode="json")
+    dumped: dict[str, Any] = _adapters()[type(output)].dump_python(output, mode="json")
     return dumped
 
 
 def load_answer(task: Task, answer: dict[str, Any]) -> TaskOutput:
     """The typed output that `dump_answer` wrote; raises pydantic's `ValidationError` for anything else."""
-    return _adapter(OUTPUT_TYPES[task]).validate_python(answer)
+    output: TaskOutput = _adapters()[OUTPUT_TYPES[task]].validate_python(answer)
+    return output

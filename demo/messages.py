@@ -1,0 +1,58 @@
+"""The one place where an error becomes a message: one sentence for the visitor, the rest for the host's log."""
+
+import html
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+import gradio as gr
+
+from demo.service import OUR_FAULT
+from models.errors import InputError
+
+_log = logging.getLogger(__name__)
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def for_visitors(handler: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A handler of the page whose errors are shown as one sentence; Gradio would read a message as HTML."""
+    return _speaking(handler, lambda sentence: html.escape(sentence, quote=False))
+
+
+def for_callers(endpoint: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """An endpoint whose errors reach its caller as one sentence, letter by letter."""
+    return _speaking(endpoint, str)
+
+
+def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str], str]) -> Callable[Parameters, Result]:
+    def message(error: Exception) -> gr.Error:
+        if isinstance(error, gr.Error):
+            return error
+        if not isinstance(error, InputError):
+            _log.error("%s failed", getattr(function, "__name__", function), exc_info=error)
+            error = InputError(OUR_FAULT)
+        return gr.Error(as_message(error.sentence), print_exception=False)
+
+    if inspect.isgeneratorfunction(function):
+
+        @wraps(function)
+        def speaking_stream(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Iterator[Any]:
+            try:
+                yield from function(*args, **kwargs)
+            except Exception as error:
+                raise message(error) from error
+
+        return cast(Callable[Parameters, Result], speaking_stream)
+
+    @wraps(function)
+    def speaking(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            raise message(error) from error
+
+    return speaking

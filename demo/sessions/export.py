@@ -1,0 +1,95 @@
+"""Runs as files that visitors take home: CSV for a spreadsheet, JSON for everything else."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any, TypedDict
+
+from demo.sessions.answers import load_answer
+from demo.sessions.records import Run
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+)
+
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_json(runs: Iterable[Run]) -> str:
+    """Everything that is kept of the runs, as a JSON list."""
+    return json.dumps([public_fields(run) for run in runs], ensure_ascii=False, indent=2)
+
+
+def as_csv(runs: Iterable[Run]) -> str:
+    """One line per run, with the answer in words; a cell that a spreadsheet would take for a formula gets an `'`."""
+    file = io.StringIO(newline="")
+    lines = csv.writer(file)
+    lines.writerow(LoggedRun.__annotations__)
+    for run in runs:
+        answer = answer_in_words(load_answer(run.task, run.answer)) if run.answer else ""
+        lines.writerow([_cell(value) for value in {**public_fields(run), "answer": answer}.values()])
+    return file.getvalue()
+
+
+class LoggedRun(TypedDict):
+    """A run as it leaves the log."""
+
+    id: str
+    created_utc: str
+    task: str
+    checkpoint: str
+    revision: str
+    license: str
+    inputs: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int | None
+    answer: dict[str, Any] | None
+    duration_ms: float
+    error: str | None
+
+
+def public_fields(run: Run) -> LoggedRun:
+    """A run as JSON, without the id of its session: whoever reads a file could use that."""
+    return {
+        "id": run.id,
+        "created_utc": run.created_utc.isoformat(),
+        "task": run.task.value,
+        "checkpoint": run.checkpoint,
+        "revision": run.revision,
+        "license": run.license,
+        "inputs": run.inputs,
+        "parameters": run.parameters,
+        "seed": run.seed,
+        "answer": run.answer,
+        "duration_ms": round(run.duration_ms, 3),
+        "error": run.error,
+    }
+
+
+def answer_in_words(output: TaskOutput) -> str:
+    """The best answer as one text."""
+    match output:
+        case FillMaskOutput():
+            return output.sequences[0].text
+        case SentimentOutput():
+            return output.label
+        case QuestionAnsweringOutput():
+            return output.answers[0].text if output.answered else ""
+        case TranslationOutput():
+            return output.translations[0].text
+        case CompletionOutput():
+            return output.text
+        case _:
+            raise TypeError(f"{type(output).__name__} has no answer in words")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) else text
