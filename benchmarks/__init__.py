@@ -1,0 +1,1 @@
+"""Measurements of quality and speed, printed as JSON or as a table."""

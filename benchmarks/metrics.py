@@ -1,0 +1,33 @@
+"""The figures that checkpoints are compared by, as their papers define them."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+ARTICLE = re.compile(r"\b(a|an|the)\b")
+
+
+def normalised_answer(answer: str) -> str:
+    """SQuAD's normalisation: lower case, no punctuation, no articles, single spaces."""
+    bare = "".join(character for character in answer.lower() if character not in string.punctuation)
+    return " ".join(ARTICLE.sub(" ", bare).split())
+
+
+def exact_match(predicted: str, answers: Sequence[str]) -> float:
+    """1 if the prediction equals one of the answers once normalised; no answers means that none is right."""
+    return float(any(normalised_answer(predicted) == normalised_answer(answer) for answer in answers or [""]))
+
+
+def f1(predicted: str, answers: Sequence[str]) -> float:
+    """The best harmonic mean of precision and recall, over words, against any of the answers."""
+    return max(
+        _f1(normalised_answer(predicted).split(), normalised_answer(answer).split()) for answer in answers or [""]
+    )
+
+
+def _f1(predicted: list[str], answer: list[str]) -> float:
+    if not predicted or not answer:
+        return float(predicted == answer)
+    shared = sum((Counter(predicted) & Counter(answer)).values())
+    return 2 * shared / (len(predicted) + len(answer))

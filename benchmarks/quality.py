@@ -1,0 +1,158 @@
+"""How good a checkpoint is on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
+
+The file's format goes with the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
+question-answering, SQuAD JSON of version 1 or 2; translation, `source<TAB>reference`; text-generation, plain text.
+Text may be packed as `.xz`. Every checkpoint of the registry can be measured, bundled or published.
+"""
+
+import argparse
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch.nn import functional
+
+from benchmarks.masking import masked, packed
+from benchmarks.metrics import exact_match, f1
+from models import load_model
+from models.base import AnyTaskModel
+from models.checkpoints import find
+from models.tasks import Task
+from training import text
+
+Figures = dict[str, float]
+SEED = 1
+ROWS_AT_ONCE = 16
+CONTEXT = 256
+
+
+def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
+    """Top-1 and top-5 shares of the chosen pieces, in percent, over `limit` rows of 128 pieces."""
+    tokenizer, generator = model.tokenizer, torch.Generator().manual_seed(SEED)
+    wanted = limit * 1000
+    paragraphs = [line for line in text.read_text(data)[:wanted].splitlines() if line.strip()]
+    rows = packed(tokenizer(paragraphs, add_special_tokens=False, verbose=False)["input_ids"], tokenizer)[:limit]
+    total, top1, top5 = 0, 0, 0
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        ids = torch.from_numpy(rows[start : start + ROWS_AT_ONCE]).long()
+        shown, chosen = masked(ids, generator, tokenizer)
+        logits = model.network(input_ids=shown.to(model.network.device)).logits.cpu()[chosen]
+        hits = logits.topk(5).indices == ids[chosen][:, None]
+        total, top1, top5 = total + len(hits), top1 + int(hits[:, 0].sum()), top5 + int(hits.sum())
+    return {"masked": total, "top1": 100 * top1 / total, "top5": 100 * top5 / total}
+
+
+def text_classification(model: AnyTaskModel, data: Path, limit: int) -> Figures:
+    """Accuracy in percent and the expected calibration error, ten bins; label 1 is the checkpoint's second one."""
+    labels = [model.network.config.id2label[number] for number in sorted(model.network.config.id2label)]
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for sentence, label in text.read_sst2(data)[:limit]:
+        output = model(text=sentence)
+        score = max(candidate.score for candidate in output.scores)
+        bins.setdefault(min(9, int(score * 10)), []).append((score, output.label == labels[label]))
+    every = [pair for pairs in bins.values() for pair in pairs]
+    gaps = [abs(sum(score for score, _ in pairs) - sum(right for _, right in pairs)) for pairs in bins.values()]
+    accuracy = 100 * sum(right for _, right in every) / len(every)
+    return {"examples": len(every), "accuracy": accuracy, "calibration_error": 100 * sum(gaps) / len(every)}
+
+
+def question_answering(model: AnyTaskModel, data: Path, limit: int) -> Figures:
+    """EM and F1 in percent, official normalisation; where the file has unanswerable questions, also with no answer."""
+    questions = text.read_squad(data)
+    if limit < len(questions):
+        questions = random.Random(SEED).sample(questions, limit)
+    answerable, decided = [], []
+    for question in questions:
+        output = model(question=question.question, context=question.context, top_k=1)
+        best = output.answers[0].text if output.answers else ""
+        given = best if output.answered else ""
+        decided.append((exact_match(given, question.answers), f1(given, question.answers)))
+        if question.answers:
+            answerable.append((exact_match(best, question.answers), f1(best, question.answers)))
+    figures: Figures = {"questions": len(questions)} | _shares(answerable, "")
+    if len(answerable) < len(questions):
+        figures |= {"unanswerable": len(questions) - len(answerable)} | _shares(decided, "_no_answer_decided")
+    return figures
+
+
+def _shares(pairs: list[tuple[float, float]], suffix: str) -> Figures:
+    count = max(1, len(pairs))
+    matches, overlaps = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    return {f"exact_match{suffix}": 100 * matches / count, f"f1{suffix}": 100 * overlaps / count}
+
+
+def translation(model: AnyTaskModel, data: Path, limit: int) -> Figures:
+    """BLEU and chrF as sacreBLEU computes them, of the best of four beams."""
+    from sacrebleu import corpus_bleu, corpus_chrf
+
+    pairs = [line.split("\t") for line in text.read_text(data).splitlines() if "\t" in line]
+    if limit < len(pairs):
+        pairs = random.Random(SEED).sample(pairs, limit)
+    found = [model(text=pair[0], num_beams=4).translations[0].text for pair in pairs]
+    references = [[pair[1] for pair in pairs]]
+    bleu, chrf = corpus_bleu(found, references), corpus_chrf(found, references)
+    return {"sentences": len(pairs), "bleu": bleu.score, "chrf": chrf.score}
+
+
+def text_generation(model: AnyTaskModel, data: Path, limit: int) -> Figures:
+    """Perplexity per word and loss per piece over `limit` stretches of 256 pieces, each read after the start token."""
+    tokenizer, network = model.tokenizer, model.network
+    start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    content = text.read_text(data)[: limit * CONTEXT * 8]
+    ids = tokenizer(content, add_special_tokens=False, verbose=False)["input_ids"]
+    loss, pieces, words = 0.0, 0, 0
+    for stretch in islice(_stretches(ids, CONTEXT - 1), limit):
+        sequence = torch.tensor([[start, *stretch]], device=network.device)
+        logits = network(input_ids=sequence).logits[0, :-1].float()
+        loss += float(functional.cross_entropy(logits, sequence[0, 1:], reduction="sum"))
+        pieces += len(stretch)
+        words += len(tokenizer.decode(stretch).split())
+    return {"words": words, "loss_per_piece": loss / pieces, "perplexity_per_word": math.exp(loss / words)}
+
+
+def _stretches(ids: list[int], size: int) -> Iterator[list[int]]:
+    return (ids[at : at + size] for at in range(0, len(ids), size))
+
+
+MEASURES: dict[Task, tuple[Callable[[AnyTaskModel, Path, int], Figures], int]] = {
+    Task.FILL_MASK: (fill_mask, 400),
+    Task.SENTIMENT: (text_classification, 100_000),
+    Task.QUESTION_ANSWERING: (question_answering, 100_000),
+    Task.TRANSLATION: (translation, 2_000),
+    Task.COMPLETION: (text_generation, 100),
+}
+
+
+def measure(task: Task, checkpoint: str, data: Path, limit: int | None = None) -> dict[str, str | float]:
+    """The figures of `checkpoint` ("" for the bundled one) on `data`, with what was measured."""
+    function, usual = MEASURES[task]
+    name = find(checkpoint, task).name
+    model = load_model(name)
+    with torch.inference_mode():
+        figures = function(model, data, limit or usual)
+    rounded = {measured: round(value, 2) for measured, value in figures.items()}
+    return {"task": task.value, "checkpoint": name, "revision": model.identity.revision, "data": data.name} | rounded
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", required=True, type=Task, choices=list(Task), help="the task, by its Hub name")
+    parser.add_argument("--data", required=True, type=Path, help="the file to measure on")
+    parser.add_argument("--checkpoint", default="", help="a name of the registry; the bundled checkpoint by default")
+    parser.add_argument("--limit", type=int, help="how many rows, sentences or questions to take at most")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    given = parser.parse_args()
+    figures = measure(given.task, given.checkpoint, given.data, given.limit)
+    if given.json:
+        print(json.dumps(figures))
+    else:
+        print("\n".join(f"{name:28} {value}" for name, value in figures.items()))
+
+
+if __name__ == "__main__":
+    main()

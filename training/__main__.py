@@ -1,0 +1,42 @@
+"""Rebuild the bundled checkpoints: `python -m training --data DIR [--task TASK] [--workdir DIR]`.
+
+DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
+goes on where it last saved its state under the work folder; delete that folder to begin again. The adapters stand on
+the masked language model, so a new one of those means new adapters.
+"""
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import torch
+
+SCRIPTS = {
+    "fill-mask": "masked_lm",
+    "text-classification": "sentiment",
+    "question-answering": "question_answering",
+    "translation": "translation",
+    "text-generation": "text_generation",
+}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path, help="the folder with the data")
+    parser.add_argument("--task", default="all", choices=["all", *SCRIPTS], help="what to rebuild; all by default")
+    parser.add_argument("--workdir", default=Path("work"), type=Path, help="where states and logs live; ./work")
+    parser.add_argument("--threads", type=int, help="how many CPU threads to use; all by default")
+    given = parser.parse_args()
+    if given.threads:
+        torch.set_num_threads(given.threads)
+    # Optimizer states fade into numbers too small for the fast path of a CPU.
+    torch.set_flush_denormal(True)
+    for task in SCRIPTS if given.task == "all" else [given.task]:
+        build: Callable[[Path, Path], None] = import_module(f"training.{SCRIPTS[task]}").build
+        build(given.data, given.workdir)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Model cards: the README.md in a checkpoint's folder, written from the figures of the run that made it."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that a checkpoint learned from, with its licence as its publisher states it."""
+
+    name: str
+    license: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """All that a card says about the checkpoint `name`; figures are keyed by what was measured, unit included."""
+
+    name: str
+    task: str
+    languages: tuple[str, ...]
+    license: str
+    what: str
+    sources: tuple[Source, ...]
+    recipe: str
+    figures: dict[str, float]
+    limits: str
+    base_model: str = ""
+
+
+def sha256(file: Path) -> str:
+    """The file's SHA-256 in hexadecimal."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def render(card: Card, digests: dict[str, str]) -> str:
+    """The card as Markdown with the Hub's YAML head."""
+    head = ["---", f"license: {card.license}", f"language: {json.dumps(list(card.languages))}"]
+    head += [f"pipeline_tag: {card.task}", "library_name: transformers"]
+    if card.base_model:
+        head.append(f"base_model: {card.base_model}")
+    parts = ["\n".join([*head, "---"]), f"# {card.name}", card.what]
+    parts += ["## Data", "\n".join(f"- {source.name}: {source.license}" for source in card.sources)]
+    parts += ["## Recipe", card.recipe]
+    if card.figures:
+        rows = "\n".join(f"| {measured} | {value:.1f} |" for measured, value in card.figures.items())
+        parts += ["## Figures", f"| measured | |\n|---|---|\n{rows}"]
+    parts += ["## Limits", card.limits]
+    parts += ["## Files", "\n".join(f"- `{name}`: sha256 `{digest}`" for name, digest in sorted(digests.items()))]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_card(card: Card) -> None:
+    """Write the card beside the weights, whose digests it states; the weights have to be saved before it."""
+    folder = CHECKPOINTS / card.name
+    digests = {file.name: sha256(file) for file in sorted(folder.glob("*.safetensors"))}
+    (folder / "README.md").write_text(render(card, digests), encoding="utf-8")

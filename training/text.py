@@ -1,0 +1,104 @@
+"""Reading the data folder, and keeping development text out of training text."""
+
+import json
+import lzma
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
+NOT_A_WORD = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question on a context, with the character spans that answer it; none where it cannot be answered."""
+
+    id: str
+    title: str
+    question: str
+    context: str
+    answers: tuple[str, ...]
+    starts: tuple[int, ...]
+
+
+def read_text(file: Path) -> str:
+    """The whole of a UTF-8 file, unpacked where its name ends in `.xz`."""
+    if file.suffix == ".xz":
+        with lzma.open(file, "rt", encoding="utf-8") as stream:
+            return stream.read()
+    return file.read_text(encoding="utf-8")
+
+
+def read_sst2(file: Path) -> list[tuple[str, int]]:
+    """The sentences of a GLUE sst2 file with their labels, 1 for positive."""
+    rows = (line.rsplit("\t", 1) for line in read_text(file).splitlines()[1:] if "\t" in line)
+    return [(sentence.strip(), int(label)) for sentence, label in rows]
+
+
+def read_squad(file: Path) -> list[Question]:
+    """Every question of a SQuAD file, version 1 or 2."""
+    return [
+        Question(
+            id=str(each["id"]),
+            title=article.get("title", ""),
+            question=each["question"].strip(),
+            context=paragraph["context"],
+            answers=tuple(answer["text"] for answer in each["answers"]),
+            starts=tuple(answer["answer_start"] for answer in each["answers"]),
+        )
+        for article in json.loads(read_text(file))["data"]
+        for paragraph in article["paragraphs"]
+        for each in paragraph["qas"]
+    ]
+
+
+def write_squad(questions: Iterable[Question], file: Path) -> None:
+    """Write the questions as a SQuAD file, each with its paragraph of its own."""
+    data = [
+        {
+            "title": each.title,
+            "paragraphs": [
+                {
+                    "context": each.context,
+                    "qas": [
+                        {
+                            "id": each.id,
+                            "question": each.question,
+                            "answers": [
+                                {"text": answer, "answer_start": start}
+                                for answer, start in zip(each.answers, each.starts, strict=True)
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+        for each in questions
+    ]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"version": "kept out", "data": data}), encoding="utf-8")
+
+
+def sentences_of(paragraph: str) -> list[str]:
+    """The paragraph cut after full stops that a capital follows: rough, and enough to compare sentences by."""
+    return [sentence for sentence in SENTENCE_END.split(paragraph) if sentence.strip()]
+
+
+def normalised(sentence: str) -> str:
+    """Lower case, letters and digits only, single spaces: what two printings of one sentence have in common."""
+    return NOT_A_WORD.sub(" ", sentence.lower()).strip()
+
+
+def fingerprint(texts: Iterable[str]) -> frozenset[str]:
+    """The normalised sentences of development texts."""
+    return frozenset(normalised(sentence) for text in texts for sentence in sentences_of(text))
+
+
+def without_development(paragraphs: Iterable[str], development: frozenset[str]) -> Iterator[str]:
+    """The paragraphs with every sentence cut out that occurs in the development text; empty ones are left out."""
+    for paragraph in paragraphs:
+        kept = [sentence for sentence in sentences_of(paragraph) if normalised(sentence) not in development]
+        if kept:
+            yield " ".join(kept)
