@@ -5,7 +5,7 @@ import reprlib
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from demo.limits import FIELDS, OUT_OF_RANGE
 from demo.sessions.answers import dump_answer
 from demo.sessions.records import Run
 from models.checkpoints import Checkpoint, checkpoints_for
-from models.outputs import TaskOutput
+from models.outputs import LoadedCheckpoint, TaskOutput
 from models.tasks import Task
 
 _KEPT_OF_REFUSED_TEXT = 500
@@ -54,19 +54,22 @@ class Attempt:
         self.fields = asdict(inputs)
         self._started = time.perf_counter()
 
+    def writing(self, output: TaskOutput) -> Finished:
+        """The run as it stands while more is being written; its answer is put into JSON only when it ends."""
+        return _with_source(self._run(output.checkpoint), output)
+
     def finished(self, output: TaskOutput) -> Finished:
-        """The run that ended, or stands, at `output`."""
-        used = output.checkpoint
-        run = self._run(used.name, used.revision, used.license, dump_answer(output), None)
-        return Finished(run, output, source_of(run, output))
+        """The run that ended at `output`."""
+        # The clock stops here, before the answer is put into JSON.
+        run = self._run(output.checkpoint)
+        return _with_source(replace(run, answer=dump_answer(output)), output)
 
     def failed(self, sentence: str) -> Run:
         """The run that ended with `sentence` and no answer."""
-        return self._run(_shortened(self.checkpoint, _KEPT_OF_REFUSED_VALUE), "", self.license, None, sentence)
+        name = _shortened(self.checkpoint, _KEPT_OF_REFUSED_VALUE)
+        return self._run(LoadedCheckpoint(name, "", self.license), sentence)
 
-    def _run(
-        self, checkpoint: str, revision: str, license: str, answer: dict[str, Any] | None, error: str | None
-    ) -> Run:
+    def _run(self, used: LoadedCheckpoint, error: str | None = None) -> Run:
         texts = {name for name, field in FIELDS[self.task].items() if field.is_text}
         given_seed = self.fields.get("seed")
         seed = given_seed if type(given_seed) is int else None
@@ -74,9 +77,9 @@ class Attempt:
             id=self.run_id,
             session_id=self.session_id,
             task=self.task,
-            checkpoint=checkpoint,
-            revision=revision,
-            license=license,
+            checkpoint=used.name,
+            revision=used.revision,
+            license=used.license,
             inputs={name: value for name, value in self.fields.items() if name in texts},
             parameters={
                 name: value
@@ -84,11 +87,15 @@ class Attempt:
                 if name not in texts and (name != "seed" or seed is None)
             },
             seed=seed,
-            answer=answer,
+            answer=None,
             duration_ms=(time.perf_counter() - self._started) * 1000,
             error=error,
             created_utc=self.created_utc,
         )
+
+
+def _with_source(run: Run, output: TaskOutput) -> Finished:
+    return Finished(run, output, source_of(run, output))
 
 
 def _shortened(value: object, most: int = _KEPT_OF_REFUSED_TEXT) -> Any:

@@ -71,19 +71,20 @@ class DemoService:
     ) -> Iterator[Finished]:
         """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
         attempt = Attempt(session_id, Task.COMPLETION, fields, checkpoint)
-        latest: Finished | None = None
+        latest: TaskOutput | None = None
         logged = False
         try:
             model, inputs = self._prepare(attempt, progress)
             for output in model.stream(inputs):  # type: ignore[attr-defined]
-                latest = attempt.finished(output)
+                latest = output
                 if output.finished:
-                    self._keep(latest.run)
                     logged = True
-                yield latest
+                    yield self._finish(attempt, output)
+                else:
+                    yield attempt.writing(output)
         except GeneratorExit:
             if not logged:
-                self._keep(latest.run if latest else attempt.failed(STOPPED))
+                self._keep(attempt.finished(latest).run if latest else attempt.failed(STOPPED))
             raise
         except Exception as error:
             raise self._failure(attempt, error) from error
