@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, ForeignKey, Index, String, Text
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Double, ForeignKey, Index, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
@@ -60,6 +60,6 @@ class RunRow(Base):
     parameters: Mapped[dict[str, Any]]
     seed: Mapped[int | None] = mapped_column(BigInteger)
     answer: Mapped[dict[str, Any] | None]
-    duration_ms: Mapped[float]
+    duration_ms: Mapped[float] = mapped_column(Double)
     error: Mapped[str | None] = mapped_column(Text)
     created_utc: Mapped[datetime]

@@ -30,7 +30,7 @@ def upgrade() -> None:
         sa.Column("parameters", sa.JSON(), nullable=False),
         sa.Column("seed", sa.BigInteger(), nullable=True),
         sa.Column("answer", sa.JSON(), nullable=True),
-        sa.Column("duration_ms", sa.Float(), nullable=False),
+        sa.Column("duration_ms", sa.Double(), nullable=False),
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("created_utc", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], ondelete="CASCADE"),

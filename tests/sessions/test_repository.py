@@ -1,0 +1,89 @@
+"""The log gives back what was written, to whom it belongs, and forgets when asked."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from demo.sessions.database import open_database
+from demo.sessions.repository import RunRepository
+from tests.sessions.runs import failed_run, finished_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> RunRepository:
+    return RunRepository(open_database(f"sqlite:///{tmp_path}/runs.sqlite3"))
+
+
+def test_a_run_comes_back_as_it_was_written(runs: RunRepository) -> None:
+    run = finished_run("a", inputs={"text": "naïve 🙂 שלום \u0000"}, seed=2**32 - 1)
+    runs.record(run)
+    assert runs.get("a") == run
+    assert runs.get("b") is None
+
+
+def test_a_failed_run_has_no_answer_and_keeps_its_sentence(runs: RunRepository) -> None:
+    runs.record(failed_run("a"))
+    kept = runs.get("a")
+    assert kept is not None
+    assert kept.answer is None
+    assert kept.error == "The text is empty."
+
+
+def test_a_session_sees_its_own_runs_newest_first(runs: RunRepository) -> None:
+    for run_id in ("first", "second", "third"):
+        runs.record(finished_run(run_id))
+    runs.record(finished_run("elsewhere", session_id="another-session"))
+    assert [run.id for run in runs.for_session("a-session")] == ["third", "second", "first"]
+
+
+def test_a_run_is_deleted_only_by_its_own_session(runs: RunRepository) -> None:
+    runs.record(finished_run("a"))
+    assert not runs.delete("a", "another-session")
+    assert runs.get("a") is not None
+    assert runs.delete("a", "a-session")
+    assert runs.get("a") is None
+    assert not runs.delete("a", "a-session")
+
+
+def test_delete_all_forgets_one_session_and_leaves_the_others(runs: RunRepository) -> None:
+    for run_id in ("a", "b"):
+        runs.record(finished_run(run_id))
+    runs.record(finished_run("c", session_id="another-session"))
+    assert runs.delete_all("a-session") == 2
+    assert runs.for_session("a-session") == ()
+    assert [run.id for run in runs.for_session("another-session")] == ["c"]
+    runs.record(finished_run("d"))
+    assert [run.id for run in runs.for_session("a-session")] == ["d"]
+
+
+def test_a_moment_keeps_its_time_zone_and_needs_one(runs: RunRepository) -> None:
+    run = finished_run("a")
+    runs.record(finished_run("b", created_utc=run.created_utc.astimezone(timezone(timedelta(hours=5)))))
+    kept = runs.get("b")
+    assert kept is not None
+    assert kept.created_utc == run.created_utc
+    assert kept.created_utc.utcoffset() == timedelta(0)
+    with pytest.raises(Exception, match="without a time zone"):
+        runs.record(finished_run("c", created_utc=run.created_utc.replace(tzinfo=None)))
+
+
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_many_threads_write_into_one_new_session(tmp_path: Path, where: str) -> None:
+    url = "sqlite://" if where == "memory" else f"sqlite:///{tmp_path}/runs.sqlite3"
+    runs = RunRepository(open_database(url))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: runs.record(finished_run(str(number))), range(80)))
+    assert {run.id for run in runs.for_session("a-session")} == {str(number) for number in range(80)}
+
+
+def test_a_deleted_text_is_wiped_from_the_database_file(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path}/runs.sqlite3")
+    runs = RunRepository(engine)
+    runs.record(finished_run("a", inputs={"text": "marmalade sandwich"}))
+    runs.delete_all("a-session")
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.dispose()
+    assert all(b"marmalade" not in path.read_bytes() for path in tmp_path.iterdir())
