@@ -11,28 +11,26 @@ from transformers import PreTrainedModel
 from models.outputs import Attention, Attentions, Token
 
 
-def capture_encoder(
-    network: PreTrainedModel, encoded: Mapping[str, Tensor], tokens: tuple[Token, ...], row: int = 0
-) -> Attentions:
-    """The self-attention over row `row` of a batch; `tokens` are its tokens, and padding after them is left out.
+def capture_encoder(network: PreTrainedModel, encoded: Mapping[str, Tensor], tokens: tuple[Token, ...]) -> Attentions:
+    """The self-attention over `tokens`, `encoded` as tensors `[1, token]`.
 
     Call it while the network's attention is eager.
     """
     with torch.inference_mode():
-        weights = stack(network(**encoded, output_attentions=True).attentions, len(tokens), len(tokens), row)
+        weights = stack(network(**encoded, output_attentions=True).attentions)
     return {"encoder": Attention("encoder", weights, tokens, tokens, nothing_masked(weights))}
 
 
 def capture_decoder(network: PreTrainedModel, ids: Tensor, tokens: tuple[Token, ...]) -> Attentions:
     """The masked self-attention over `ids` `[1, token]`: no token looks at a later one."""
     with torch.inference_mode():
-        weights = stack(network(input_ids=ids, output_attentions=True).attentions, len(tokens), len(tokens))
+        weights = stack(network(input_ids=ids, output_attentions=True).attentions)
     return {"decoder": Attention("decoder", weights, tokens, tokens, causal(len(tokens)))}
 
 
-def stack(layers: tuple[Tensor, ...], queries: int, keys: int, row: int = 0) -> NDArray[np.float32]:
-    """Attentions as transformers returns them, a `[batch, head, query, key]` per layer, as one array of row `row`."""
-    return np.stack([layer[row, :, :queries, :keys].float().cpu().numpy() for layer in layers])
+def stack(layers: tuple[Tensor, ...]) -> NDArray[np.float32]:
+    """Attentions as transformers returns them, a `[1, head, query, key]` per layer, as one array."""
+    return np.stack([layer[0].float().cpu().numpy() for layer in layers])
 
 
 def causal(length: int) -> NDArray[np.bool_]:

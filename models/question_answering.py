@@ -118,7 +118,9 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         encoded = self.preprocess(inputs)
         with self.eager_attention():
             best = read_windows(self._windows(encoded, self.forward(encoded))).best_window
-            one = {name: tensor[best : best + 1] for name, tensor in encoded.network_inputs.items()}
+            # Without the padding, which stands in front of XLNet's texts.
+            real = encoded.network_inputs["attention_mask"][best].bool()
+            one = {name: tensor[best : best + 1, real] for name, tensor in encoded.network_inputs.items()}
             return capture_encoder(self.network, one, encoded.tokens[best])
 
     def _windows(self, encoded: EncodedWindows, raw: Logits) -> tuple[Window, ...]:

@@ -82,9 +82,9 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[Hypothesis], T
         source = encoded.tokens
         target = read_tokens(self.tokenizer, list(written))
         read_by_decoder = read_tokens(self.tokenizer, read[0].tolist())
-        cross = stack(output.cross_attentions, len(target), len(source))
-        own = stack(output.decoder_attentions, len(target), len(target))
-        encoder = stack(output.encoder_attentions, len(source), len(source))
+        cross = stack(output.cross_attentions)
+        own = stack(output.decoder_attentions)
+        encoder = stack(output.encoder_attentions)
         return {
             "cross": Attention("cross", cross, target, source, nothing_masked(cross)),
             "encoder": Attention("encoder", encoder, source, source, nothing_masked(encoder)),
