@@ -38,7 +38,7 @@ FAMILIES = {
 }
 """The architecture behind each family name of the registry."""
 
-_AUTO = {
+AUTO = {
     Task.FILL_MASK: AutoModelForMaskedLM,
     Task.SENTIMENT: AutoModelForSequenceClassification,
     Task.QUESTION_ANSWERING: AutoModelForQuestionAnswering,
@@ -86,7 +86,7 @@ def save_tiny(model_type: str, task: Task, folder: Path, seed: int = 0) -> Path:
         ids["id2label"] = {0: "NEGATIVE", 1: "POSITIVE"}
     config = AutoConfig.for_model(model_type, vocab_size=len(tokenizer), **_SIZES[model_type], **ids)
     torch.manual_seed(seed)
-    network = spread(_AUTO[task].from_config(config))
+    network = spread(AUTO[task].from_config(config))
     if model_type == "marian":
         network.generation_config.bad_words_ids = [[tokenizer.pad_token_id]]
     network.save_pretrained(folder)

@@ -1,0 +1,106 @@
+"""A context longer than the window is read in overlapping windows, and the best answer over all of them wins."""
+
+import random
+
+import numpy as np
+import pytest
+
+from models.question_answering import QuestionAnswering
+from models.tasks import Task
+from tests.models.architectures import FITTING
+from tests.models.conftest import BundledModel, TinyModel
+from tests.models.tiny_tokenizers import SENTENCES, WINDOW
+
+EVERY = pytest.mark.parametrize("architecture", FITTING[Task.QUESTION_ANSWERING])
+QUESTION = "Who lit the lamp?"
+
+
+def long_context(seed: int, sentences: int = 40) -> str:
+    """About five hundred words, different for each seed."""
+    chance = random.Random(seed)
+    return " ".join(chance.choice(SENTENCES) for _ in range(sentences))
+
+
+@EVERY
+def test_every_part_of_the_context_is_read(architecture: str, tiny: TinyModel) -> None:
+    model = tiny(architecture, Task.QUESTION_ANSWERING)
+    context = long_context(0)
+    encoded = model.preprocess(model.inputs_type(question=QUESTION, context=context))
+    read = np.zeros(len(context), dtype=bool)
+    for tokens in encoded.tokens:
+        assert len(tokens) <= model.window
+        for token in tokens:
+            if token.start >= 0:
+                read[token.start : token.end] = True
+    assert all(read[position] or letter.isspace() for position, letter in enumerate(context))
+    assert len(encoded.tokens) > 2
+
+
+@EVERY
+def test_the_best_answer_over_all_windows_wins(architecture: str, tiny: TinyModel) -> None:
+    """Against reading each window alone, without padding."""
+    model = tiny(architecture, Task.QUESTION_ANSWERING)
+    assert isinstance(model, QuestionAnswering)
+    best_windows = set()
+    for seed in range(6):
+        context = long_context(seed)
+        output = model(question=QUESTION, context=context)
+        encoded = model.preprocess(model.inputs_type(question=QUESTION, context=context))
+        scores = []
+        for window in model._windows(encoded, model.forward(encoded)):
+            scores.append(window.span_scores.max())
+        best = int(np.argmax(scores))
+        best_windows.add(best)
+        assert output.windows == len(scores)
+        assert output.tokens == encoded.tokens[best]
+        answer = output.answers[0]
+        assert context[answer.start : answer.end] == answer.text
+        starts = [token.start for token in encoded.tokens[best] if token.start >= 0]
+        assert min(starts) <= answer.start <= max(starts)
+    assert best_windows != {0}
+
+
+@EVERY
+def test_padding_changes_no_window(architecture: str, tiny: TinyModel) -> None:
+    """The last window is shorter than the others; alone it gives the same logits and the same attention."""
+    model = tiny(architecture, Task.QUESTION_ANSWERING)
+    context = long_context(1)
+    inputs = model.inputs_type(question=QUESTION, context=context)
+    encoded = model.preprocess(inputs)
+    last = model._windows(encoded, model.forward(encoded))[-1]
+    ids = [token.id for token in encoded.tokens[-1]]
+    assert len(ids) < len(encoded.tokens[0])
+    real = encoded.network_inputs["attention_mask"][-1].bool()
+    alone = {name: tensor[-1:, real] for name, tensor in encoded.network_inputs.items()}
+    plain = model.network(**alone)
+    assert alone["input_ids"][0].tolist() == ids
+    np.testing.assert_allclose(last.start_logits, plain.start_logits[0].detach().numpy(), atol=1e-4)
+    np.testing.assert_allclose(last.end_logits, plain.end_logits[0].detach().numpy(), atol=1e-4)
+    assert last.cls == ids.index(model.tokenizer.cls_token_id)
+
+
+@EVERY
+def test_attention_is_that_of_the_window_with_the_best_answer(architecture: str, tiny: TinyModel) -> None:
+    model = tiny(architecture, Task.QUESTION_ANSWERING)
+    in_the_last = 0
+    for seed in range(12):
+        # Two windows or three, so that the last, padded one holds the best answer now and then.
+        context = long_context(seed, sentences=12 if model.window == WINDOW else 36)
+        output = model(question=QUESTION, context=context)
+        inputs = model.inputs_type(question=QUESTION, context=context)
+        attention = model.attend(inputs)["encoder"]
+        assert attention.query_tokens == output.tokens
+        np.testing.assert_allclose(attention.weights.sum(axis=-1), 1, atol=1e-5)
+        longest = max(len(tokens) for tokens in model.preprocess(inputs).tokens)
+        in_the_last += len(output.tokens) < longest
+    assert in_the_last
+
+
+def test_the_bundled_model_finds_an_answer_in_a_later_window(bundled: BundledModel) -> None:
+    model = bundled("clearhead-qa")
+    filler = "The market opens at seven, and bread, cheese and apples are sold there until noon. " * 40
+    context = filler + "The lighthouse was built by Matilda Okafor in 1871. " + filler
+    output = model(question="Who built the lighthouse?", context=context)
+    assert output.windows > 3
+    assert output.answers[0].text == "Matilda Okafor"
+    assert context[output.answers[0].start : output.answers[0].end] == "Matilda Okafor"

@@ -1,0 +1,212 @@
+"""Equal to transformers' `generate`: greedy and beam search, sampling with the same seed, and every step's numbers."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from models.base import AnyTaskModel
+from models.outputs import CompletionOutput, generated_ids
+from models.tasks import Task
+from tests.models.architectures import FITTING
+from tests.models.conftest import BundledModel, TinyModel
+
+SEEDS = (0, 1, 2)
+PROMPTS = ("The boats turned", "I would rather walk to the river than", "lamp")
+SOURCES = ("The rain falls on the garden.", "Who lit the lamp? A storm came over the hills.", "Bread")
+TINY_COMPLETION = [(architecture, seed) for architecture in FITTING[Task.COMPLETION] for seed in SEEDS]
+TINY_TRANSLATION = [(architecture, seed) for architecture in FITTING[Task.TRANSLATION] for seed in SEEDS]
+COMPLETION = pytest.mark.parametrize("which", [*TINY_COMPLETION, ("clearhead-stories", -1)], ids=str)
+TRANSLATION = pytest.mark.parametrize("which", [*TINY_TRANSLATION, ("clearhead-en-fr", -1)], ids=str)
+
+
+@pytest.fixture
+def model(
+    which: tuple[str, int], tiny: TinyModel, bundled: BundledModel, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AnyTaskModel]:
+    """A bundled model, or a tiny one of which every sixth token ends a text, so that beams end at different lengths."""
+    name, seed = which
+    if seed < 0:
+        yield bundled(name)
+        return
+    task = Task.TRANSLATION if name in FITTING[Task.TRANSLATION] else Task.COMPLETION
+    model = tiny(name, task, seed)
+    vocabulary = list(range(5, len(model.tokenizer)))
+    ends = [model.tokenizer.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
+    monkeypatch.setattr(model.network.generation_config, "eos_token_id", ends)
+    yield model
+
+
+def plainly(model: AnyTaskModel, ids: torch.Tensor, **settings: Any) -> Any:
+    """What `generate` gives for `ids` `[1, token]`."""
+    pad = model.network.generation_config.pad_token_id
+    return model.network.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        pad_token_id=0 if pad is None else pad,
+        return_dict_in_generate=True,
+        output_scores=True,
+        output_logits=True,
+        **settings,
+    )
+
+
+def written(sequence: torch.Tensor, prompt_length: int, ends: Sequence[int]) -> tuple[int, ...]:
+    """The ids behind the prompt, without the padding behind the end."""
+    ids = sequence[prompt_length:].tolist()
+    first_end = next((position for position, token_id in enumerate(ids) if token_id in ends), len(ids) - 1)
+    return tuple(ids[: first_end + 1])
+
+
+def ends_of(model: AnyTaskModel) -> list[int]:
+    ends = model.network.generation_config.eos_token_id
+    return ends if isinstance(ends, list) else [ends]
+
+
+def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> int:
+    """Compare ids and scores of all hypotheses; the number of different lengths among them."""
+    encoded = model.preprocess(model.inputs_type(**fields))
+    raw = model.forward(encoded)
+    if model.checkpoint.task is Task.TRANSLATION:
+        ours, room, prompt_length = raw, model._room(encoded), 1  # type: ignore[attr-defined]
+    else:
+        ours, room, prompt_length = raw.hypotheses, fields["max_new_tokens"], encoded.ids.shape[1]
+    beams = fields["num_beams"]
+    theirs = plainly(
+        model, encoded.ids, do_sample=False, num_beams=beams, num_return_sequences=beams, max_new_tokens=room
+    )
+    assert [each.ids for each in ours] == [written(each, prompt_length, ends_of(model)) for each in theirs.sequences]
+    if beams > 1:
+        assert [each.score for each in ours] == pytest.approx(theirs.sequences_scores.tolist(), rel=1e-4, abs=1e-5)
+    else:
+        # With one beam `generate` searches greedily and gives no score. A forced token costs nothing in beam search.
+        total = 0.0
+        for logits, scores, token_id in zip(theirs.logits, theirs.scores, ours[0].ids, strict=False):
+            forced = int(scores[0].isfinite().sum()) == 1
+            total += 0.0 if forced else float(logits[0].log_softmax(-1)[token_id])
+        mean = total / len(ours[0].ids)
+        assert ours[0].score == pytest.approx(mean, rel=1e-4, abs=1e-5)
+    return len({len(each.ids) for each in ours})
+
+
+@pytest.mark.parametrize("num_beams", [1, 2, 3, 4, 5])
+@COMPLETION
+def test_beam_search_writes_what_generate_writes(model: AnyTaskModel, num_beams: int) -> None:
+    for prompt in PROMPTS:
+        fields = {"prompt": prompt, "strategy": "beam", "num_beams": num_beams, "max_new_tokens": 12}
+        assert_equal_to_beam_search(model, fields)
+
+
+@pytest.mark.parametrize("num_beams", [1, 2, 3, 4, 5])
+@TRANSLATION
+def test_beam_search_translates_as_generate_does(model: AnyTaskModel, num_beams: int) -> None:
+    for source in SOURCES:
+        assert_equal_to_beam_search(model, {"text": source, "num_beams": num_beams})
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"length_penalty": 0.6},
+        {"length_penalty": 2.0},
+        {"length_penalty": 0.0},
+        {"early_stopping": True},
+        {"early_stopping": "never"},
+        {"early_stopping": "never", "length_penalty": 2.0},
+        {"no_repeat_ngram_size": 2},
+        {"renormalize_logits": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("which", [*TINY_COMPLETION[:2], *TINY_TRANSLATION[::3]], ids=str)
+def test_a_checkpoints_own_settings_are_followed(
+    model: AnyTaskModel, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in setting.items():
+        monkeypatch.setattr(model.network.generation_config, name, value)
+    if model.checkpoint.task is Task.TRANSLATION:
+        assert_equal_to_beam_search(model, {"text": SOURCES[0], "num_beams": 3})
+    else:
+        fields = {"prompt": PROMPTS[0], "strategy": "beam", "num_beams": 3, "max_new_tokens": 12}
+        assert_equal_to_beam_search(model, fields)
+
+
+@pytest.mark.parametrize("which", TINY_TRANSLATION[:1], ids=str)
+def test_the_oracle_sees_beams_of_different_lengths(model: AnyTaskModel) -> None:
+    """Else the comparisons above would never meet a beam that ends early."""
+    assert max(assert_equal_to_beam_search(model, {"text": source, "num_beams": 5}) for source in SOURCES) > 1
+
+
+@COMPLETION
+def test_greedy_search_writes_what_generate_writes(model: AnyTaskModel) -> None:
+    for prompt in PROMPTS:
+        inputs = model.inputs_type(prompt=prompt, strategy="greedy", max_new_tokens=12)
+        ids = model.preprocess(inputs).ids
+        theirs = plainly(model, ids, do_sample=False, max_new_tokens=12)
+        assert generated_ids(model.answer(inputs)) == written(theirs.sequences[0], ids.shape[1], ends_of(model))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"temperature": 1.7},
+        {"top_k": 3},
+        {"top_p": 0.5},
+        {"temperature": 0.4, "top_k": 20, "top_p": 0.7},
+        {"temperature": 1.0, "top_k": 0, "top_p": 1.0},
+    ],
+    ids=str,
+)
+@COMPLETION
+def test_sampling_draws_what_generate_draws_with_the_same_seed(model: AnyTaskModel, setting: dict[str, Any]) -> None:
+    settings = {"temperature": 0.8, "top_k": 50, "top_p": 0.95, **setting}
+    for seed in (0, 7, 2**31):
+        inputs = model.inputs_type(prompt=PROMPTS[0], strategy="sample", max_new_tokens=12, seed=seed, **settings)
+        ids = model.preprocess(inputs).ids
+        torch.manual_seed(seed)
+        theirs = plainly(model, ids, do_sample=True, max_new_tokens=12, **settings)
+        assert generated_ids(model.answer(inputs)) == written(theirs.sequences[0], ids.shape[1], ends_of(model))
+
+
+@COMPLETION
+def test_the_seed_decides_the_text(model: AnyTaskModel) -> None:
+    texts = [model(prompt="The", seed=seed, temperature=2.0, top_k=0, top_p=1.0).text for seed in (1, 2, 3, 1)]
+    assert texts[0] == texts[3]
+    assert len(set(texts)) > 1
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample"])
+@COMPLETION
+def test_a_steps_probabilities_are_the_models_own(model: AnyTaskModel, strategy: str) -> None:
+    output: CompletionOutput = model(prompt=PROMPTS[1], strategy=strategy, max_new_tokens=8, temperature=0.5, top_k=3)
+    prompt = [token.id for token in output.tokens]
+    with torch.inference_mode():
+        logits = model.network(input_ids=torch.tensor([[*prompt, *generated_ids(output)]])).logits[0]
+    for position, each in enumerate(output.generated):
+        plain = logits[len(prompt) + position - 1].softmax(-1)
+        assert each.probability == pytest.approx(float(plain[each.token.id]), rel=1e-3, abs=1e-6)
+        assert [other.score for other in each.alternatives] == pytest.approx(
+            plain.topk(len(each.alternatives)).values.tolist(), rel=1e-3, abs=1e-6
+        )
+
+
+@COMPLETION
+def test_the_text_is_what_stands_behind_the_prompt(model: AnyTaskModel) -> None:
+    output = model(prompt=PROMPTS[0], strategy="greedy", max_new_tokens=8)
+    prompt = [token.id for token in output.tokens]
+    whole = model.tokenizer.decode([*prompt, *generated_ids(output)], skip_special_tokens=True)
+    assert model.tokenizer.decode(prompt, skip_special_tokens=True) + output.text == whole
+
+
+@TRANSLATION
+def test_candidates_are_the_decoded_hypotheses(model: AnyTaskModel) -> None:
+    encoded = model.preprocess(model.inputs_type(text=SOURCES[0], num_beams=3))
+    hypotheses = model.forward(encoded)
+    output = model(text=SOURCES[0], num_beams=3)
+    assert [each.text for each in output.translations] == [
+        model.tokenizer.decode(list(each.ids), skip_special_tokens=True).strip() for each in hypotheses
+    ]
+    assert generated_ids(output) == hypotheses[0].ids

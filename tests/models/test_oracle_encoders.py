@@ -1,0 +1,85 @@
+"""Equal to transformers run plainly: filling blanks, sentiment and question answering."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import pipeline
+
+from models.base import AnyTaskModel
+from models.spans import MAX_ANSWER_TOKENS
+from models.tasks import Task
+from tests.models.architectures import FITTING
+from tests.models.conftest import BundledModel, TinyModel
+
+SEEDS = (0, 1)
+TEXTS = ("The keeper [MASK] the lamp.", "[MASK] bread is sold, and [MASK] apples are not!", "😀 l'[MASK] — ça va?")
+CONTEXT = "The old keeper lit the lamp at seven. A storm came over the hills, and Ada's boats turned home."
+
+
+def models_of(task: Task, name: str) -> pytest.MarkDecorator:
+    """Every architecture that fits `task`, with two sets of random weights, and the bundled checkpoint `name`."""
+    tiny = [(task, architecture, seed) for architecture in FITTING[task] for seed in SEEDS]
+    names = [f"{architecture}-{seed}" for _, architecture, seed in tiny]
+    return pytest.mark.parametrize("which", [*tiny, (task, name, -1)], ids=[*names, name])
+
+
+@pytest.fixture
+def model(which: tuple[Task, str, int], tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
+    task, name, seed = which
+    return bundled(name) if seed < 0 else tiny(name, task, seed)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@models_of(Task.FILL_MASK, "clearhead-minilm")
+def test_filled_blanks_equal_the_pipeline(model: AnyTaskModel, text: str) -> None:
+    plain = pipeline("fill-mask", model=model.network, tokenizer=model.tokenizer)
+    theirs = plain(text.replace("[MASK]", model.tokenizer.mask_token), top_k=5)
+    theirs = [theirs] if isinstance(theirs[0], dict) else theirs
+    ours = model(text=text, top_k=5).predictions
+    assert len(ours) == len(theirs) == text.count("[MASK]")
+    for mine, others in zip(ours, theirs, strict=True):
+        assert [each.score for each in mine] == pytest.approx([other["score"] for other in others], rel=1e-4)
+        for each, other in zip(mine, others, strict=True):
+            # A piece of a character has no text of its own; the pipeline shows the sign for broken text.
+            if "\ufffd" not in other["token_str"]:
+                assert each.text == other["token_str"].strip()
+
+
+@pytest.mark.parametrize("text", ["She reads a quiet book.", "rain, rain … 😀", "no " * 30])
+@models_of(Task.SENTIMENT, "clearhead-sentiment")
+def test_sentiment_equals_the_pipeline(model: AnyTaskModel, text: str) -> None:
+    plain = pipeline("text-classification", model=model.network, tokenizer=model.tokenizer, top_k=None)
+    (scores,) = plain([text])
+    theirs = {each["label"].lower(): each["score"] for each in scores}
+    assert {each.text: each.score for each in model(text=text).scores} == pytest.approx(theirs, rel=1e-4)
+
+
+@pytest.mark.parametrize("question", ["Who lit the lamp?", "When?", "Whose boats turned home?"])
+@models_of(Task.QUESTION_ANSWERING, "clearhead-qa")
+def test_answers_equal_trying_every_span(model: AnyTaskModel, question: str) -> None:
+    encoded = model.tokenizer(question, CONTEXT, return_tensors="pt", return_offsets_mapping=True)
+    offsets = encoded.pop("offset_mapping")[0].tolist()
+    with torch.inference_mode():
+        logits = model.network(**encoded)
+    starts, ends = logits.start_logits[0].double().numpy(), logits.end_logits[0].double().numpy()
+    inside = [position for position, side in enumerate(encoded.sequence_ids(0)) if side == 1]
+    spans = {
+        (start, end): float(np.exp(starts[start] + ends[end]))
+        for start in inside
+        for end in inside
+        if start <= end < start + MAX_ANSWER_TOKENS
+    }
+    cls = encoded.input_ids[0].tolist().index(model.tokenizer.cls_token_id)
+    none = float(np.exp(starts[cls] + ends[cls]))
+    total = sum(spans.values()) + none
+
+    output = model(question=question, context=CONTEXT)
+    (start, end), weight = max(spans.items(), key=lambda each: each[1])
+    assert output.answers[0].text == CONTEXT[offsets[start][0] : offsets[end][1]].strip()
+    assert output.answers[0].score == pytest.approx(weight / total, rel=1e-3)
+    assert output.no_answer_score == pytest.approx(none / total, rel=1e-3)
+    eligible = [*inside, cls]
+    for logits_of, ours in ((starts, output.start_probabilities), (ends, output.end_probabilities)):
+        weights = np.exp(logits_of[eligible])
+        np.testing.assert_allclose(np.array(ours)[eligible], weights / weights.sum(), rtol=1e-3)
+        assert sum(ours) == pytest.approx(1)
