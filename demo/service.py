@@ -28,7 +28,6 @@ __all__ = ["AttentionSource", "DemoService", "Finished"]
 
 _log = logging.getLogger(__name__)
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
-STOPPED = "Stopped before the first word."
 
 
 class DemoService:
@@ -71,21 +70,17 @@ class DemoService:
     ) -> Iterator[Finished]:
         """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
         attempt = Attempt(session_id, Task.COMPLETION, fields, checkpoint)
-        latest: TaskOutput | None = None
-        logged = False
         try:
             model, inputs = self._prepare(attempt, progress)
             for output in model.stream(inputs):  # type: ignore[attr-defined]
-                latest = output
                 if output.finished:
-                    logged = True
                     yield self._finish(attempt, output)
-                else:
+                    continue
+                try:
                     yield attempt.writing(output)
-        except GeneratorExit:
-            if not logged:
-                self._keep(attempt.finished(latest).run if latest else attempt.failed(STOPPED))
-            raise
+                except GeneratorExit:
+                    self._finish(attempt, output)
+                    raise
         except Exception as error:
             raise self._failure(attempt, error) from error
 

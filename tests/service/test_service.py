@@ -1,0 +1,252 @@
+"""The service answers, logs every run before it is seen, and turns every failure into one sentence."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from demo.service import OUR_FAULT, DemoService
+from demo.sessions.database import open_database, open_runs
+from demo.sessions.records import Run
+from demo.sessions.repository import RunRepository
+from demo.settings import Limits, Settings
+from models.errors import InputError
+from models.loading import ModelStore
+from models.outputs import CompletionOutput, TaskOutput
+from models.tasks import Task
+from tests.service.scripted import PromptInput, ScriptedModel, ScriptedStore, TextInput, completion, sentiment
+
+Build = Callable[..., DemoService]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> RunRepository:
+    return open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
+
+
+@pytest.fixture
+def build(runs: RunRepository) -> Build:
+    def built(
+        script: Callable[[Any], TaskOutput] = sentiment, inputs_type: type = TextInput, runs: RunRepository = runs
+    ) -> DemoService:
+        store = ScriptedStore(ScriptedModel(script, inputs_type))
+        return DemoService(Settings(limits=Limits(text=1_000)), cast(ModelStore, store), runs)
+
+    return built
+
+
+def model_of(service: DemoService) -> ScriptedModel:
+    return cast(ScriptedStore, service._store).model
+
+
+def writing(_inputs: PromptInput) -> CompletionOutput:
+    return completion(1)
+
+
+def failing(_inputs: Any) -> TaskOutput:
+    raise RuntimeError("a secret at /home/host/weights")
+
+
+def refusing(_inputs: Any) -> TaskOutput:
+    raise InputError("There is no blank to fill.", "text")
+
+
+def test_a_run_is_logged_with_all_its_settings_before_the_answer_is_returned(build: Build, runs: RunRepository) -> None:
+    service = build()
+    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    logged = runs.get(finished.run.id)
+    assert logged == finished.run
+    assert logged is not None
+    assert (logged.checkpoint, logged.revision, logged.license) == ("clearhead-sentiment", "0123456789ab", "Apache-2.0")
+    assert logged.inputs == {"text": "so so"}
+    assert logged.parameters == {"top_k": 3}
+    assert logged.fields == {"text": "so so", "top_k": 3}
+    assert (logged.session_id, logged.error, logged.seed) == ("visitor", None, None)
+    assert logged.duration_ms > 0
+
+
+def test_a_logged_run_reopens_without_its_model(build: Build) -> None:
+    service = build()
+    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    loaded = len(cast(ScriptedStore, service._store).loaded)
+    reopened = service.reopen(service.get(finished.run.id))
+    assert (reopened.run, reopened.output, reopened.source) == (finished.run, finished.output, finished.source)
+    assert len(cast(ScriptedStore, service._store).loaded) == loaded
+
+
+def test_a_refused_run_is_logged_with_the_sentence_that_the_visitor_read(build: Build) -> None:
+    service = build(refusing)
+    with pytest.raises(InputError, match="no blank") as caught:
+        service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    (logged,) = service.history("visitor")
+    assert logged.error == caught.value.sentence
+    assert logged.answer is None
+    assert logged.inputs == {"text": "so so"}
+    assert logged.checkpoint == "clearhead-sentiment"
+
+
+def test_an_unexpected_failure_tells_the_host_why_and_the_visitor_only_that(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = build(failing)
+    with caplog.at_level(logging.ERROR), pytest.raises(InputError) as caught:
+        service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    (logged,) = service.history("visitor")
+    assert caught.value.sentence == logged.error == OUR_FAULT
+    assert logged.id in caplog.text
+    assert "a secret at /home/host/weights" in caplog.text
+
+
+def test_a_text_too_long_is_refused_before_a_model_is_loaded_and_only_its_start_is_logged(build: Build) -> None:
+    service = build()
+    with pytest.raises(InputError, match="10,000,000 characters"):
+        service.run("visitor", Task.SENTIMENT, {"text": "z" * 10_000_000})
+    (logged,) = service.history("visitor")
+    assert len(logged.inputs["text"]) < 600
+    assert logged.inputs["text"].endswith("(10,000,000 characters in all)")
+    assert cast(ScriptedStore, service._store).loaded == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({"text": "\ud800"}, {"text": "\\ud800"}),
+        ({"text": ["a", "list"]}, {"text": "['a', 'list']"}),
+        ({"text": 5}, {"text": 5}),
+        ({"text": float("nan")}, {"text": "nan"}),
+        ({"text": True}, {"text": True}),
+        ({"text": list(range(10_000))}, {"text": "[0, 1, 2, 3, 4, 5, ...]"}),
+    ],
+)
+def test_what_cannot_be_used_is_logged_as_far_as_it_can_be(
+    build: Build, fields: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    service = build()
+    with pytest.raises(InputError):
+        service.run("visitor", Task.SENTIMENT, fields)
+    (logged,) = service.history("visitor")
+    assert logged.inputs == kept
+
+
+@pytest.mark.parametrize("seed", ["7", 1.5, True, 2**70, float("inf"), None])
+def test_a_seed_that_is_none_is_logged_too(build: Build, seed: object) -> None:
+    service = build(writing, PromptInput)
+    with pytest.raises(InputError, match="seed"):
+        service.run("visitor", Task.COMPLETION, {"prompt": "", "seed": seed})
+    (logged,) = service.history("visitor")
+    assert logged.seed is None
+    assert "seed" in logged.parameters
+
+
+@pytest.mark.parametrize("checkpoint", ["no-such-model", "clearhead-minilm", "../secrets", "x" * 100_000, 5, ["a"]])
+def test_an_unknown_checkpoint_is_refused_and_logged(build: Build, checkpoint: Any) -> None:
+    service = build()
+    with pytest.raises(InputError):
+        service.run("visitor", Task.SENTIMENT, {"text": "so so"}, checkpoint)
+    (logged,) = service.history("visitor")
+    assert len(logged.checkpoint) < 200
+    assert logged.error
+
+
+def test_a_stream_is_logged_once_and_before_its_last_answer(build: Build) -> None:
+    service = build(writing, PromptInput)
+    logged = []
+    for finished in service.stream("visitor", {"prompt": "so so", "seed": 5}):
+        logged.append([run.id for run in service.history("visitor")])
+        last = finished
+    assert logged == [[], [], [last.run.id]]
+    assert service.get(last.run.id) == last.run
+    assert last.run.seed == 5
+    assert last.run.parameters == {"max_new_tokens": 3}
+    assert last.source.written == (7, 7, 7)
+
+
+def test_a_stopped_stream_is_logged_with_what_was_written(build: Build) -> None:
+    service = build(writing, PromptInput)
+    stream = service.stream("visitor", {"prompt": "so so"})
+    next(stream)
+    shown = next(stream)
+    stream.close()
+    (logged,) = service.history("visitor")
+    assert logged.id == shown.run.id
+    output = service.output_of(logged)
+    assert isinstance(output, CompletionOutput)
+    assert (output.text, output.finished) == (" so so", False)
+    assert model_of(service).closed
+
+
+def test_a_finished_stream_that_is_closed_is_not_logged_again(build: Build) -> None:
+    service = build(writing, PromptInput)
+    stream = service.stream("visitor", {"prompt": "so so"})
+    for _ in range(3):
+        next(stream)
+    stream.close()
+    assert len(service.history("visitor")) == 1
+
+
+def test_a_failing_stream_is_logged_as_failed(build: Build) -> None:
+    service = build(failing, PromptInput)
+    with pytest.raises(InputError, match="our side"):
+        list(service.stream("visitor", {"prompt": "so so"}))
+    (logged,) = service.history("visitor")
+    assert logged.error == OUR_FAULT
+
+
+def test_attention_is_captured_once_per_run(build: Build) -> None:
+    service = build()
+    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    first = service.attention(finished.source)
+    assert service.attention(service.source_of(service.get(finished.run.id))) is first
+    assert model_of(service).captures == 1
+
+
+def test_attention_of_a_failed_run_is_refused_in_words(build: Build) -> None:
+    service = build(refusing)
+    with pytest.raises(InputError):
+        service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    (logged,) = service.history("visitor")
+    with pytest.raises(InputError, match="no answer"):
+        service.source_of(logged)
+
+
+def test_a_run_that_is_gone_is_told_in_words(build: Build) -> None:
+    service = build()
+    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    assert service.delete(finished.run.id, "visitor")
+    with pytest.raises(InputError, match="deleted"):
+        service.get(finished.run.id)
+
+
+def test_the_ids_of_sessions_and_runs_cannot_be_guessed(build: Build) -> None:
+    service = build()
+    sessions = {service.new_session() for _ in range(100)}
+    runs = {service.run("visitor", Task.SENTIMENT, {"text": "so so"}).run.id for _ in range(20)}
+    assert (len(sessions), len(runs)) == (100, 20)
+    assert all(len(each) >= 32 for each in sessions | runs)
+
+
+class _FullDisk(RunRepository):
+    def record(self, run: Run) -> None:
+        raise OperationalError("INSERT", {}, Exception("database or disk is full"))
+
+
+def test_a_run_that_cannot_be_written_is_still_answered_and_said_so(
+    build: Build, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = build(runs=_FullDisk(open_database(f"sqlite:///{tmp_path}/full.sqlite3")))
+    assert service.history_is_kept
+    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    assert finished.output == sentiment(TextInput("so so"))
+    assert not service.history_is_kept
+    assert finished.run.id in caplog.text
+
+
+def test_history_in_memory_is_not_called_kept(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    service = build(runs=open_runs(f"sqlite:///{tmp_path}/file/runs.sqlite3"))
+    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    assert service.get(finished.run.id) == finished.run
+    assert not service.history_is_kept
