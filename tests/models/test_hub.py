@@ -1,0 +1,151 @@
+"""Published checkpoints, fetched from a Hub of our own on this machine: no test reaches the network."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from models.checkpoints import REGISTRY
+from models.tasks import Task
+from tests.models.architectures import save_tiny
+
+NAME = "bert-base-uncased"
+COMMIT = REGISTRY[NAME].revision
+SENTENCE = "could not be downloaded, because the model hub cannot be reached"
+
+LOAD = """
+import json, sys
+from models.checkpoints import REGISTRY
+from models.errors import CheckpointUnavailable
+from models.loading import ModelStore
+answers = []
+for name in sys.argv[1:]:
+    messages = []
+    try:
+        model = ModelStore().load(REGISTRY[name], lambda fraction, message: messages.append((fraction, message)))
+        answers.append({"revision": model.identity.revision, "messages": messages})
+        if "bert" in name:
+            answers[-1]["best"] = model(text="The keeper [MASK] the lamp.").sequences[0].text
+    except CheckpointUnavailable as error:
+        answers.append({"sentence": error.sentence, "field": error.field})
+print(json.dumps(answers))
+"""
+
+
+@dataclass
+class Hub:
+    """A server that answers as the Hub does for one repository, whose files are in `folder`."""
+
+    folder: Path
+    requests: list[str] = field(default_factory=list)
+    address: str = ""
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        path = unquote(request.path.split("?")[0])
+        self.requests.append(path)
+        body, headers, status = b"", {}, 200
+        if path.startswith("/api/models/"):
+            body = self.describe(path)
+        elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).exists():
+            body = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
+            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{sha256(body).hexdigest()}"'}
+        else:
+            status = 404
+        request.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        if request.command == "GET":
+            request.wfile.write(body)
+
+    def describe(self, path: str) -> bytes:
+        names = sorted(file.name for file in self.folder.iterdir())
+        if path.endswith("/discussions"):
+            return json.dumps({"discussions": [], "count": 0, "start": 0}).encode()
+        if "/tree/" in path:
+            sizes = [(name, (self.folder / name).stat().st_size) for name in names]
+            return json.dumps([{"type": "file", "path": n, "size": s, "oid": "0" * 40} for n, s in sizes]).encode()
+        siblings = [{"rfilename": name} for name in names]
+        return json.dumps({"id": REGISTRY[NAME].hub_id, "sha": COMMIT, "siblings": siblings}).encode()
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    hub = Hub(save_tiny("bert", Task.FILL_MASK, tmp_path / "repository"))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            hub.answer(self)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """The test's own output stays readable."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hub.address = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield hub
+    server.shutdown()
+    server.server_close()
+
+
+def load(names: list[str], cache: Path, **environment: str) -> list[dict[str, Any]]:
+    """What loading `names` gives in a process of its own, with its own cache."""
+    variables = {**os.environ, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", **environment}
+    finished = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", LOAD, *names], env=variables, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    answers: list[dict[str, Any]] = json.loads(finished.stdout)
+    return answers
+
+
+def test_a_published_checkpoint_is_fetched_shown_and_kept(hub: Hub, tmp_path: Path) -> None:
+    (hub.folder / "pytorch_model.bin").write_bytes(b"pickled weights")
+    (hub.folder / "modeling_own.py").write_text("raise SystemExit")
+    (first,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
+    assert first["revision"] == COMMIT
+    assert first["best"]
+    messages = first["messages"]
+    assert any("Downloading" in message for _, message in messages)
+    assert all(0 <= fraction <= 1 for fraction, _ in messages)
+    assert any(path.endswith(f"/resolve/{COMMIT}/model.safetensors") for path in hub.requests)
+    assert not any(path.endswith((".bin", ".py")) for path in hub.requests)
+
+    hub.requests.clear()
+    (second,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
+    assert second["best"] == first["best"]
+    assert hub.requests == [], "a checkpoint that is here already asks nobody"
+
+
+def test_a_repository_with_pickled_weights_only_is_refused(hub: Hub, tmp_path: Path) -> None:
+    (hub.folder / "model.safetensors").rename(hub.folder / "pytorch_model.bin")
+    (answer,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
+    assert "no safetensors weights" in str(answer.get("sentence"))
+    assert answer["field"] == "checkpoint"
+    assert not any(path.endswith(".bin") for path in hub.requests)
+
+
+@pytest.mark.parametrize("environment", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=str)
+def test_a_hub_out_of_reach_is_one_sentence(environment: dict[str, str], tmp_path: Path) -> None:
+    (answer,) = load([NAME], tmp_path / "cache", **environment)
+    assert SENTENCE in str(answer.get("sentence"))
+    assert answer["field"] == "checkpoint"
+
+
+def test_bundled_checkpoints_ask_nobody(hub: Hub, tmp_path: Path) -> None:
+    bundled = [checkpoint.name for checkpoint in REGISTRY.values() if not checkpoint.hub_id]
+    answers = load(bundled, tmp_path / "cache", HF_ENDPOINT=hub.address)
+    assert all("revision" in answer for answer in answers), answers
+    assert hub.requests == []

@@ -1,0 +1,30 @@
+"""What an import costs: the first page must not wait for torch."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def imported_by(modules: str, among: str) -> str:
+    """Which of the libraries `among` a fresh process holds after importing `modules`."""
+    code = f"import sys, {modules}; print(*(name for name in {among.split()!r} if name in sys.modules))"
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        "models, models.checkpoints, models.loading, models.outputs, models.errors, models.tasks",
+        "demo.settings, demo.service, demo.sessions.repository",
+        "demo.ui",
+    ],
+)
+def test_no_network_library_is_imported_before_a_model_is_wanted(modules: str) -> None:
+    assert imported_by(modules, among="torch transformers peft") == ""
+
+
+def test_models_know_nothing_of_the_page() -> None:
+    assert imported_by("models.assembly, models.hub", among="gradio plotly sqlalchemy demo") == ""

@@ -1,0 +1,167 @@
+"""The store: one load for many callers, and a bound in bytes."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import torch
+
+import models.assembly
+from models.assembly import assemble, bundled_revision, wrap
+from models.checkpoints import REGISTRY, Checkpoint
+from models.errors import CheckpointUnavailable
+from models.loading import ModelStore, Progress, silent
+from models.tasks import Task
+from tests.models.architectures import save_tiny
+from tests.models.conftest import TinyModel, tiny_checkpoint
+
+NAMES = ("gpt2", "distilgpt2", "t5-small", "albert-base-v2")
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Stands for a model where only its size matters."""
+
+    name: str
+    parameter_bytes: int = 100
+
+
+@dataclass
+class Loads:
+    """The names that were loaded, in order; a load takes `seconds`, and those in `broken` fail."""
+
+    names: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    broken: set[str] = field(default_factory=set)
+
+    def __call__(self, checkpoint: Checkpoint, _progress: Progress) -> Weight:
+        self.names.append(checkpoint.name)
+        time.sleep(self.seconds)
+        if checkpoint.name in self.broken:
+            raise CheckpointUnavailable("Not now.")
+        return Weight(checkpoint.name)
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
+    recorded = Loads()
+    monkeypatch.setattr(models.assembly, "assemble", recorded)
+    yield recorded
+
+
+def test_a_model_is_loaded_once(loads: Loads) -> None:
+    store = ModelStore()
+    assert store.load(REGISTRY["gpt2"]) is store.load(REGISTRY["gpt2"])
+    assert loads.names == ["gpt2"]
+
+
+def test_many_threads_wait_for_one_load(loads: Loads) -> None:
+    loads.seconds = 0.1
+    store = ModelStore()
+    with ThreadPoolExecutor(16) as callers:
+        models_of_all = list(callers.map(store.load, [REGISTRY["gpt2"]] * 16))
+    assert loads.names == ["gpt2"]
+    assert len({id(model) for model in models_of_all}) == 1
+
+
+def test_a_load_holds_up_nobody_who_wants_another_model(loads: Loads) -> None:
+    store = ModelStore()
+    store.load(REGISTRY["t5-small"])
+    loads.seconds = 1.0
+    slow = threading.Thread(target=store.load, args=(REGISTRY["gpt2"],))
+    slow.start()
+    began = time.monotonic()
+    store.load(REGISTRY["t5-small"])
+    assert time.monotonic() - began < 0.5
+    assert not store.is_loaded(REGISTRY["gpt2"])
+    slow.join()
+    assert store.is_loaded(REGISTRY["gpt2"])
+
+
+def test_the_least_recently_used_goes_when_the_bytes_are_spent(loads: Loads) -> None:
+    store = ModelStore(max_bytes=250)
+    first, second, third, _ = (REGISTRY[name] for name in NAMES)
+    store.load(first)
+    store.load(second)
+    store.load(first)
+    store.load(third)
+    assert [store.is_loaded(each) for each in (first, second, third)] == [True, False, True]
+    assert store.loaded_bytes == 200
+    store.load(second)
+    assert loads.names == [first.name, second.name, third.name, second.name]
+
+
+def test_a_model_greater_than_the_bound_is_kept_while_it_is_the_newest(loads: Loads) -> None:
+    store = ModelStore(max_bytes=10)
+    store.load(REGISTRY["gpt2"])
+    assert store.is_loaded(REGISTRY["gpt2"])
+    store.load(REGISTRY["t5-small"])
+    assert not store.is_loaded(REGISTRY["gpt2"])
+
+
+def test_a_failed_load_is_tried_again(loads: Loads) -> None:
+    store = ModelStore()
+    loads.broken = {"gpt2"}
+    for _ in range(2):
+        with pytest.raises(CheckpointUnavailable):
+            store.load(REGISTRY["gpt2"])
+    loads.broken = set()
+    assert store.load(REGISTRY["gpt2"]).parameter_bytes == 100
+    assert loads.names == ["gpt2"] * 3
+
+
+def test_a_models_bytes_are_those_of_its_parameters(tiny: TinyModel) -> None:
+    model = tiny("bert", Task.FILL_MASK)
+    assert model.parameter_bytes == 4 * model.network.num_parameters()
+
+
+class Opened:
+    """A pickle that leaves a trace when it is opened."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, (self.trace,)  # type: ignore[return-value]
+
+
+def test_pickled_weights_are_never_opened(tmp_path: Path) -> None:
+    folder, trace = save_tiny("bert", Task.FILL_MASK, tmp_path / "pickled"), tmp_path / "opened"
+    (folder / "model.safetensors").unlink()
+    torch.save(Opened(trace), folder / "pytorch_model.bin")
+    torch.load(folder / "pytorch_model.bin", weights_only=False)
+    assert trace.exists(), "the trap does not work"
+    trace.unlink()
+    with pytest.raises(OSError, match="safetensors"):
+        wrap(tiny_checkpoint("bert", Task.FILL_MASK), folder, "0" * 40)
+    with pytest.raises(CheckpointUnavailable, match="missing"):
+        bundled_revision(folder)
+    assert not trace.exists()
+
+
+def test_code_in_a_folder_is_never_run(tmp_path: Path) -> None:
+    folder, trace = save_tiny("bert", Task.FILL_MASK, tmp_path / "code"), tmp_path / "ran"
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(
+        config.replace("{", '{"auto_map": {"AutoConfig": "own.Own", "AutoModelForMaskedLM": "own.Own"},', 1)
+    )
+    (folder / "own.py").write_text(f"open({str(trace)!r}, 'w')\nclass Own: pass\n")
+    assert wrap(tiny_checkpoint("bert", Task.FILL_MASK), folder, "0" * 40)(text="[MASK]").predictions
+    assert not trace.exists()
+
+
+def test_a_missing_bundled_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("models.checkpoints.BUNDLED", tmp_path)
+    with pytest.raises(CheckpointUnavailable, match="clearhead-stories is missing"):
+        assemble(REGISTRY["clearhead-stories"], silent)
+
+
+def test_an_unknown_name_is_unavailable() -> None:
+    from models import load_model
+
+    with pytest.raises(CheckpointUnavailable, match="no such model"):
+        load_model("no-such-model")
