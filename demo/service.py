@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AttentionSource", "DemoService", "Finished"]
 
 _log = logging.getLogger(__name__)
+_SESSION_CHARACTERS = 64
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
 
 
@@ -58,7 +59,7 @@ class DemoService:
         progress: Progress = silent,
     ) -> Finished:
         """Answer and log; a failed run is logged as failed and raised as an `InputError`."""
-        attempt = Attempt(session_id, task, fields, checkpoint)
+        attempt = Attempt(self._session(session_id), task, fields, checkpoint)
         try:
             model, inputs = self._prepare(attempt, progress)
             return self._finish(attempt, model.answer(inputs))
@@ -69,7 +70,7 @@ class DemoService:
         self, session_id: str, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent
     ) -> Iterator[Finished]:
         """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
-        attempt = Attempt(session_id, Task.COMPLETION, fields, checkpoint)
+        attempt = Attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
         try:
             model, inputs = self._prepare(attempt, progress)
             for output in model.stream(inputs):  # type: ignore[attr-defined]
@@ -141,6 +142,12 @@ class DemoService:
     def export_json(self, session_id: str) -> str:
         """The runs of a session as JSON, newest first."""
         return as_json(self.history(session_id))
+
+    def _session(self, session_id: str) -> str:
+        """A session id as browsers send it back: none yet is a new one, and one that was never given is refused."""
+        if not isinstance(session_id, str) or len(session_id) > _SESSION_CHARACTERS:
+            raise InputError("This page has lost its session. Please reload it.")
+        return session_id or self.new_session()
 
     def _prepare(self, attempt: Attempt, progress: Progress) -> "tuple[AnyTaskModel, Any]":
         """The model and the inputs that it will read; raises `InputError` for what cannot be used."""

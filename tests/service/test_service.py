@@ -228,6 +228,16 @@ def test_the_ids_of_sessions_and_runs_cannot_be_guessed(build: Build) -> None:
     assert all(len(each) >= 32 for each in sessions | runs)
 
 
+@pytest.mark.parametrize("session_id", ["x" * 65, 5, None, ["visitor"]])
+def test_a_session_that_was_never_given_is_refused(build: Build, session_id: Any) -> None:
+    with pytest.raises(InputError, match="reload"):
+        build().run(session_id, Task.SENTIMENT, {"text": "so so"})
+
+
+def test_a_visitor_without_a_session_gets_a_new_one(build: Build) -> None:
+    assert len(build().run("", Task.SENTIMENT, {"text": "so so"}).run.session_id) >= 32
+
+
 class _FullDisk(RunRepository):
     def record(self, run: Run) -> None:
         raise OperationalError("INSERT", {}, Exception("database or disk is full"))

@@ -1,0 +1,75 @@
+"""The real app in a process of its own, with a log of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_STARTS_WITHIN_S = 120.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the app answers, its process and the file of its log."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    database_url: str
+    output: Path
+
+    def kill(self) -> None:
+        """End the process without a chance to tidy up."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Server]:
+    """`python app.py`, ready to answer; its log and its output are in `folder`."""
+    port = free_port()
+    database_url = f"sqlite:///{folder}/runs.sqlite3"
+    output = folder / "output.txt"
+    environment = os.environ | {
+        "CLEARHEAD_DATABASE_URL": database_url,
+        "CLEARHEAD_PORT": str(port),
+        "CLEARHEAD_HOST": "127.0.0.1",
+    }
+    with output.open("wb") as written:
+        process = subprocess.Popen(
+            [sys.executable, "app.py"], cwd=ROOT, env=environment, stdout=written, stderr=subprocess.STDOUT
+        )
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        _wait_for(url, process, output)
+        yield Server(url, process, database_url, output)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes], output: Path) -> None:
+    ends = time.monotonic() + _STARTS_WITHIN_S
+    while time.monotonic() < ends:
+        assert process.poll() is None, output.read_text()
+        try:
+            if httpx.get(url, timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise AssertionError(f"the app did not answer:\n{output.read_text()}")

@@ -1,0 +1,25 @@
+"""Every answer that a caller has seen is in the log, whatever happens next."""
+
+import time
+from pathlib import Path
+
+from gradio_client import Client
+
+from demo.sessions.database import open_runs
+from tests.api.server import serving
+
+
+def test_answers_survive_kill_9_in_the_middle_of_the_next_run(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        client = Client(server.url, verbose=False, analytics_enabled=False)
+        seen = [client.predict(f"Film number {number}.", api_name="/sentiment") for number in range(3)]
+        client.submit("Once upon a time", max_new_tokens=200, api_name="/completion")
+        time.sleep(0.3)
+        server.kill()
+    runs = open_runs(server.database_url)
+    assert runs.lasting
+    for answer in seen:
+        run = runs.get(answer["run_id"])
+        assert run is not None
+        assert run.answer is not None
+        assert run.answer["label"] == answer["label"]

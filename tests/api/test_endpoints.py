@@ -1,0 +1,161 @@
+"""Every endpoint answers with the names and the shapes that callers rely on."""
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from gradio_client import Client
+
+from models.checkpoints import checkpoints_for
+from models.tasks import Task
+
+INPUTS: dict[Task, dict[str, Any]] = {
+    Task.FILL_MASK: {"text": "The cat sat on the [MASK]."},
+    Task.SENTIMENT: {"text": "What a lovely film."},
+    Task.QUESTION_ANSWERING: {
+        "question": "Where does Maria live?",
+        "context": "Maria is a baker. She lives in Lisbon with two cats and an unbelievably loud parrot.",
+    },
+    Task.TRANSLATION: {"text": "The dog sleeps."},
+    Task.COMPLETION: {"prompt": "Once upon a time", "max_new_tokens": 6},
+}
+KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"]}
+
+
+def answer_of(client: Client, task: Task, **changes: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = client.predict(api_name=f"/{task.endpoint}", **INPUTS[task] | changes)
+    return answer
+
+
+@pytest.mark.parametrize("task", Task)
+def test_every_answer_names_its_run_its_time_and_the_bundled_checkpoint(client: Client, task: Task) -> None:
+    answer = answer_of(client, task)
+    assert len(answer["run_id"]) == 32
+    assert answer["duration_ms"] > 0
+    bundled = checkpoints_for(task)[0]
+    assert answer["checkpoint"]["name"] == bundled.name
+    assert answer["checkpoint"]["license"] == bundled.license
+    assert len(answer["checkpoint"]["revision"]) >= 12
+
+
+def test_fill_mask_has_a_list_of_tokens_for_each_mask(client: Client) -> None:
+    answer = answer_of(client, Task.FILL_MASK, text="The [MASK] sat on the [MASK].", top_k=3, word="mat")
+    assert [len(mask) for mask in answer["predictions"]] == [3, 3]
+    for mask in answer["predictions"]:
+        scores = [each["score"] for each in mask]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 < sum(scores) <= 1
+        assert all(each["token"] for each in mask)
+    assert len(answer["sequences"]) == len(answer["sequence_scores"]) == 3
+    assert answer["sequence_scores"] == sorted(answer["sequence_scores"], reverse=True)
+    assert all("[MASK]" not in sequence for sequence in answer["sequences"])
+    assert [(each["word"], each["rank"] >= 1) for each in answer["word"]] == [("mat", True), ("mat", True)]
+
+
+def test_fill_mask_gives_five_candidates_and_no_word_unless_asked(client: Client) -> None:
+    answer = answer_of(client, Task.FILL_MASK)
+    assert [len(mask) for mask in answer["predictions"]] == [5]
+    assert answer["word"] == []
+
+
+def test_sentiment_gives_each_label_its_probability(client: Client) -> None:
+    answer = answer_of(client, Task.SENTIMENT)
+    assert math.isclose(sum(answer["scores"].values()), 1, abs_tol=1e-5)
+    assert answer["label"] == max(answer["scores"], key=answer["scores"].__getitem__)
+
+
+def test_question_answering_says_where_its_answers_stand(client: Client) -> None:
+    answer = answer_of(client, Task.QUESTION_ANSWERING, top_k=2)
+    context = INPUTS[Task.QUESTION_ANSWERING]["context"]
+    assert 1 <= len(answer["answers"]) <= 2
+    for each in answer["answers"]:
+        assert context[each["start"] : each["end"]] == each["text"]
+        assert 0 <= each["score"] <= 1
+    assert 0 <= answer["no_answer_score"] <= 1
+    assert answer["answered"] == (answer["answers"][0]["score"] >= answer["no_answer_score"])
+
+
+def test_translation_gives_as_many_texts_as_beams_best_first(client: Client) -> None:
+    answer = answer_of(client, Task.TRANSLATION)
+    scores = [each["score"] for each in answer["translations"]]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+    assert len(answer_of(client, Task.TRANSLATION, num_beams=1)["translations"]) == 1
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample"])
+def test_completion_tells_what_each_token_was_worth(client: Client, strategy: str) -> None:
+    answer = answer_of(client, Task.COMPLETION, strategy=strategy)
+    assert 1 <= len(answer["tokens"]) <= 6
+    assert answer["finished"]
+    for token in answer["tokens"]:
+        assert 0 < token["probability"] <= 1
+        assert all(0 <= each["probability"] <= 1 for each in token["alternatives"])
+        assert token["alternatives"]
+    assert bool(answer["candidates"]) == (strategy == "beam")
+
+
+def test_the_same_seed_writes_the_same_text_and_another_one_another(client: Client) -> None:
+    def written(seed: int) -> str:
+        return str(answer_of(client, Task.COMPLETION, seed=seed, max_new_tokens=20, temperature=1.5)["text"])
+
+    assert written(7) == written(7)
+    assert len({written(seed) for seed in range(4)}) > 1
+
+
+def test_an_empty_prompt_starts_from_the_start_token(client: Client) -> None:
+    assert answer_of(client, Task.COMPLETION, prompt="")["tokens"]
+
+
+@pytest.mark.parametrize("task", Task)
+def test_attention_of_every_task_has_rows_that_sum_to_one(client: Client, task: Task) -> None:
+    run_id = answer_of(client, task)["run_id"]
+    first = client.predict(run_id, api_name="/attention")
+    assert first["run_id"] == run_id
+    assert first["kinds"] == KINDS.get(task, ["encoder"])
+    assert first["kind"] == first["kinds"][0]
+    for kind in first["kinds"]:
+        for layer, head in ((-1, -1), (0, 0), (first["layers"] - 1, -1)):
+            rows = client.predict(run_id, kind=kind, layer=layer, head=head, api_name="/attention")
+            weights = np.array(rows["weights"])
+            assert weights.shape == (len(rows["query_tokens"]), len(rows["key_tokens"]))
+            np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-4)
+            if kind == "decoder":
+                assert not np.triu(weights, k=1).any()
+
+
+def test_attention_by_words_has_fewer_rows_that_still_sum_to_one(client: Client) -> None:
+    run_id = answer_of(client, Task.QUESTION_ANSWERING)["run_id"]
+    pieces = client.predict(run_id, api_name="/attention")
+    words = client.predict(run_id, words=True, api_name="/attention")
+    assert any(token.startswith("##") for token in pieces["key_tokens"])
+    assert "unbelievably" in words["key_tokens"]
+    assert len(words["key_tokens"]) < len(pieces["key_tokens"])
+    np.testing.assert_allclose(np.sum(words["weights"], axis=1), 1, atol=1e-4)
+
+
+def test_a_session_lists_exports_and_forgets_its_own_runs(client: Client) -> None:
+    kept = answer_of(client, Task.SENTIMENT)["run_id"]
+    dropped = answer_of(client, Task.FILL_MASK)["run_id"]
+    listed = client.predict(api_name="/session_runs")
+    assert [run["id"] for run in listed] == [dropped, kept]
+    assert json.loads(client.predict("json", api_name="/session_export")) == listed
+    lines = csv.DictReader(io.StringIO(client.predict(api_name="/session_export")))
+    assert [line["id"] for line in lines] == [dropped, kept]
+    assert client.predict(dropped, api_name="/session_delete") is True
+    assert client.predict(dropped, api_name="/session_delete") is False
+    assert client.predict(api_name="/session_delete_all") == 1
+    assert client.predict(api_name="/session_runs") == []
+
+
+def test_one_session_cannot_list_or_delete_the_runs_of_another(client: Client) -> None:
+    run_id = answer_of(client, Task.SENTIMENT)["run_id"]
+    other = Client(client.src, verbose=False, analytics_enabled=False)
+    assert other.predict(api_name="/session_runs") == []
+    assert other.predict(run_id, api_name="/session_delete") is False
+    assert other.predict(api_name="/session_delete_all") == 0
+    assert [run["id"] for run in client.predict(api_name="/session_runs")] == [run_id]

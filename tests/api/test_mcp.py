@@ -1,0 +1,57 @@
+"""The tasks are tools for MCP clients, documented and as strict as the endpoints."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
+
+from tests.api.server import Server
+
+Result = TypeVar("Result")
+
+
+def with_tools(server: Server, ask: Callable[[ClientSession], Awaitable[Result]]) -> Result:
+    """What `ask` learns from the app's MCP server."""
+
+    async def talk() -> Result:
+        async with (
+            streamable_http_client(f"{server.url}gradio_api/mcp/") as (reading, writing, _),
+            ClientSession(reading, writing) as session,
+        ):
+            await session.initialize()
+            return await ask(session)
+
+    return asyncio.run(talk())
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def test_every_task_is_a_tool_whose_parameters_are_explained(server: Server) -> None:
+    tools = with_tools(server, lambda session: session.list_tools()).tools
+    names = ["fill_mask", "sentiment", "question_answering", "translation", "completion", "attention"]
+    assert [tool.name for tool in tools] == names
+    for tool in tools:
+        assert tool.description
+        assert all(parameter.get("description") for parameter in tool.inputSchema["properties"].values())
+
+
+def test_a_tool_answers_and_refuses_in_one_sentence(server: Server) -> None:
+    answered = with_tools(server, lambda session: session.call_tool("sentiment", {"text": "Lovely."}))
+    assert not answered.isError
+    assert "positive" in text_of(answered)
+    refused = with_tools(server, lambda session: session.call_tool("sentiment", {"text": ""}))
+    assert refused.isError
+    assert text_of(refused) == "The text is empty. Please type something first."
+
+
+def test_the_shared_session_of_mcp_callers_is_not_read_to_any_of_them(server: Server) -> None:
+    told = with_tools(server, lambda session: session.call_tool("session_runs", {}))
+    assert told.isError
+    assert "needs a session" in text_of(told)
