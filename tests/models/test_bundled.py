@@ -1,0 +1,159 @@
+"""The bundled checkpoints: plain transformers reads them, gives the same answers, and their cards tell the truth."""
+
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import torch
+from peft import PeftModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedModel,
+    pipeline,
+)
+
+from models.checkpoints import BUNDLED, REGISTRY, Checkpoint
+from tests.models.conftest import BundledModel
+
+CHECKPOINTS = [checkpoint for checkpoint in REGISTRY.values() if not checkpoint.hub_id]
+EVERY = pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda checkpoint: checkpoint.name)
+MB = 1_000_000
+
+
+def plain(name: str, auto_model: type) -> PreTrainedModel:
+    """The network as the model card says: transformers, and PEFT over the trunk for an adapter."""
+    checkpoint = REGISTRY[name]
+    if not checkpoint.base:
+        return auto_model.from_pretrained(checkpoint.folder, dtype=torch.float32).eval()  # type: ignore[attr-defined]
+    config = AutoConfig.from_pretrained(checkpoint.folder)
+    trunk = auto_model.from_pretrained(  # type: ignore[attr-defined]
+        BUNDLED / checkpoint.base, config=config, dtype=torch.float32
+    )
+    return PeftModel.from_pretrained(trunk, checkpoint.folder).eval()
+
+
+@EVERY
+def test_a_folder_holds_weights_tokenizer_and_card_and_nothing_that_runs(checkpoint: Checkpoint) -> None:
+    names = {file.name for file in checkpoint.folder.iterdir()}
+    assert names >= {"config.json", "tokenizer.json", "README.md"}
+    assert ("adapter_model.safetensors" if checkpoint.base else "model.safetensors") in names
+    assert {Path(name).suffix for name in names} <= {".json", ".safetensors", ".md"}
+
+
+def test_together_they_stay_small() -> None:
+    sizes = {file: file.stat().st_size for file in BUNDLED.rglob("*") if file.is_file()}
+    assert sum(sizes.values()) <= 120 * MB
+    assert max(sizes.values()) <= 50 * MB
+
+
+@EVERY
+def test_the_registry_knows_its_size(checkpoint: Checkpoint) -> None:
+    size_mb = sum(file.stat().st_size for file in checkpoint.folder.iterdir()) / MB
+    assert checkpoint.size_mb == pytest.approx(size_mb, abs=1)
+
+
+@EVERY
+def test_the_registry_knows_its_parameters(checkpoint: Checkpoint, bundled: BundledModel) -> None:
+    assert checkpoint.parameters == pytest.approx(bundled(checkpoint.name).network.num_parameters(), rel=0.02)
+
+
+@EVERY
+def test_a_card_states_the_digest_of_the_weights(checkpoint: Checkpoint) -> None:
+    card = (checkpoint.folder / "README.md").read_text(encoding="utf-8")
+    for weights in checkpoint.folder.glob("*.safetensors"):
+        assert sha256(weights.read_bytes()).hexdigest() in card
+    revision = "adapter_model.safetensors" if checkpoint.base else "model.safetensors"
+    assert f"`{revision}`" in card
+
+
+@EVERY
+def test_a_card_says_what_it_learned_from_and_how_well(checkpoint: Checkpoint) -> None:
+    card = (checkpoint.folder / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"^license: \S+$", card, re.MULTILINE)
+    assert f"pipeline_tag: {checkpoint.task.value}" in card
+    for heading in ("## Data", "## Recipe", "## Figures", "## Limits"):
+        assert heading in card
+    assert "More Information Needed" not in card
+
+
+@EVERY
+def test_no_file_names_a_place_on_the_machine_it_was_trained_on(checkpoint: Checkpoint) -> None:
+    for file in checkpoint.folder.iterdir():
+        if file.suffix in (".md", ".json") and file.name != "tokenizer.json":
+            assert not re.search(r"/(work|home|root|tmp)/", file.read_text(encoding="utf-8")), file
+
+
+@EVERY
+def test_its_revision_is_the_start_of_the_weights_digest(checkpoint: Checkpoint, bundled: BundledModel) -> None:
+    weights = checkpoint.folder / ("adapter_model.safetensors" if checkpoint.base else "model.safetensors")
+    assert sha256(weights.read_bytes()).hexdigest().startswith(bundled(checkpoint.name).identity.revision)
+
+
+def test_blanks_are_filled_as_by_plain_transformers(bundled: BundledModel) -> None:
+    folder = REGISTRY["clearhead-minilm"].folder
+    text = "Paris is the [MASK] of France."
+    theirs = pipeline("fill-mask", model=plain("clearhead-minilm", AutoModelForMaskedLM),
+                      tokenizer=AutoTokenizer.from_pretrained(folder))(text)  # fmt: skip
+    (ours,) = bundled("clearhead-minilm")(text=text).predictions
+    assert [each.text for each in ours] == [each["token_str"] for each in theirs]
+    assert [each.score for each in ours] == pytest.approx([each["score"] for each in theirs], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("A warm, funny and moving film.", "positive"), ("A dull and pointless waste of two hours.", "negative")],
+)
+def test_sentiment_is_that_of_the_adapter_over_the_trunk(text: str, label: str, bundled: BundledModel) -> None:
+    network = plain("clearhead-sentiment", AutoModelForSequenceClassification)
+    tokenizer = AutoTokenizer.from_pretrained(REGISTRY["clearhead-sentiment"].folder)
+    with torch.inference_mode():
+        probabilities = network(**tokenizer(text, return_tensors="pt")).logits[0].softmax(-1)
+    ours = bundled("clearhead-sentiment")(text=text)
+    assert [each.score for each in ours.scores] == pytest.approx(probabilities.tolist(), abs=1e-4)
+    assert ours.label == label
+
+
+def test_answers_are_those_of_the_adapter_over_the_trunk(bundled: BundledModel) -> None:
+    network = plain("clearhead-qa", AutoModelForQuestionAnswering)
+    tokenizer = AutoTokenizer.from_pretrained(REGISTRY["clearhead-qa"].folder)
+    question, context = "Where do the boats come from?", "Every spring the boats come from Lisbon with salt and cork."
+    encoded = tokenizer(question, context, return_tensors="pt", return_offsets_mapping=True)
+    offsets = encoded.pop("offset_mapping")[0]
+    with torch.inference_mode():
+        logits = network(**encoded)
+    start, end = int(logits.start_logits[0].argmax()), int(logits.end_logits[0].argmax())
+    theirs = context[offsets[start][0] : offsets[end][1]]
+    assert bundled("clearhead-qa")(question=question, context=context).answers[0].text == theirs == "Lisbon"
+
+
+def test_translations_are_those_of_generate(bundled: BundledModel) -> None:
+    folder = REGISTRY["clearhead-en-fr"].folder
+    network, tokenizer = plain("clearhead-en-fr", AutoModelForSeq2SeqLM), AutoTokenizer.from_pretrained(folder)
+    encoded = tokenizer("I am reading a book.", return_tensors="pt")
+    theirs = network.generate(**encoded, num_beams=4, num_return_sequences=4, max_new_tokens=40)
+    ours = bundled("clearhead-en-fr")(text="I am reading a book.", num_beams=4).translations
+    assert [each.text for each in ours] == tokenizer.batch_decode(theirs, skip_special_tokens=True)
+    assert "livre" in ours[0].text
+
+
+def test_stories_are_those_of_generate(bundled: BundledModel) -> None:
+    folder = REGISTRY["clearhead-stories"].folder
+    network, tokenizer = plain("clearhead-stories", AutoModelForCausalLM), AutoTokenizer.from_pretrained(folder)
+    prompt = "Once upon a time"
+    theirs = network.generate(**tokenizer(prompt, return_tensors="pt"), do_sample=False, max_new_tokens=30)
+    ours = bundled("clearhead-stories")(prompt=prompt, strategy="greedy", max_new_tokens=30)
+    assert prompt + ours.text == tokenizer.decode(theirs[0], skip_special_tokens=True)
+    assert sum(word.isalpha() for word in ours.text.split()) > 10
+
+
+def test_the_five_lines_of_the_package_are_true() -> None:
+    from models import load_model
+
+    assert load_model("sentiment")(text="A quiet, generous film.").label == "positive"
