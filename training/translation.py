@@ -19,12 +19,13 @@ from transformers import GenerationConfig, MarianConfig, MarianMTModel, PreTrain
 
 from training.bpe import translation_tokenizer
 from training.cards import CHECKPOINTS, Card, Source, write_card
+from training.copying import with_copying
 from training.loop import Batch, Plan, device, train
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, read_pairs, sentence_key, without
 
 NAME = "clearhead-en-fr"
-STEPS = 2000
+STEPS = 2200
 WARMUP_STEPS = 100
 TOKENS_PER_BATCH = 3500
 VOCABULARY = 8192
@@ -172,15 +173,22 @@ def development_loss(pairs: list[tuple[Tensor, Tensor]], pad: int) -> Callable[[
     return evaluate
 
 
+def write_pairs(pairs: list[Pair], file: Path) -> None:
+    """Keep development pairs as a file that the quality benchmark reads."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{pair.english}\t{pair.french}\n" for pair in pairs), encoding="utf-8")
+
+
 def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     """Train the translator from `data` and leave it in `workdir/checkpoint` as float16 safetensors."""
     torch.manual_seed(SEED)
     text = load(data)
+    write_pairs(text.tatoeba, workdir / NAME / "tatoeba_kept_out.tsv")
     tokenizer = translation_tokenizer((side for pair in text.train for side in pair), VOCABULARY)
     model = new_model(tokenizer)
     # On sentences this short, the backward pass of fused attention costs the CPU more than all the matrix products.
     model.set_attn_implementation("eager")
-    encoded = encode(tokenizer, text.train)
+    encoded = encode(tokenizer, with_copying(text.train, SEED))
     pad = tokenizer.pad_token_id
     train(
         model,

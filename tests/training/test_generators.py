@@ -1,5 +1,7 @@
 """What the two generators' training stands on: lossless tokenizers, clean splits and batches that can be resumed."""
 
+import random
+import re
 from itertools import islice
 
 import pytest
@@ -8,6 +10,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from training import samples, stories, text_generation, translation
 from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
+from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, sentence_key, without
 
@@ -82,6 +85,31 @@ def test_a_key_keeps_what_tells_sentences_apart() -> None:
     assert sentence_key("It's me!") == sentence_key("its ME")
     assert sentence_key("I have 2.") != sentence_key("I have 3.")
     assert without([Pair("He's in.", "Il est là.")], {sentence_key("hes in")}) == []
+
+
+def test_what_is_exchanged_is_the_same_on_both_sides() -> None:
+    pair = Pair("Did Ana see Paris in 1999?", "Ana a-t-elle vu Paris en 1999 ?")
+    swapped = exchange(pair, re.compile(r"\d+"), lambda found: found[::-1])
+    assert swapped == Pair("Did Ana see Paris in 9991?", "Ana a-t-elle vu Paris en 9991 ?")
+    assert exchange(Pair("Two 2 2", "Deux 2"), re.compile(r"\d+"), lambda _: "3") == Pair("Two 2 2", "Deux 2")
+
+
+def test_copying_changes_its_share_of_the_pairs_and_keeps_the_rest() -> None:
+    pairs = [Pair("Yesterday I met Robert.", "Hier, j'ai rencontré Robert.")] * 1000
+    named = with_copying(pairs, seed=1, names=0.3, figures=0, pictures=0, casual=0)
+    assert with_copying(pairs, seed=1, names=0.3, figures=0, pictures=0, casual=0) == named
+    new = [pair for pair in named if "Robert" not in pair.english]
+    assert 200 < len(new) < 400
+    assert all(pair.english[16:-1] == pair.french[21:-1] for pair in new)
+    pictured = with_copying(pairs, seed=1, names=0, figures=0, pictures=1, casual=0)
+    assert all(pair.english[-2:] == pair.french[-2:] != "t." for pair in pictured)
+
+
+def test_an_invented_name_opens_with_a_capital_consonant() -> None:
+    chance = random.Random(0)
+    names = {invented_name(chance) for _ in range(200)}
+    assert len(names) > 150
+    assert all(re.fullmatch("[B-DF-GJ-NP-TV-Z][a-z]+", name) for name in names)
 
 
 @pytest.mark.parametrize(
