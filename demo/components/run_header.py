@@ -1,0 +1,26 @@
+"""The line under every answer that says what made it."""
+
+import html
+
+from demo.sessions.records import Run
+from models.checkpoints import REGISTRY
+
+_SHOWN_OF_REVISION = 8
+
+
+def run_header(run: Run, recorded: bool = False) -> str:
+    """Checkpoint, revision, licence and duration of a run; a recorded example is marked as one."""
+    known = REGISTRY.get(run.checkpoint)
+    parts = [
+        f'<span title="{html.escape(run.checkpoint)}">{html.escape(known.title if known else run.checkpoint)}</span>',
+        f'<span title="revision {html.escape(run.revision)}">revision '
+        f"{html.escape(run.revision[:_SHOWN_OF_REVISION])}</span>",
+        f"<span>{html.escape(run.license)}</span>",
+        f"<span>{_duration(run.duration_ms)}</span>",
+    ]
+    mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
+    return f'<p class="run-header">{mark}{" · ".join(parts)}</p>'
+
+
+def _duration(duration_ms: float) -> str:
+    return f"{duration_ms / 1000:.1f} s" if duration_ms >= 1000 else f"{max(1, round(duration_ms))} ms"

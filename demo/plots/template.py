@@ -1,0 +1,81 @@
+"""What all figures share: one template, and tokens written so that plotly shows them as they are."""
+
+import html
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from models.outputs import Token
+
+INK = "#1f4bb8"
+"""The colour of attention, and of actions on the page."""
+AMBER = "#b45309"
+MUTED = "#6f7682"
+"""Grey that can be read on white and on near-black, where the page's stylesheet does not reach (saved pictures)."""
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif"
+TRANSPARENT = "rgba(0,0,0,0)"
+# From nothing to ink, so that the weakest weight is the ground itself in light and in dark.
+INK_SCALE = ((0.0, "rgba(31,75,184,0)"), (1.0, "rgba(31,75,184,1)"))
+
+_LONGEST_LABEL = 16
+# Plotly reads a few tags, entities and `$…$` in labels; as entities they are only characters.
+_DOLLAR = "&#36;"
+_INVISIBLE = ("\u200b", "\u200c")
+
+_AXIS = {
+    "automargin": True,
+    "showgrid": False,
+    "zeroline": False,
+    "showline": False,
+    "ticks": "",
+    "fixedrange": True,
+    "title": {"font": {"size": 12}, "standoff": 8},
+    "tickfont": {"size": 12},
+}
+
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": FONT, "size": 13, "color": MUTED},
+        "title": {"font": {"size": 14}, "x": 0, "xanchor": "left", "xref": "container", "yref": "container"},
+        "paper_bgcolor": TRANSPARENT,
+        "plot_bgcolor": TRANSPARENT,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "colorway": [INK, AMBER],
+        "hoverlabel": {
+            "bgcolor": "#17191d",
+            "bordercolor": "#17191d",
+            "font": {"family": FONT, "size": 14, "color": "#ffffff"},
+            "align": "left",
+        },
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "dragmode": False,
+        "showlegend": False,
+    }
+)
+
+
+def label(token: Token) -> str:
+    """The token as a reader sees it on an axis: its space left out, blanks named, long ones cut."""
+    text = token.text.strip()
+    if not text:
+        text = {"\n": "⏎", "\t": "⇥", "": "∅"}.get(token.text.strip(" ") or token.text[:1].strip(" "), "␣")
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+
+
+def harmless(text: str) -> str:
+    """`text` so that plotly shows every character of it and obeys none."""
+    return html.escape(text, quote=False).replace("$", _DOLLAR)
+
+
+def categories(tokens: Sequence[Token]) -> list[str]:
+    """One distinct axis category per token: tokens that look the same differ by characters without width."""
+    seen: dict[str, int] = {}
+    names = []
+    for token in tokens:
+        text = label(token)
+        occurrence = seen.get(text, 0)
+        seen[text] = occurrence + 1
+        suffix = "".join(_INVISIBLE[int(bit)] for bit in f"{occurrence:b}") if occurrence else ""
+        names.append(harmless(text) + suffix)
+    return names

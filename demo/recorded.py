@@ -1,0 +1,139 @@
+"""Recorded examples: what every tab shows before any model is loaded. `python -m demo.recorded` records them anew."""
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from demo.attempt import Attempt
+from demo.attention import AttentionSource, source_of
+from demo.plots.view import AttentionView, view_of
+from demo.sessions.answers import load_answer
+from demo.sessions.records import Run
+from models.checkpoints import find
+from models.loading import ModelStore
+from models.outputs import MEAN, TaskOutput, Token
+from models.tasks import Task
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "assets" / "examples"
+
+_RUN = TypeAdapter(Run)
+_TOKENS = TypeAdapter(tuple[Token, ...])
+
+
+@dataclass(frozen=True)
+class Example:
+    """An input to try: a short `label`, the fields it sets, and the words behind its masks where it has masks."""
+
+    label: str
+    fields: dict[str, Any]
+    masked_words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A run with its answer and one view of its attention, as they were when they were recorded."""
+
+    run: Run
+    output: TaskOutput
+    view: AttentionView
+
+    @property
+    def source(self) -> AttentionSource:
+        """Where the rest of its attention can be had, once the model is loaded."""
+        return source_of(self.run, self.output)
+
+
+@cache
+def examples_of(task: Task) -> tuple[Example, ...]:
+    """The inputs to try, the recorded one first."""
+    return tuple(TypeAdapter(list[Example]).validate_python(_read(task)["examples"]))
+
+
+@cache
+def recorded(task: Task) -> Recorded:
+    """The recorded example of `task`."""
+    document = _read(task)["recorded"]
+    run = _RUN.validate_python(document["run"])
+    assert run.answer is not None, "a run that failed is no example"  # noqa: S101
+    return Recorded(run, load_answer(task, run.answer), _load_view(document["view"]))
+
+
+def record(task: Task) -> None:
+    """Run the first example of `task` with the bundled checkpoint and write it beside the examples."""
+    document = _read(task)
+    first = TypeAdapter(Example).validate_python(document["examples"][0])
+    checkpoint = find("", task)
+    model = ModelStore().load(checkpoint)
+    inputs = model.inputs_type(**first.fields)
+    # The first run of a network is slower than any later one, and would be shown as the time that a run takes.
+    model.answer(inputs)
+    attempt = Attempt("", task, first.fields, checkpoint.name)
+    attempt.accepted(first.fields, checkpoint)
+    attempt.starts(inputs)
+    finished = attempt.finished(model.answer(inputs))
+    shown = document.get("shown", {})
+    attentions = model.attend(inputs, finished.source.written)
+    view = view_of(attentions, layer=shown.get("layer", MEAN), head=shown.get("head", MEAN))
+    run = _RUN.dump_python(finished.run, mode="json") | {"id": ""}
+    document["recorded"] = {"run": run, "view": _dump_view(view)}
+    _path(task).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _dump_view(view: AttentionView) -> dict[str, Any]:
+    return {
+        "kind": view.kind,
+        "layer": view.layer,
+        "head": view.head,
+        "kinds": view.kinds,
+        "layers": view.layers,
+        "heads": view.heads,
+        "query_tokens": [asdict(token) for token in view.query_tokens],
+        "key_tokens": [asdict(token) for token in view.key_tokens],
+        "weights": base64.b64encode(view.weights.astype("<f4").tobytes()).decode("ascii"),
+        "masked": base64.b64encode(np.packbits(view.masked).tobytes()).decode("ascii"),
+    }
+
+
+def _load_view(document: dict[str, Any]) -> AttentionView:
+    queries = _TOKENS.validate_python(document["query_tokens"])
+    keys = _TOKENS.validate_python(document["key_tokens"])
+    shape = (len(queries), len(keys))
+    masked = np.unpackbits(np.frombuffer(base64.b64decode(document["masked"]), np.uint8), count=shape[0] * shape[1])
+    return AttentionView(
+        document["kind"],
+        document["layer"],
+        document["head"],
+        np.frombuffer(base64.b64decode(document["weights"]), "<f4").reshape(shape),
+        masked.astype(bool).reshape(shape),
+        queries,
+        keys,
+        tuple(document["kinds"]),
+        document["layers"],
+        document["heads"],
+    )
+
+
+def _path(task: Task) -> Path:
+    return EXAMPLES / f"{task.endpoint}.json"
+
+
+@cache
+def _read(task: Task) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(_path(task).read_text(encoding="utf-8"))
+    return document
+
+
+def main() -> None:
+    """Record every task's example."""
+    for task in Task:
+        record(task)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Write on: a text that grows token by token, with a causal language model."""
+
+import html
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from typing import Any, cast
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.attempt import Finished
+from demo.components import Updates
+from demo.components.notice import create_notice
+from demo.components.written_text import written_text
+from demo.recorded import recorded
+from demo.service import DemoService
+from demo.tabs.task_tab import (
+    PROGRESS,
+    TaskTab,
+    create_header,
+    create_reader,
+    create_run_row,
+    lead,
+    told,
+)
+from models.errors import InputError
+from models.outputs import CompletionOutput, TaskOutput
+from models.tasks import Task
+
+_TASK = Task.COMPLETION
+_LEAD = (
+    "GPT-2 writes one token after another (a word or a piece of one); each time it gives every token it knows a "
+    "probability, and one is chosen. An empty beginning is allowed."
+)
+_STRATEGIES = [
+    ("Sampling: draw the next token by chance", "sample"),
+    ("Greedy: always take the likeliest token", "greedy"),
+    ("Beam search: keep several drafts, take the likeliest", "beam"),
+]
+
+
+def create_completion_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    example = recorded(_TASK)
+    given = example.run.fields
+    with gr.Tab("Write on", id=_TASK.value, elem_id="tab-write-on"):
+        lead(_LEAD)
+        prompt = gr.Textbox(
+            given["prompt"],
+            label="The beginning of your text",
+            lines=2,
+            max_lines=8,
+            placeholder="Leave it empty and the model begins by itself.",
+            elem_classes="visitor-text",
+        )
+        prompt_notice = create_notice()
+        strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
+        with gr.Row(elem_classes="settings"):
+            length = gr.Slider(1, 200, given["max_new_tokens"], step=1, label="Tokens to write")
+            beams = gr.Slider(
+                1, 8, given["num_beams"], step=1, label="Beams", info="drafts kept side by side", visible=False
+            )
+            temperature = gr.Slider(
+                0.05, 2, given["temperature"], step=0.05, label="Temperature", info="low: safe, high: surprising"
+            )
+            top_k = gr.Slider(0, 200, given["top_k"], step=1, label="Top-k", info="draw among the k likeliest; 0: all")
+            top_p = gr.Slider(
+                0.01, 1, given["top_p"], step=0.01, label="Top-p", info="draw among the likeliest that share p"
+            )
+            seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
+        settings_notice = create_notice()
+        # In the order of the handler's parameters.
+        fields: dict[str, Component] = {
+            "prompt": prompt,
+            "max_new_tokens": length,
+            "strategy": strategy,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "num_beams": beams,
+            "seed": seed,
+        }
+        row = create_run_row(_TASK, fields, "Write on")
+        stop = gr.Button("Stop", variant="stop", visible=False, elem_classes="stop-button")
+        answer = gr.HTML(draw_answer(given["prompt"], example.output), elem_classes="answer", label="The text so far")
+        header = create_header(_TASK)
+        reader = create_reader(service, _TASK)
+
+    def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
+        return {answer: draw_answer(str(fields["prompt"]), output)}
+
+    notices = {"prompt": prompt_notice} | {name: settings_notice for name in fields if name != "prompt"}
+    tab = TaskTab(_TASK, service, fields, notices, row, (answer,), header, reader, draw)
+    # The pages (by Gradio's session) whose visitor pressed Stop; a run takes its page out when it ends.
+    stopped: set[str] = set()
+
+    def run(
+        session_id: str,
+        checkpoint: str,
+        prompt: str,
+        max_new_tokens: int,
+        strategy: str,
+        temperature: float,
+        top_k: int,
+        top_p: float,
+        num_beams: int,
+        seed: int,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> Iterator[Updates]:
+        fields = {
+            "prompt": prompt,
+            "max_new_tokens": max_new_tokens,
+            "strategy": strategy,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "num_beams": num_beams,
+            "seed": seed,
+        }
+        page = str(request.session_hash)
+        stopped.discard(page)
+        resting: Updates = {stop: gr.update(visible=False)}
+        latest = None
+        yield {stop: gr.update(visible=True)}
+        try:
+            # Closing the stream is what logs a run that was stopped.
+            stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, told(progress)))
+            with closing(stream):
+                for latest in stream:
+                    if page in stopped:
+                        break
+                    if not _typed(latest.output).finished:
+                        yield {answer: draw_growing(str(latest.run.fields["prompt"]), latest.output)}
+        except InputError as error:
+            yield tab.refuse(error) | resting
+            return
+        yield (tab.show(latest) if latest else {}) | resting
+
+    def stop_page(request: gr.Request) -> None:
+        stopped.add(str(request.session_hash))
+
+    def settings_of(strategy: str) -> Updates:
+        samples = strategy == "sample"
+        return {
+            **{each: gr.update(visible=samples) for each in (temperature, top_k, top_p, seed)},
+            beams: gr.update(visible=strategy == "beam"),
+        }
+
+    tab.connect([prompt.submit], run, session, stop)
+    stop.click(stop_page, queue=False, show_progress="hidden", api_visibility="private")
+    strategy.change(
+        settings_of,
+        strategy,
+        [temperature, top_k, top_p, seed, beams],
+        queue=False,
+        show_progress="hidden",
+        api_visibility="private",
+    )
+    return tab
+
+
+def draw_growing(prompt: str, output: TaskOutput) -> str:
+    """The text while it grows: nothing but the text, so that every token is a small message."""
+    output = _typed(output)
+    return (
+        f'<p class="written" aria-live="off"><span class="prompt">{html.escape(prompt)}</span>'
+        f"{html.escape(output.text)}<span class='caret' aria-hidden='true'></span></p>"
+    )
+
+
+def draw_answer(prompt: str, output: TaskOutput) -> str:
+    """The whole text, each written token with its probability and alternatives."""
+    return written_text(prompt, _typed(output))
+
+
+def _typed(output: TaskOutput) -> CompletionOutput:
+    assert isinstance(output, CompletionOutput)  # noqa: S101
+    return output

@@ -1,0 +1,137 @@
+"""Fill the blank: the likeliest words at each mask, with a masked language model."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from demo.components import Updates
+from demo.components.bars import bars
+from demo.components.notice import create_notice
+from demo.components.token_chips import CHOOSE_CHIP, aligned, toggled, token_chips, words_of
+from demo.plots.reading import percent
+from demo.recorded import examples_of, recorded
+from demo.service import DemoService
+from demo.tabs.task_tab import (
+    PROGRESS,
+    TaskTab,
+    create_header,
+    create_reader,
+    create_run_row,
+    lead,
+)
+from models.outputs import FillMaskOutput, TaskOutput, WordStanding
+from models.tasks import Task
+
+_TASK = Task.FILL_MASK
+_LEAD = (
+    "BERT learned language by filling blanks. Blank out a word, and it says which words it would put there. "
+    "A blank is called a <em>mask</em>, written [MASK]."
+)
+
+
+def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    example = recorded(_TASK)
+    with gr.Tab("Fill the blank", id=_TASK.value, elem_id="tab-fill-mask"):
+        lead(_LEAD)
+        text = gr.Textbox(
+            example.run.fields["text"], label="Your text", lines=2, max_lines=8, elem_classes="visitor-text"
+        )
+        text_notice = create_notice()
+        chips = gr.HTML(token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box")
+        with gr.Row():
+            top_k = gr.Slider(
+                1, 20, example.run.fields["top_k"], step=1, label="Words to show", info="the likeliest ones"
+            )
+            word = gr.Textbox(
+                example.run.fields["word"], label="My word", info="how likely is a word of yours?", max_lines=1
+            )
+        setting_notice = create_notice()
+        fields = {"text": text, "top_k": top_k, "word": word}
+        row = create_run_row(_TASK, fields, "Fill the blank")
+        answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
+        header = create_header(_TASK)
+        reader = create_reader(service, _TASK)
+        hidden = gr.State(_masked_words(example.run.fields["text"]))
+
+    def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
+        return {answer: draw_answer(output)}
+
+    notices = {"text": text_notice, "top_k": setting_notice, "word": setting_notice}
+    tab = TaskTab(_TASK, service, fields, notices, row, (answer,), header, reader, draw)
+
+    def run(
+        session_id: str, checkpoint: str, text: str, top_k: int, word: str, progress: gr.Progress = PROGRESS
+    ) -> Updates:
+        return tab.run(session_id, checkpoint, {"text": text, "top_k": top_k, "word": word}, progress)
+
+    def choose(text: str, hidden: tuple[str, ...], event: gr.EventData) -> Updates:
+        new_text, new_hidden = toggled(text, hidden, int(event.index))
+        return {text_box: new_text, hidden_words: new_hidden, chips: token_chips(new_text)}
+
+    def retype(text: str, hidden: tuple[str, ...]) -> Updates:
+        words = words_of(text)
+        return {chips: token_chips(text), hidden_words: _masked_words(text) or aligned(tuple(hidden), words)}
+
+    text_box, hidden_words = text, hidden
+    tab.connect([text.submit, word.submit], run, session)
+    chips.select(
+        choose, [text, hidden], [text, hidden, chips], queue=False, show_progress="hidden", api_visibility="private"
+    )
+    text.change(
+        retype,
+        [text, hidden],
+        [chips, hidden],
+        queue=False,
+        show_progress="hidden",
+        trigger_mode="always_last",
+        api_visibility="private",
+    )
+    return tab
+
+
+def draw_answer(output: TaskOutput) -> str:
+    """Bars for each mask, the filled texts, and where the visitor's own word stands."""
+    assert isinstance(output, FillMaskOutput)  # noqa: S101
+    several = len(output.predictions) > 1
+    masks = "".join(
+        f"<section><h3>{f'Blank {number}' if several else 'Likeliest words'}</h3>"
+        f"{bars(predictions, f'Likeliest words for blank {number}')}{_own_word(output.word, number - 1)}</section>"
+        for number, predictions in enumerate(output.predictions, start=1)
+    )
+    filled = "".join(
+        f"<li><bdi>{html.escape(each.text)}</bdi> <span class='quiet'>{percent(each.score)}</span></li>"
+        for each in output.sequences
+    )
+    note = (
+        "<p class='quiet'>Each blank is judged while the others are still blank; the numbers are multiplied.</p>"
+        if several
+        else ""
+    )
+    return (
+        f'<div class="columns"><div>{masks}</div>'
+        f'<section><h3>The text, filled</h3><ol class="texts">{filled}</ol>{note}</section></div>'
+    )
+
+
+def _own_word(standings: tuple[WordStanding, ...], mask: int) -> str:
+    if not standings:
+        return ""
+    standing = standings[mask]
+    word = f"“<bdi>{html.escape(standing.word)}</bdi>”"
+    if standing.probability is None or standing.rank is None:
+        pieces = html.escape(" + ".join(piece.strip() for piece in standing.pieces))
+        return (
+            f"<p class='own-word'>{word} is not one token for this model ({pieces}), so it cannot fill one blank.</p>"
+        )
+    return (
+        f"<p class='own-word'>The model gives {word} {percent(standing.probability)} of its probability: "
+        f"number {standing.rank:,} on its list.</p>"
+    )
+
+
+def _masked_words(text: str) -> tuple[str, ...]:
+    """The words behind the masks, where `text` is one of the examples."""
+    return next((each.masked_words for each in examples_of(_TASK) if each.fields["text"] == text), ())

@@ -1,0 +1,81 @@
+"""History: the runs of this browser's session, to reopen, delete and take home."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import gradio as gr
+
+from demo.components import Updates
+from demo.components.run_list import CHOOSE_RUN, run_list
+from demo.messages import for_visitors
+from demo.service import DemoService
+from demo.tabs.task_tab import TaskTab, lead
+
+_LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
+_SAVE = """
+(text, name, type) => {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], {type: type}));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  return [text, name, type];
+}
+"""
+"""Run in the page: saves a text as a file, so that the server keeps no file of a visitor."""
+
+_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+
+def create_history_tab(
+    service: DemoService, session: gr.BrowserState, tabs: gr.Tabs, task_tabs: Iterable[TaskTab]
+) -> None:
+    """The tab with its events; opening a run selects the tab of its task in `tabs`."""
+    by_task = {tab.task: tab for tab in task_tabs}
+    with gr.Tab("History", id="history", elem_id="tab-history", alignment="right") as tab:
+        lead(_LEAD)
+        with gr.Row(elem_classes="history-actions"):
+            as_csv = gr.Button("Download CSV", min_width=150, scale=0)
+            as_json = gr.Button("Download JSON", min_width=150, scale=0)
+            delete_all = gr.Button("Delete all", min_width=150, scale=0)
+        with gr.Row(visible=False, elem_classes="history-actions") as question:
+            gr.HTML("<p>Delete every run of this browser? They cannot be brought back.</p>")
+            confirm = gr.Button("Yes, delete all", variant="stop", min_width=150, scale=0)
+            keep = gr.Button("Keep them", min_width=150, scale=0)
+        runs = gr.HTML(run_list(()), js_on_load=CHOOSE_RUN, elem_classes="run-list", label="Runs")
+        text, name, kind = (gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type"))
+
+    def refresh(session_id: str) -> str:
+        return run_list(service.history(session_id) if session_id else ())
+
+    def reopen(session_id: str, event: gr.EventData) -> Updates:
+        run = service.get(str(event.run_id))
+        if run.session_id != session_id:
+            return {runs: refresh(session_id)}
+        return {tabs: gr.Tabs(selected=run.task.value), **by_task[run.task].reopen(run)}
+
+    def delete(session_id: str, event: gr.EventData) -> str:
+        service.delete(str(event.run_id), session_id)
+        return refresh(session_id)
+
+    def forget(session_id: str) -> Updates:
+        service.delete_all(session_id)
+        return {runs: refresh(session_id), question: gr.update(visible=False)}
+
+    def export_csv(session_id: str) -> tuple[str, str, str]:
+        return service.export_csv(session_id), "clearhead-runs.csv", "text/csv;charset=utf-8"
+
+    def export_json(session_id: str) -> tuple[str, str, str]:
+        return service.export_json(session_id), "clearhead-runs.json", "application/json"
+
+    tab.select(for_visitors(refresh), session, runs, **_HIDDEN)
+    reopened = [runs, tabs, *(each for task_tab in by_task.values() for each in task_tab.reopened_outputs)]
+    runs.select(for_visitors(reopen), session, reopened, **_HIDDEN)
+    runs.delete(for_visitors(delete), session, runs, **_HIDDEN)
+    delete_all.click(lambda: gr.update(visible=True), None, question, **_HIDDEN)
+    keep.click(lambda: gr.update(visible=False), None, question, **_HIDDEN)
+    confirm.click(for_visitors(forget), session, [runs, question], **_HIDDEN)
+    for button, export in ((as_csv, export_csv), (as_json, export_json)):
+        button.click(for_visitors(export), session, [text, name, kind], **_HIDDEN).then(
+            None, [text, name, kind], None, js=_SAVE
+        )

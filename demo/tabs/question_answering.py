@@ -1,0 +1,116 @@
+"""Questions: where in a text the answer stands, with a fine-tuned encoder."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from demo.components import Updates
+from demo.components.bars import bars
+from demo.components.figure import drawn
+from demo.components.notice import create_notice
+from demo.plots.reading import percent
+from demo.plots.spans import span_probabilities
+from demo.recorded import recorded
+from demo.service import DemoService
+from demo.tabs.task_tab import (
+    PROGRESS,
+    TaskTab,
+    create_header,
+    create_reader,
+    create_run_row,
+    lead,
+)
+from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
+from models.tasks import Task
+
+_TASK = Task.QUESTION_ANSWERING
+_LEAD = (
+    "Ask about a text. The model does not write an answer: it points at the words of the text where an answer "
+    "starts and ends (<em>extractive</em> question answering), or says that there is none."
+)
+_NO_ANSWER = "No answer in this text"
+
+
+def create_question_answering_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    example = recorded(_TASK)
+    with gr.Tab("Questions", id=_TASK.value, elem_id="tab-questions"):
+        lead(_LEAD)
+        question = gr.Textbox(
+            example.run.fields["question"], label="Your question", max_lines=3, elem_classes="visitor-text"
+        )
+        question_notice = create_notice()
+        context = gr.Textbox(example.run.fields["context"], label="The text to look in", lines=5, max_lines=14)
+        context_notice = create_notice()
+        top_k = gr.Slider(1, 10, example.run.fields["top_k"], step=1, label="Answers to show")
+        top_k_notice = create_notice()
+        fields = {"question": question, "context": context, "top_k": top_k}
+        row = create_run_row(_TASK, fields, "Look it up")
+        answer = gr.HTML(
+            draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
+        )
+        gr.HTML(
+            "<h3>Where the answer starts and ends</h3><p class='quiet'>Upwards: the probability that the answer "
+            "starts at a token; downwards: that it ends there. The first token, [CLS], stands for “no answer”.</p>"
+        )
+        plot = gr.Plot(
+            drawn(span_probabilities(_typed(example.output))),
+            label="Start and end probabilities",
+            show_label=False,
+            container=False,
+            elem_classes="span-frame",
+        )
+        header = create_header(_TASK)
+        reader = create_reader(service, _TASK)
+
+    def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
+        return {
+            answer: draw_answer(str(fields["context"]), output),
+            plot: drawn(span_probabilities(_typed(output))),
+        }
+
+    notices = {"question": question_notice, "context": context_notice, "top_k": top_k_notice}
+    tab = TaskTab(_TASK, service, fields, notices, row, (answer, plot), header, reader, draw)
+
+    def run(
+        session_id: str, checkpoint: str, question: str, context: str, top_k: int, progress: gr.Progress = PROGRESS
+    ) -> Updates:
+        fields = {"question": question, "context": context, "top_k": top_k}
+        return tab.run(session_id, checkpoint, fields, progress)
+
+    tab.connect([question.submit], run, session)
+    return tab
+
+
+def draw_answer(context: str, output: TaskOutput) -> str:
+    """The answer in a sentence, the text with the answer marked in it, and the next best answers."""
+    output = _typed(output)
+    if output.answered:
+        best = output.answers[0]
+        headline = f"“<bdi>{html.escape(best.text)}</bdi>” has {percent(best.score)} of the probability"
+        shown = (
+            f"{html.escape(context[: best.start])}<mark>{html.escape(context[best.start : best.end])}</mark>"
+            f"{html.escape(context[best.end :])}"
+        )
+    else:
+        headline = f"{_NO_ANSWER}: it has {percent(output.no_answer_score)} of the probability"
+        shown = html.escape(context)
+    candidates = [Prediction(each.text, each.score) for each in output.answers]
+    candidates.append(Prediction(_NO_ANSWER, output.no_answer_score))
+    candidates.sort(key=lambda each: -each.score)
+    windows = (
+        f"<p class='quiet'>The text is longer than the model’s window, so it was read in {output.windows} overlapping "
+        "parts; the best answer of all of them is shown, and the pictures below show the part that holds it.</p>"
+        if output.windows > 1
+        else ""
+    )
+    shown_candidates = bars(candidates, "Answers and their probability", winner=candidates[0].text, long=True)
+    text = f'<h3>{headline}</h3><p class="context">{shown}</p>{windows}'
+    return f"{text}<h3>All candidates, best first</h3>{shown_candidates}"
+
+
+def _typed(output: TaskOutput) -> QuestionAnsweringOutput:
+    assert isinstance(output, QuestionAnsweringOutput)  # noqa: S101
+    return output

@@ -1,0 +1,67 @@
+"""Sentiment: the probability of each class, with a fine-tuned encoder."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from demo.components import Updates
+from demo.components.bars import bars
+from demo.components.notice import create_notice
+from demo.plots.reading import percent
+from demo.recorded import recorded
+from demo.service import DemoService
+from demo.tabs.task_tab import (
+    PROGRESS,
+    TaskTab,
+    create_header,
+    create_reader,
+    create_run_row,
+    lead,
+)
+from models.outputs import SentimentOutput, TaskOutput
+from models.tasks import Task
+
+_TASK = Task.SENTIMENT
+_LEAD = (
+    "Is a sentence meant well or ill? The same BERT, after a second training on film reviews marked by people as "
+    "positive or negative (<em>fine-tuning</em>)."
+)
+
+
+def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    example = recorded(_TASK)
+    with gr.Tab("Sentiment", id=_TASK.value, elem_id="tab-sentiment"):
+        lead(_LEAD)
+        text = gr.Textbox(
+            example.run.fields["text"], label="Your text", lines=2, max_lines=8, elem_classes="visitor-text"
+        )
+        text_notice = create_notice()
+        fields = {"text": text}
+        row = create_run_row(_TASK, fields, "Read it")
+        answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
+        header = create_header(_TASK)
+        reader = create_reader(service, _TASK)
+
+    def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
+        return {answer: draw_answer(output)}
+
+    tab = TaskTab(_TASK, service, fields, {"text": text_notice}, row, (answer,), header, reader, draw)
+
+    def run(session_id: str, checkpoint: str, text: str, progress: gr.Progress = PROGRESS) -> Updates:
+        return tab.run(session_id, checkpoint, {"text": text}, progress)
+
+    tab.connect([text.submit], run, session)
+    return tab
+
+
+def draw_answer(output: TaskOutput) -> str:
+    """The likeliest class in a sentence, and every class as a bar."""
+    assert isinstance(output, SentimentOutput)  # noqa: S101
+    best = max(output.scores, key=lambda each: each.score)
+    return (
+        f"<h3>The model gives “<bdi>{html.escape(best.text)}</bdi>” {percent(best.score)} of its probability</h3>"
+        f"{bars(output.scores, 'Probability of each class', winner=output.label)}"
+    )

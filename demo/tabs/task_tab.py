@@ -1,0 +1,178 @@
+"""The shape that the five task tabs share: input with examples, answer, attention, in this order."""
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.attempt import Finished
+from demo.components import Updates
+from demo.components.attention_reader import AttentionReader, create_attention_reader
+from demo.components.checkpoint_picker import CheckpointPicker, create_checkpoint_picker
+from demo.components.notice import create_notice, noticed
+from demo.components.run_header import run_header
+from demo.messages import for_visitors
+from demo.recorded import examples_of, recorded
+from demo.service import DemoService
+from demo.sessions.records import Run
+from demo.settings import MODEL_QUEUE
+from models.errors import InputError
+from models.loading import Progress
+from models.outputs import TaskOutput
+from models.tasks import Task
+
+Draw = Callable[[Mapping[str, Any], TaskOutput], Updates]
+"""From the fields of a run and its output to the updates that show the answer."""
+
+PROGRESS = gr.Progress()
+"""As a handler's default, this is how Gradio learns that the handler reports progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunRow:
+    """The model picker, the button, and the place for a sentence that is about no field in particular."""
+
+    picker: CheckpointPicker
+    run: gr.Button
+    notice: gr.HTML
+
+
+def create_run_row(task: Task, fields: Mapping[str, Component], button: str) -> RunRow:
+    """The examples of `task`, then its picker and its button."""
+    examples = examples_of(task)
+    used = [component for name, component in fields.items() if name in examples[0].fields]
+    gr.Examples(
+        [[example.fields[name] for name in fields if name in example.fields] for example in examples],
+        used,
+        example_labels=[example.label for example in examples],
+        label="Examples",
+        api_visibility="private",
+    )
+    with gr.Row(elem_classes="run-row", equal_height=False):
+        picker = create_checkpoint_picker(task)
+        run = gr.Button(button, variant="primary", scale=0, min_width=140, elem_classes="run-button")
+    return RunRow(picker, run, create_notice())
+
+
+def create_header(task: Task) -> gr.HTML:
+    """The line that says what made the answer, on the recorded example."""
+    return gr.HTML(run_header(recorded(task).run, recorded=True))
+
+
+def create_reader(service: DemoService, task: Task) -> AttentionReader:
+    """The attention reader, on the recorded example."""
+    example = recorded(task)
+    return create_attention_reader(service, example.source, example.view)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskTab:
+    """A task's tab as handlers see it; `notices` has a place for a sentence beside each field that may need one."""
+
+    task: Task
+    service: DemoService
+    fields: Mapping[str, Component]
+    notices: Mapping[str, gr.HTML]
+    row: RunRow
+    answer: tuple[Component, ...]
+    header: gr.HTML
+    reader: AttentionReader
+    draw: Draw
+
+    @property
+    def outputs(self) -> list[Component]:
+        """Every component that an answer or a refusal changes."""
+        return [*self.answer, self.header, self.reader.source, *self._all_notices, self.row.picker.dropdown]
+
+    @property
+    def reopened_outputs(self) -> list[Component]:
+        """Every component that reopening a run changes."""
+        return [*self.outputs, *self.fields.values()]
+
+    @property
+    def inputs(self) -> list[Component]:
+        """The chosen checkpoint, then the fields in the order of the handler's parameters."""
+        return [self.row.picker.dropdown, *self.fields.values()]
+
+    def connect(
+        self,
+        triggers: list[Callable[..., Any]],
+        handler: Callable[..., Any],
+        session: gr.BrowserState,
+        *also: Component,
+    ) -> None:
+        """Let `triggers` run `handler`, in the queue of the models; `also` are components it changes besides."""
+        gr.on(
+            [self.row.run.click, *triggers],
+            for_visitors(handler),
+            [session, *self.inputs],
+            [*self.outputs, *also],
+            concurrency_id=MODEL_QUEUE,
+            concurrency_limit=self.service.settings.concurrency,
+            show_progress_on=self.answer[0],
+            api_visibility="private",
+        )
+
+    def run(self, session_id: str, checkpoint: str, fields: dict[str, Any], progress: gr.Progress) -> Updates:
+        """Answer what the visitor typed, or say what to mend."""
+        try:
+            finished = self.service.run(session_id, self.task, fields, checkpoint, told(progress))
+        except InputError as error:
+            return self.refuse(error)
+        return self.show(finished)
+
+    def show(self, finished: Finished) -> Updates:
+        """The answer and its header; the new attention source redraws the reader by itself."""
+        return {
+            **self.draw(finished.run.fields, finished.output),
+            self.header: run_header(finished.run),
+            self.reader.source: finished.source,
+            **self.clear(),
+        }
+
+    def refuse(self, error: InputError) -> Updates:
+        """The sentence beside its field; a checkpoint that cannot be had gives way to the bundled one."""
+        updates = self.clear()
+        updates[self.notices.get(error.field, self.row.notice)] = noticed(error.sentence)
+        if error.field == "checkpoint":
+            updates[self.row.picker.dropdown] = self.row.picker.bundled
+        return updates
+
+    def clear(self) -> Updates:
+        """No sentence anywhere."""
+        return {notice: noticed("") for notice in self._all_notices}
+
+    def reopen(self, run: Run) -> Updates:
+        """A logged run as it was: its fields, its checkpoint, and its answer or the sentence it ended with."""
+        kept: Updates = {self.fields[name]: value for name, value in run.fields.items() if name in self.fields}
+        kept[self.row.picker.dropdown] = run.checkpoint
+        try:
+            return self.show(self.service.reopen(run)) | kept
+        except InputError as error:
+            return self.refuse(InputError(run.error or error.sentence)) | kept
+
+    @property
+    def _all_notices(self) -> list[gr.HTML]:
+        return [*self.notices.values(), self.row.notice]
+
+
+def told(progress: gr.Progress) -> Progress:
+    """Gradio's progress bar as the models tell it."""
+
+    def tell(fraction: float, message: str) -> None:
+        progress(fraction, desc=message)
+
+    return tell
+
+
+def lead(text: str) -> gr.HTML:
+    """What a tab does, in a sentence or two under its name."""
+    return gr.HTML(f'<p class="lead">{text}</p>')
+
+
+def quiet(text: str) -> str:
+    """A side remark, as text."""
+    return f'<p class="quiet">{html.escape(text)}</p>'

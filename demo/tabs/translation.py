@@ -1,0 +1,88 @@
+"""Translate: the candidates of beam search, with an encoder-decoder."""
+
+import html
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from demo.components import Updates
+from demo.components.notice import create_notice
+from demo.plots.reading import percent
+from demo.recorded import recorded
+from demo.service import DemoService
+from demo.tabs.task_tab import (
+    PROGRESS,
+    TaskTab,
+    create_header,
+    create_reader,
+    create_run_row,
+    lead,
+)
+from models.outputs import TaskOutput, TranslationOutput
+from models.tasks import Task
+
+_TASK = Task.TRANSLATION
+_LEAD = (
+    "One half of this model reads English (the <em>encoder</em>), the other writes French (the <em>decoder</em>) and "
+    "looks back at the English before every token."
+)
+
+
+def create_translation_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    example = recorded(_TASK)
+    with gr.Tab("Translate", id=_TASK.value, elem_id="tab-translate"):
+        lead(_LEAD)
+        text = gr.Textbox(
+            example.run.fields["text"], label="Your English text", lines=2, max_lines=8, elem_classes="visitor-text"
+        )
+        text_notice = create_notice()
+        beams = gr.Slider(
+            1,
+            8,
+            example.run.fields["num_beams"],
+            step=1,
+            label="Beams",
+            info="how many drafts are kept side by side while writing (beam search)",
+        )
+        beams_notice = create_notice()
+        fields = {"text": text, "num_beams": beams}
+        row = create_run_row(_TASK, fields, "Translate")
+        answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Translations")
+        header = create_header(_TASK)
+        reader = create_reader(service, _TASK)
+
+    def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
+        return {answer: draw_answer(output)}
+
+    notices = {"text": text_notice, "num_beams": beams_notice}
+    tab = TaskTab(_TASK, service, fields, notices, row, (answer,), header, reader, draw)
+
+    def run(session_id: str, checkpoint: str, text: str, num_beams: int, progress: gr.Progress = PROGRESS) -> Updates:
+        return tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
+
+    tab.connect([text.submit], run, session)
+    return tab
+
+
+def draw_answer(output: TaskOutput) -> str:
+    """The best translation large, the other candidates below, each with what its score says in words."""
+    assert isinstance(output, TranslationOutput)  # noqa: S101
+    best, *others = output.translations
+    rest = "".join(
+        f"<li><bdi>{html.escape(each.text)}</bdi> <span class='quiet'>{_per_token(each.score)}</span></li>"
+        for each in others
+    )
+    also = f'<h3>Other drafts it kept</h3><ol class="texts" start="2">{rest}</ol>' if rest else ""
+    return (
+        f'<p class="best-text"><bdi>{html.escape(best.text)}</bdi></p>'
+        f"<p class='quiet'>The model gave each token of it {_per_token(best.score)} on average "
+        f"(beam search puts the highest average first).</p>{also}"
+    )
+
+
+def _per_token(score: float) -> str:
+    """A mean log-probability as the (geometric) mean probability of a token."""
+    return f"{percent(math.exp(min(score, 0.0)))} of the probability"

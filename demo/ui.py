@@ -1,0 +1,58 @@
+"""The page's table of contents: one line per tab."""
+
+import gradio as gr
+
+from demo.api import add_endpoints
+from demo.page import launch_options
+from demo.service import DemoService
+from demo.tabs.about import create_about_tab
+from demo.tabs.completion import create_completion_tab
+from demo.tabs.fill_mask import create_fill_mask_tab
+from demo.tabs.history import create_history_tab
+from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.sentiment import create_sentiment_tab
+from demo.tabs.translation import create_translation_tab
+
+__all__ = ["build_demo", "launch_options"]
+
+_HEADER = """
+<header class="masthead"><div><h1>Clearhead</h1><p>see what a Transformer reads</p></div>
+<button type="button" class="theme" aria-label="Switch between light and dark">◐</button></header>
+"""
+_SWITCH_THEME = """
+const kept = localStorage.getItem('clearhead-theme');
+if (kept) document.body.classList.toggle('dark', kept === 'dark');
+element.addEventListener('click', (event) => {
+  if (!event.target.closest('.theme')) return;
+  const dark = document.body.classList.toggle('dark');
+  localStorage.setItem('clearhead-theme', dark ? 'dark' : 'light');
+});
+"""
+# The browser keeps the session's id under this name; the word only keeps Gradio from making up a new one at each
+# start, after which the id could not be read.
+_STORED_AS = "clearhead-session"
+
+
+def build_demo(service: DemoService) -> gr.Blocks:
+    """The whole page, over `service`; no model is loaded by it."""
+    demo: gr.Blocks
+    with gr.Blocks(title="Clearhead", analytics_enabled=False) as demo:
+        add_endpoints(service)
+        session = gr.BrowserState("", storage_key=_STORED_AS, secret=_STORED_AS)
+        gr.HTML(_HEADER, js_on_load=_SWITCH_THEME, elem_classes="masthead-box")
+        with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
+            task_tabs = (
+                create_fill_mask_tab(service, session),
+                create_sentiment_tab(service, session),
+                create_question_answering_tab(service, session),
+                create_translation_tab(service, session),
+                create_completion_tab(service, session),
+            )
+            create_history_tab(service, session, tabs, task_tabs)
+            create_about_tab()
+
+        def begin(session_id: str) -> str:
+            return session_id or service.new_session()
+
+        demo.load(begin, session, session, queue=False, show_progress="hidden", api_visibility="private")
+    return demo
