@@ -1,6 +1,7 @@
 """From a registry entry to a model that answers: fetch, load safely, merge an adapter, wrap for the task."""
 
 import hashlib
+import threading
 from pathlib import Path
 
 import torch
@@ -39,6 +40,10 @@ _WRAPPERS: dict[Task, tuple[type[AnyTaskModel], type]] = {
 ADAPTER = "adapter_model.safetensors"
 WEIGHTS = "model.safetensors"
 
+# While transformers loads, it patches torch for the whole process: a second load at the same time would be left with
+# weights on its "meta" device.
+_loading = threading.Lock()
+
 
 def assemble(checkpoint: Checkpoint, progress: Progress) -> AnyTaskModel:
     """Load `checkpoint` and wrap it for its task; raises `CheckpointUnavailable`."""
@@ -59,7 +64,8 @@ def wrap(checkpoint: Checkpoint, folder: Path, revision: str) -> AnyTaskModel:
     # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    network = _network(auto_model, folder, BUNDLED / checkpoint.base if checkpoint.base else None)
+    with _loading:
+        network = _network(auto_model, folder, BUNDLED / checkpoint.base if checkpoint.base else None)
     network.eval()  # type: ignore[no-untyped-call]
     network.requires_grad_(False)
     if torch.cuda.is_available():
