@@ -40,11 +40,11 @@ class Settings:
     concurrency: int = 2
     # CLEARHEAD_QUEUE: how many visitors may wait for a run before the next one is turned away.
     queue: int = 64
-    # CLEARHEAD_HOST and CLEARHEAD_PORT: the address to listen on; without them Gradio's own defaults hold.
+    # CLEARHEAD_HOST and CLEARHEAD_PORT: the address to listen on; what is not given here is Gradio's own default.
     host: str | None = None
     port: int | None = None
     # CLEARHEAD_ROOT_PATH: the path under which a proxy serves the demo, such as "/clearhead".
-    root_path: str = ""
+    root_path: str | None = None
     # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field.
     limits: Limits = field(default_factory=Limits)
 
@@ -77,7 +77,7 @@ class Settings:
             queue=number("QUEUE", plain.queue),
             host=given.get("HOST"),
             port=number("PORT", 0) if "PORT" in given else None,
-            root_path=given.get("ROOT_PATH", plain.root_path),
+            root_path=given.get("ROOT_PATH"),
             limits=Limits(
                 text=number("MAX_TEXT", limits.text),
                 question=number("MAX_QUESTION", limits.question),

@@ -41,7 +41,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Server]:
-    """`python app.py`, ready to answer; its log and its output are in `folder`."""
+    """`python app.py`, ready to answer; its log and its output are in `folder`. It reaches no other host."""
     port = free_port()
     database_url = f"sqlite:///{folder}/runs.sqlite3"
     output = folder / "output.txt"
@@ -49,6 +49,7 @@ def serving(folder: Path) -> Iterator[Server]:
         "CLEARHEAD_DATABASE_URL": database_url,
         "CLEARHEAD_PORT": str(port),
         "CLEARHEAD_HOST": "127.0.0.1",
+        "PYTHONPATH": str(Path(__file__).parent / "offline"),
     }
     with output.open("wb") as written:
         process = subprocess.Popen(

@@ -1,12 +1,14 @@
-"""Every answer that a caller has seen is in the log, whatever happens next."""
+"""Every answer that a caller has seen is in the log, whatever happens next; and nobody else hears of it."""
 
 import time
 from pathlib import Path
 
+import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 
 from demo.sessions.database import open_runs
-from tests.api.server import serving
+from tests.api.server import Server, serving
 
 
 def test_answers_survive_kill_9_in_the_middle_of_the_next_run(tmp_path: Path) -> None:
@@ -23,3 +25,12 @@ def test_answers_survive_kill_9_in_the_middle_of_the_next_run(tmp_path: Path) ->
         assert run is not None
         assert run.answer is not None
         assert run.answer["label"] == answer["label"]
+
+
+def test_the_app_starts_and_answers_without_asking_any_other_host(server: Server) -> None:
+    client = Client(server.url, verbose=False, analytics_enabled=False)
+    run_id = client.predict("A quiet film.", api_name="/sentiment")["run_id"]
+    client.predict(run_id, api_name="/attention")
+    assert "asked for the outside" not in server.output.read_text()
+    with pytest.raises(AppError, match="cannot be reached"):
+        client.predict("A [MASK].", checkpoint="distilbert-base-uncased", api_name="/fill_mask")

@@ -35,6 +35,7 @@ def test_every_connection_has_wal_foreign_keys_and_patience(tmp_path: Path) -> N
         assert second.execute(text("PRAGMA foreign_keys")).scalar() == 1
     assert pragma(engine, "journal_mode") == "wal"
     assert pragma(engine, "busy_timeout") == 5_000
+    assert pragma(engine, "synchronous") == 1
     assert pragma(engine, "secure_delete") == 1
 
 
