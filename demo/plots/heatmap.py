@@ -79,8 +79,6 @@ def _token_axis(names: list[str], cell: float) -> dict[str, object]:
     whole: dict[str, object] = {"tickmode": "array", "tickvals": names} if len(names) <= DRAWN_WHOLE else {}
     return {
         "type": "category",
-        "categoryorder": "array",
-        "categoryarray": names,
         "tickfont": {"size": size},
         "range": [-0.5, len(names) - 0.5],
         **whole,

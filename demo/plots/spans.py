@@ -34,8 +34,6 @@ def span_probabilities(output: QuestionAnsweringOutput) -> go.Figure:
         bargap=0.1,
         xaxis={
             "type": "category",
-            "categoryorder": "array",
-            "categoryarray": names,
             "tickangle": -60,
             "tickfont": {"size": 11},
             **({"tickmode": "array", "tickvals": names} if len(names) <= _NAMED_TOKENS else {}),

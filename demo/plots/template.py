@@ -20,7 +20,7 @@ INK_SCALE = ((0.0, "rgba(31,75,184,0)"), (1.0, "rgba(31,75,184,1)"))
 _LONGEST_LABEL = 16
 # Plotly reads a few tags, entities and `$…$` in labels; as entities they are only characters.
 _DOLLAR = "&#36;"
-_INVISIBLE = ("\u200b", "\u200c")
+_INVISIBLE = ("\u200b", "\u200c", "\u2060")
 
 _AXIS = {
     "automargin": True,
@@ -76,6 +76,14 @@ def categories(tokens: Sequence[Token]) -> list[str]:
         text = label(token)
         occurrence = seen.get(text, 0)
         seen[text] = occurrence + 1
-        suffix = "".join(_INVISIBLE[int(bit)] for bit in f"{occurrence:b}") if occurrence else ""
-        names.append(harmless(text) + suffix)
+        names.append(harmless(text) + _invisible(occurrence))
     return names
+
+
+def _invisible(number: int) -> str:
+    """A number in characters that take no room, the lowest digit first; nothing for 0."""
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(_INVISIBLE))
+        digits += _INVISIBLE[digit]
+    return digits

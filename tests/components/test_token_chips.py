@@ -1,0 +1,47 @@
+import pytest
+
+from demo.components.token_chips import FORGOTTEN, MASK, aligned, toggled, token_chips, words_of
+
+TEXT = "She turned the key, didn't she?"
+
+
+def test_masking_a_word_and_choosing_it_again_gives_the_text_back() -> None:
+    for index in range(len(words_of(TEXT))):
+        masked, hidden = toggled(TEXT, (), index)
+        assert masked.count(MASK) == 1
+        assert toggled(masked, hidden, index) == (TEXT, ())
+
+
+def test_several_masks_each_remember_their_own_word() -> None:
+    text, hidden = toggled(*toggled(*toggled(TEXT, (), 3), 0), 5)
+    assert (text, hidden) == (f"{MASK} turned the {MASK}, didn't {MASK}?", ("She", "key", "she"))
+    text, hidden = toggled(text, hidden, 3)
+    assert (text, hidden) == (f"{MASK} turned the key, didn't {MASK}?", ("She", "she"))
+
+
+def test_a_mask_that_was_typed_becomes_a_word_that_can_be_masked_again() -> None:
+    assert toggled("the [MASK] sings", (), 1) == (f"the {FORGOTTEN} sings", ())
+
+
+def test_what_was_hidden_is_forgotten_when_the_masks_changed_by_hand() -> None:
+    assert aligned(("key",), words_of("[MASK] and [MASK]")) == ("", "")
+
+
+def test_a_choice_beyond_the_text_changes_nothing() -> None:
+    assert toggled("one two", (), 7) == ("one two", ())
+
+
+@pytest.mark.parametrize("text", ["naïve café", "Наташа читает", "مرحبا بالعالم", "don't mother-in-law’s", "東京 2026"])
+def test_words_of_any_script_are_words(text: str) -> None:
+    assert [word.text for word in words_of(text)] == text.split()
+
+
+def test_nothing_typed_is_markup() -> None:
+    shown = token_chips('<img src=x onerror=alert(1)> & "quotes" [MASK]')
+    assert "<img" not in shown
+    assert "&lt;<button" in shown
+    assert shown.count('aria-pressed="true"') == 1
+
+
+def test_a_very_long_text_has_no_chips_but_a_sentence() -> None:
+    assert "<button" not in token_chips("word " * 5000)

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from demo.plots.reading import percent, read_out, strongest_link
+from demo.plots.view import view_of
+from models.outputs import MEAN
+from tests.plots.made_up import attention_over, tokens_of
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(1.0, "100 %"), (0.9996, "100 %"), (0.9937, "99.4 %"), (0.619, "62 %"), (0.0995, "10 %"), (0.034, "3.4 %"),
+     (0.001, "0.1 %"), (0.0004, "under 0.1 %"), (0.0, "under 0.1 %")],
+)  # fmt: skip
+def test_a_share_is_said_with_as_many_figures_as_it_deserves(share: float, said: str) -> None:
+    assert percent(share).replace("\u202f", " ") == said
+
+
+def test_the_strongest_link_between_two_words_is_read_out() -> None:
+    attention = attention_over(tokens_of("[CLS] it is an animal [SEP]"))
+    attention.weights[1, 2] = 0.01
+    attention.weights[1, 2, 1, 4] = 0.61
+    attention.weights[1, 2, 3, 0] = 0.99
+    view = view_of({"encoder": attention}, layer=1, head=2)
+    assert strongest_link(view) == (1, 4)
+    said = read_out(view).replace("\u202f", " ")
+    assert said == "“it” gives 61 % of its weight to “animal” in layer 2, head 3."
+
+
+def test_a_mask_may_be_read_out_although_it_is_special() -> None:
+    attention = attention_over(tokens_of("[CLS] the [MASK] opens [SEP]"), layers=1, heads=1)
+    attention.weights[0, 0] = 0.1
+    attention.weights[0, 0, 2, 3] = 0.6
+    assert read_out(view_of({"encoder": attention})).startswith("“[MASK]” gives 60")
+
+
+def test_in_causal_attention_the_first_rows_do_not_win_only_for_having_few_to_look_at() -> None:
+    attention = attention_over(tokens_of("once there was a fox who sang"), causal=True, layers=1, heads=1)
+    even = np.where(attention.masked, 0, 1)
+    attention.weights[0, 0] = even / even.sum(axis=1, keepdims=True)
+    attention.weights[0, 0, 5, 4] = 0.4
+    assert strongest_link(view_of({"decoder": attention})) == (5, 4)
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "place"),
+    [(MEAN, MEAN, "on average over all layers and heads"), (0, MEAN, "in layer 1, on average over its heads"),
+     (MEAN, 2, "in head 3, on average over all layers"), (1, 0, "in layer 2, head 1")],
+)  # fmt: skip
+def test_the_sentence_says_where_it_was_read(layer: int, head: int, place: str) -> None:
+    assert read_out(view_of({"e": attention_over(tokens_of("a b"))}, "e", layer, head)).endswith(f"{place}.")
+
+
+def test_a_text_of_special_tokens_only_still_has_a_sentence() -> None:
+    assert "[SEP]" in read_out(view_of({"encoder": attention_over(tokens_of("[SEP]"))}))
