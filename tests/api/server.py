@@ -51,6 +51,8 @@ def serving(folder: Path) -> Iterator[Server]:
         "CLEARHEAD_HOST": "127.0.0.1",
         "PYTHONPATH": str(Path(__file__).parent / "offline"),
     }
+    # The app itself is to find out that it is offline.
+    environment.pop("HF_HUB_OFFLINE", None)
     with output.open("wb") as written:
         process = subprocess.Popen(
             [sys.executable, "app.py"], cwd=ROOT, env=environment, stdout=written, stderr=subprocess.STDOUT

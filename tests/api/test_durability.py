@@ -34,3 +34,4 @@ def test_the_app_starts_and_answers_without_asking_any_other_host(server: Server
     assert "asked for the outside" not in server.output.read_text()
     with pytest.raises(AppError, match="cannot be reached"):
         client.predict("A [MASK].", checkpoint="distilbert-base-uncased", api_name="/fill_mask")
+    assert "asked for the outside: huggingface.co" in server.output.read_text()
