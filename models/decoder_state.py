@@ -25,7 +25,10 @@ class DecoderState:
         self._lock = lock
         self._unread = ids
         # OpenAI's first GPT has no cache in transformers and reads the whole text again at each step.
-        self._cached = "past_key_values" in inspect.signature(network.forward).parameters
+        understood = inspect.signature(network.forward).parameters
+        self._cached = "past_key_values" in understood
+        # Only the last token of a prompt says what comes next: the others need no scores over the vocabulary.
+        self._last_logits = {"logits_to_keep": 1} if "logits_to_keep" in understood else {}
         self._cache: DynamicCache | EncoderDecoderCache | None = None
         self._encoded: Tensor | None = None
         if self._cached:
@@ -37,7 +40,9 @@ class DecoderState:
 
     def next_logits(self) -> Tensor:
         """Read what has not been read yet; the logits `[row, vocabulary]` of the next token, in float32."""
-        inputs: dict[str, Any] = {"past_key_values": self._cache, "use_cache": True} if self._cached else {}
+        inputs: dict[str, Any] = dict(self._last_logits)
+        if self._cached:
+            inputs |= {"past_key_values": self._cache, "use_cache": True}
         if self._encoded is None:
             inputs["input_ids"] = self._unread if self._cached else self.ids
         else:

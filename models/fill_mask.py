@@ -4,7 +4,7 @@ import heapq
 import math
 from dataclasses import dataclass
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.base import TaskModel, batch_of_one, require_text
 from models.capture import capture_encoder
@@ -57,8 +57,19 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
 
     def forward(self, encoded: EncodedMasks) -> Tensor:
         """The logits `[mask, vocabulary]`."""
-        logits: Tensor = self.run(input_ids=encoded.ids).logits
-        return logits[0, encoded.positions]
+
+        def only_masks(_head: nn.Module, hidden: tuple[Tensor, ...]) -> tuple[Tensor]:
+            return (hidden[0][:, encoded.positions],)
+
+        # Half of a small model's work is to score every word of the vocabulary at every token: the masks are enough.
+        with self.lock:
+            head: nn.Module = self.network.get_output_embeddings()  # type: ignore[no-untyped-call]
+            hook = head.register_forward_pre_hook(only_masks)
+            try:
+                logits: Tensor = self.run(input_ids=encoded.ids).logits
+            finally:
+                hook.remove()
+        return logits[0]
 
     def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""

@@ -12,7 +12,7 @@ from models.decoder_state import DecoderState
 from models.decoding import Choose, Hypothesis, Step, beam_search, end_ids, greedy, sampling, steps_of, write
 from models.errors import InputError
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
-from models.tokens import read_tokens, readable
+from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
 
 STRATEGIES = ("greedy", "beam", "sample")
@@ -82,14 +82,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
         """The text behind the prompt, with each token's probability and alternatives."""
-        return CompletionOutput(
-            self.identity,
-            encoded.tokens,
-            self._text_after(encoded, [step.id for step in raw.steps]),
-            tuple(self._generated(step) for step in raw.steps),
-            tuple(Prediction(self._text_after(encoded, each.ids), each.score) for each in raw.hypotheses),
-            raw.finished,
-        )
+        return self._output(encoded, raw, tuple(self._generated(step) for step in raw.steps))
 
     def stream(self, inputs: TextGenerationInput) -> Iterator[CompletionOutput]:
         """The output after each token; the last one is `finished`. Closing the iterator stops the writing.
@@ -101,10 +94,11 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             yield self.postprocess(inputs, encoded, self.forward(encoded))
             return
         steps: tuple[Step, ...] = ()
+        generated: tuple[GeneratedToken, ...] = ()
         for step in self._steps(encoded):
-            steps = (*steps, step)
+            steps, generated = (*steps, step), (*generated, self._generated(step))
             ends = step.id in end_ids(self.network.generation_config) or len(steps) == inputs.max_new_tokens
-            yield self.postprocess(inputs, encoded, Written(steps, finished=ends))
+            yield self._output(encoded, Written(steps, finished=ends), generated)
 
     def attend(self, inputs: TextGenerationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
@@ -143,11 +137,20 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         logits = self.run(input_ids=torch.cat([encoded.ids, written], dim=1)).logits[0].float()
         return Written(steps_of(logits[encoded.ids.shape[1] - 1 : -1], found[0].ids), tuple(found))
 
-    def _generated(self, step: Step) -> GeneratedToken:
-        alternatives = tuple(
-            Prediction(readable(self.tokenizer, token_id), score) for token_id, score in step.alternatives
+    def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
+        return CompletionOutput(
+            self.identity,
+            encoded.tokens,
+            self._text_after(encoded, [step.id for step in raw.steps]),
+            generated,
+            tuple(Prediction(self._text_after(encoded, each.ids), each.score) for each in raw.hypotheses),
+            raw.finished,
         )
-        (token,) = read_tokens(self.tokenizer, [step.id])
+
+    def _generated(self, step: Step) -> GeneratedToken:
+        token, *others = read_tokens(self.tokenizer, [step.id, *(token_id for token_id, _ in step.alternatives)])
+        scores = (score for _, score in step.alternatives)
+        alternatives = tuple(Prediction(other.text, score) for other, score in zip(others, scores, strict=True))
         return GeneratedToken(token, step.probability, alternatives)
 
     def _text_after(self, encoded: EncodedPrompt, ids: Sequence[int]) -> str:
