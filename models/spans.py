@@ -97,11 +97,15 @@ def best_spans(reading: Reading, count: int) -> list[Span]:
     for window, probabilities in zip(reading.windows, reading.probabilities, strict=True):
         # Enough of each window to find `count` that do not overlap, without sorting every pair of tokens.
         keep = min(probabilities.size, 50 * count)
-        for flat in np.argpartition(-probabilities, keep - 1, axis=None)[:keep]:
-            start, end = np.unravel_index(flat, probabilities.shape)
-            if probabilities[start, end] > 0:
-                span = Span(window.offsets[start][0], window.offsets[end][1], float(probabilities[start, end]))
-                candidates.append(span)
+        likeliest = np.argpartition(-probabilities, keep - 1, axis=None)[:keep]
+        starts, ends = np.divmod(likeliest, probabilities.shape[1])
+        candidates += [
+            Span(window.offsets[start][0], window.offsets[end][1], probability)
+            for start, end, probability in zip(
+                starts.tolist(), ends.tolist(), probabilities.ravel()[likeliest].tolist(), strict=True
+            )
+            if probability > 0
+        ]
     for span in sorted(candidates, key=lambda each: -each.probability):
         if len(found) == count:
             break

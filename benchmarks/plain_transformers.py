@@ -1,0 +1,97 @@
+"""Each task as a user of plain transformers would write it: the baseline to compare with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, pipeline
+
+Plain = Callable[..., object]
+
+
+def fill_mask(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """`pipeline("fill-mask")`."""
+    pipe = pipeline("fill-mask", model=network, tokenizer=tokenizer)
+    return lambda text: pipe(text)
+
+
+def sentiment(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """`pipeline("text-classification")` with the probabilities of all labels."""
+    pipe = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None)
+    return lambda text: pipe(text)
+
+
+def question_answering(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """The three likeliest spans over overlapping windows, as in transformers' question-answering examples.
+
+    transformers 5 has no pipeline for it.
+    """
+
+    def answer(question: str, context: str) -> list[str]:
+        encoded = tokenizer(
+            question,
+            context,
+            truncation="only_second",
+            max_length=384,
+            stride=128,
+            padding=True,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            return_tensors="pt",
+        )
+        offsets = encoded.pop("offset_mapping")
+        encoded.pop("overflow_to_sample_mapping")
+        with torch.no_grad():
+            output = network(**encoded)
+        found: list[tuple[float, str]] = []
+        for row, places in enumerate(offsets.tolist()):
+            outside = torch.tensor([side != 1 for side in encoded.sequence_ids(row)])
+            starts = output.start_logits[row].masked_fill(outside, -1e9).softmax(-1)
+            ends = output.end_logits[row].masked_fill(outside, -1e9).softmax(-1)
+            spans = torch.outer(starts, ends).triu().tril(29)
+            best = spans.flatten().topk(3)
+            for score, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                start, end = divmod(place, len(places))
+                found.append((score, context[places[start][0] : places[end][1]]))
+        return [text for _, text in sorted(found, reverse=True)[:3]]
+
+    return answer
+
+
+def translation(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """`generate` with four beams."""
+
+    def translate(text: str) -> list[str]:
+        written = network.generate(  # type: ignore[operator]
+            **tokenizer(text, return_tensors="pt"), num_beams=4, num_return_sequences=4, max_new_tokens=64
+        )
+        return list(tokenizer.batch_decode(written, skip_special_tokens=True))
+
+    return translate
+
+
+def completion(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """`generate` with the demo's own settings."""
+
+    def write_on(prompt: str, max_new_tokens: int, seed: int, strategy: str = "sample") -> str:
+        settings: dict[str, Any] = {
+            "sample": {"do_sample": True, "temperature": 0.8, "top_k": 50, "top_p": 0.95},
+            "greedy": {"do_sample": False},
+            "beam": {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
+        }[strategy]
+        torch.manual_seed(seed)
+        encoded = tokenizer(prompt, return_tensors="pt")
+        written = network.generate(**encoded, max_new_tokens=max_new_tokens, **settings)  # type: ignore[operator]
+        return str(tokenizer.decode(written[0], skip_special_tokens=True))
+
+    return write_on
+
+
+PLAIN: dict[str, Callable[[PreTrainedModel, PreTrainedTokenizerBase], Plain]] = {
+    "fill_mask": fill_mask,
+    "sentiment": sentiment,
+    "question_answering": question_answering,
+    "translation": translation,
+    "completion": completion,
+}
+"""The baseline of each task, by the name of its endpoint."""
