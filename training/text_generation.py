@@ -31,14 +31,14 @@ from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 
 NAME = "clearhead-stories"
-STEPS = 2400
+STEPS = 800
 WARMUP_STEPS = 100
 ROWS, WINDOW = 16, 256
 VOCABULARY = 8192
 SEED = 21
 # What share of the rows each source has at the first and at the last step: breadth first, plain stories to end on.
-FIRST_SHARES = (0.25, 0.20, 0.55)
-LAST_SHARES = (0.65, 0.25, 0.10)
+FIRST_SHARES = (0.30, 0.25, 0.45)
+LAST_SHARES = (0.60, 0.25, 0.15)
 ALIGNED_SHARE = 0.5
 EMBEDDING_STD = 0.03
 DEVELOPMENT_CHARACTERS = 40_000
@@ -165,6 +165,9 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     """Train the completion model from `data` and save it among the checkpoints."""
     torch.manual_seed(SEED)
     text = stories.load(data)
+    file = workdir / NAME / "book_kept_out.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text.kept_out, encoding="utf-8")
     by_source = [text.short_stories, text.fairy_tales, text.books]
     tokenizer = byte_level_tokenizer((document for documents in by_source for document in documents), VOCABULARY)
     model = new_model(tokenizer)
@@ -177,7 +180,7 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
         next_piece_loss,
         Plan(steps=steps, warmup_steps=WARMUP_STEPS, workdir=workdir / NAME),
         evaluate=development(tokenizer, text.kept_out[:DEVELOPMENT_CHARACTERS]),
-        evaluate_every=400,
+        evaluate_every=250,
     )
     model.half().save_pretrained(CHECKPOINTS / NAME)
     tokenizer.save_pretrained(CHECKPOINTS / NAME)
