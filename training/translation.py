@@ -229,8 +229,8 @@ def card(figures: dict[str, float]) -> Card:
         ),
         recipe=f"`training/translation.py`: from scratch, {STEPS} steps of about {TOKENS_PER_BATCH} pieces, two passes "
         "over 163,000 pairs, bfloat16 autocast on the CPU. Muon (0.02) for the matrices inside the layers, AdamW "
-        "(2e-3) for the rest, linear decay to zero, label smoothing 0.1, no dropout. Names, figures and symbols are exchanged "
-        "on both sides of some pairs, so that what is unknown is copied. Four beams for the figures.",
+        "(2e-3) for the rest, linear decay to zero, label smoothing 0.1, no dropout. Names, figures and symbols are "
+        "exchanged on both sides of some pairs, so that what is unknown is copied. Four beams for the figures.",
         figures=figures,
         limits="Short everyday sentences and captions are what it has read: long sentences, idioms and rare words go "
         'wrong, single words and greetings ("Hello.") are often left as they are, and it chooses tu or vous, he or she '
