@@ -1,5 +1,6 @@
 """The store: one load for many callers, and a bound in bytes."""
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -114,9 +115,31 @@ def test_a_failed_load_is_tried_again(loads: Loads) -> None:
     assert loads.names == ["gpt2"] * 3
 
 
+def test_different_models_can_be_loaded_at_the_same_time(tmp_path: Path, switch_often: None) -> None:
+    """transformers patches torch while it loads: shared weights of a second model would be left without numbers."""
+    kinds = ("bert", "distilbert", "roberta", "electra") * 3
+    folders = [save_tiny(kind, Task.FILL_MASK, tmp_path / str(number)) for number, kind in enumerate(kinds)]
+
+    def load_and_run(kind: str, folder: Path) -> float:
+        return wrap(tiny_checkpoint(kind, Task.FILL_MASK), folder, "0" * 40)(text="[MASK]").sequences[0].score
+
+    one_by_one = [load_and_run(kind, folder) for kind, folder in zip(kinds, folders, strict=True)]
+    with ThreadPoolExecutor(len(kinds)) as callers:
+        assert list(callers.map(load_and_run, kinds, folders)) == one_by_one
+
+
 def test_a_models_bytes_are_those_of_its_parameters(tiny: TinyModel) -> None:
     model = tiny("bert", Task.FILL_MASK)
     assert model.parameter_bytes == 4 * model.network.num_parameters()
+
+
+@pytest.fixture
+def switch_often() -> Iterator[None]:
+    """Let threads take turns a thousand times as often, so that a race is met."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(before / 1000)
+    yield
+    sys.setswitchinterval(before)
 
 
 class Opened:
