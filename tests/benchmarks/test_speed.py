@@ -1,0 +1,68 @@
+"""The speed benchmark measures what it says: its arithmetic, its table and its baselines."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.plain_transformers import PLAIN
+from benchmarks.speed import INPUTS, WORKS, Work, measure, until_first_page
+from models import load_model
+from models.tasks import Task
+
+
+def pairs(*measured: tuple[float, float]) -> Iterator[tuple[float, float]]:
+    yield from [(1e9, 1e9)] * 3
+    yield from measured
+
+
+def test_a_row_holds_medians_and_the_median_ratio_without_the_warm_up() -> None:
+    work = Work("walk", "ms", 1.0, lambda: pairs((10, 8), (10, 9), (100, 50)))
+    row = measure(work, runs=3)
+    assert (row.baseline, row.ours, row.ratio, row.met) == (10, 9, 0.8, True)
+
+
+@pytest.mark.parametrize(("ours", "met"), [(10.0, True), (10.04, True), (10.2, False)])
+def test_a_row_says_whether_it_is_met(ours: float, met: bool) -> None:
+    assert measure(Work("walk", "ms", 1.0, lambda: pairs(*[(10.0, ours)] * 5)), runs=5).met is met
+
+
+@pytest.mark.parametrize("task", Task)
+def test_the_baseline_does_the_same_work(task: Task) -> None:
+    """Same weights, same input, same answer."""
+    model, fields = load_model(task.endpoint), INPUTS[task.endpoint]
+    theirs, ours = PLAIN[task.endpoint](model.network, model.tokenizer)(**fields), model(**fields)
+    match task:
+        case Task.FILL_MASK:
+            assert [each["token_str"] for each in theirs] == [each.text for each in ours.predictions[0]]
+        case Task.SENTIMENT:
+            (scores,) = theirs
+            assert max(scores, key=lambda each: each["score"])["label"].lower() == ours.label
+        case Task.QUESTION_ANSWERING:
+            assert theirs[0] == ours.answers[0].text
+        case Task.TRANSLATION:
+            assert theirs == [each.text for each in ours.translations]
+        case Task.COMPLETION:
+            assert theirs == str(fields["prompt"]) + ours.text
+
+
+def test_a_server_that_ends_is_no_first_page() -> None:
+    with pytest.raises(RuntimeError, match="no page here"):
+        until_first_page([sys.executable, "-c", "raise SystemExit('no page here')"])
+
+
+def test_the_command_lists_its_rows_and_writes_them_as_json(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.speed"]
+    listed = subprocess.run(  # noqa: S603
+        [*command, "--list"], capture_output=True, text=True, check=True
+    ).stdout
+    assert listed.split("\n")[:-1] == [work.name for work in WORKS]
+    file = tmp_path / "speed.json"
+    subprocess.run(  # noqa: S603
+        [*command, "--only", "fill mask", "--runs", "1", "--json", str(file)], capture_output=True, check=False
+    )
+    (row,) = json.loads(file.read_text())
+    assert set(row) == {"work", "baseline", "ours", "unit", "ratio", "needs", "met"}
