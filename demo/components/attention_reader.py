@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
+from gradio.events import Dependency
 
 from demo.attention import AttentionSource
 from demo.components import Updates
@@ -35,8 +37,9 @@ _HATCHED = '<p class="quiet">Hatched: masked. A model that writes may not look a
 
 @dataclass(frozen=True, eq=False)
 class AttentionReader:
-    """The controls and the picture; a new `source` redraws it, and `shown` is the source that it shows."""
+    """The controls and the picture: `source` is whose attention to show, `shown` whose is on the picture."""
 
+    service: DemoService
     source: gr.State
     shown: gr.State
     kind: gr.Radio
@@ -60,6 +63,32 @@ class AttentionReader:
             self.plot: gr.update(value=drawn(attention_heatmap(view)), visible=True),
             self.sentence: said(view),
         }
+
+    def see(self, source: AttentionSource, kind: str, layer: int, head: int) -> AttentionView:
+        """The view that the controls ask for, captured if need be; raises `InputError`."""
+        return view_of(self.service.attention(source), kind, int(layer) - 1, int(head) - 1)
+
+    def follow(self, event: Dependency) -> None:
+        """Redraw when `event` has set another source: the answer is shown first, and attention comes after it."""
+
+        def redraw(source: AttentionSource, shown: AttentionSource, kind: str, layer: int, head: int) -> Updates:
+            if source == shown:
+                return {self.shown: shown}
+            try:
+                return {**self.show(self.see(source, kind, layer, head)), self.shown: source}
+            except InputError as error:
+                return self.fail(error)
+
+        controls: list[Component] = [self.kind, self.layer, self.head]
+        event.then(
+            for_visitors(redraw),
+            [self.source, self.shown, *controls],
+            [self.shown, *controls, self.plot, self.sentence],
+            concurrency_id=MODEL_QUEUE,
+            concurrency_limit=self.service.settings.concurrency,
+            show_progress_on=self.plot,
+            api_visibility="private",
+        )
 
     def fail(self, error: InputError) -> Updates:
         """The updates for attention that cannot be had."""
@@ -87,41 +116,21 @@ def create_attention_reader(service: DemoService, source: AttentionSource, view:
     with gr.Column():
         sentence = gr.HTML(said(view), elem_classes="reading")
         gr.HTML(_CAUTION)
-    reader = AttentionReader(gr.State(source), gr.State(source), kind, layer, head, plot, sentence)
-
-    def see(source: AttentionSource, kind: str, layer: int, head: int) -> AttentionView:
-        return view_of(service.attention(source), kind, int(layer) - 1, int(head) - 1)
-
-    def follow(source: AttentionSource, shown: AttentionSource, kind: str, layer: int, head: int) -> Updates:
-        if source == shown:
-            return {reader.shown: shown}
-        try:
-            return {**reader.show(see(source, kind, layer, head)), reader.shown: source}
-        except InputError as error:
-            return reader.fail(error)
+    reader = AttentionReader(service, gr.State(source), gr.State(source), kind, layer, head, plot, sentence)
 
     def choose(source: AttentionSource, kind: str, layer: int, head: int) -> Updates:
         try:
-            return reader.show(see(source, kind, layer, head))
+            return reader.show(reader.see(source, kind, layer, head))
         except InputError as error:
             return reader.fail(error)
 
     def redraw(source: AttentionSource, kind: str, layer: int, head: int) -> Updates:
         try:
-            return reader.draw(see(source, kind, layer, head))
+            return reader.draw(reader.see(source, kind, layer, head))
         except InputError as error:
             return reader.fail(error)
 
     controls, picture = [kind, layer, head], [plot, sentence]
-    reader.source.change(
-        for_visitors(follow),
-        [reader.source, reader.shown, *controls],
-        [reader.shown, *controls, *picture],
-        concurrency_id=MODEL_QUEUE,
-        concurrency_limit=service.settings.concurrency,
-        show_progress_on=plot,
-        api_visibility="private",
-    )
     redrawing: dict[str, Any] = {
         "queue": False,
         "show_progress": "hidden",

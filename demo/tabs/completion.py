@@ -90,7 +90,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         return {answer: draw_answer(str(fields["prompt"]), output)}
 
     notices = {"prompt": prompt_notice} | {name: settings_notice for name in fields if name != "prompt"}
-    tab = TaskTab(_TASK, service, fields, notices, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
     # The pages (by Gradio's session) whose visitor pressed Stop; a run takes its page out when it ends.
     stopped: set[str] = set()
 
@@ -122,7 +122,8 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         stopped.discard(page)
         resting: Updates = {stop: gr.update(visible=False)}
         latest = None
-        yield {stop: gr.update(visible=True)}
+        session_id = tab.session_of(session_id)
+        yield {stop: gr.update(visible=True), session: session_id}
         try:
             # Closing the stream is what logs a run that was stopped.
             stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, told(progress)))
@@ -147,7 +148,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             beams: gr.update(visible=strategy == "beam"),
         }
 
-    tab.connect([prompt.submit], run, session, stop)
+    tab.connect([prompt.submit], run, stop)
     stop.click(stop_page, queue=False, show_progress="hidden", api_visibility="private")
     strategy.change(
         settings_of,

@@ -60,7 +60,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         return {answer: draw_answer(output)}
 
     notices = {"text": text_notice, "top_k": setting_notice, "word": setting_notice}
-    tab = TaskTab(_TASK, service, fields, notices, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
 
     def run(
         session_id: str, checkpoint: str, text: str, top_k: int, word: str, progress: gr.Progress = PROGRESS
@@ -76,7 +76,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         return {chips: token_chips(text), hidden_words: _masked_words(text) or aligned(tuple(hidden), words)}
 
     text_box, hidden_words = text, hidden
-    tab.connect([text.submit, word.submit], run, session)
+    tab.connect([text.submit, word.submit], run)
     chips.select(
         choose, [text, hidden], [text, hidden, chips], queue=False, show_progress="hidden", api_visibility="private"
     )

@@ -70,7 +70,9 @@ def create_history_tab(
 
     tab.select(for_visitors(refresh), session, runs, **_HIDDEN)
     reopened = [runs, tabs, *(each for task_tab in by_task.values() for each in task_tab.reopened_outputs)]
-    runs.select(for_visitors(reopen), session, reopened, **_HIDDEN)
+    opened = runs.select(for_visitors(reopen), session, reopened, **_HIDDEN)
+    for task_tab in by_task.values():
+        task_tab.reader.follow(opened)
     runs.delete(for_visitors(delete), session, runs, **_HIDDEN)
     delete_all.click(lambda: gr.update(visible=True), None, question, **_HIDDEN)
     keep.click(lambda: gr.update(visible=False), None, question, **_HIDDEN)

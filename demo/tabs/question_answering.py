@@ -72,7 +72,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
         }
 
     notices = {"question": question_notice, "context": context_notice, "top_k": top_k_notice}
-    tab = TaskTab(_TASK, service, fields, notices, row, (answer, plot), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer, plot), header, reader, draw)
 
     def run(
         session_id: str, checkpoint: str, question: str, context: str, top_k: int, progress: gr.Progress = PROGRESS
@@ -80,7 +80,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
         fields = {"question": question, "context": context, "top_k": top_k}
         return tab.run(session_id, checkpoint, fields, progress)
 
-    tab.connect([question.submit], run, session)
+    tab.connect([question.submit], run)
     return tab
 
 

@@ -48,12 +48,12 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}
 
-    tab = TaskTab(_TASK, service, fields, {"text": text_notice}, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, {"text": text_notice}, row, (answer,), header, reader, draw)
 
     def run(session_id: str, checkpoint: str, text: str, progress: gr.Progress = PROGRESS) -> Updates:
         return tab.run(session_id, checkpoint, {"text": text}, progress)
 
-    tab.connect([text.submit], run, session)
+    tab.connect([text.submit], run)
     return tab
 
 

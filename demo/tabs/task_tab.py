@@ -74,6 +74,7 @@ class TaskTab:
 
     task: Task
     service: DemoService
+    session: gr.BrowserState
     fields: Mapping[str, Component]
     notices: Mapping[str, gr.HTML]
     row: RunRow
@@ -101,31 +102,36 @@ class TaskTab:
         self,
         triggers: list[Callable[..., Any]],
         handler: Callable[..., Any],
-        session: gr.BrowserState,
         *also: Component,
     ) -> None:
         """Let `triggers` run `handler`, in the queue of the models; `also` are components it changes besides."""
-        gr.on(
+        event = gr.on(
             [self.row.run.click, *triggers],
             for_visitors(handler),
-            [session, *self.inputs],
-            [*self.outputs, *also],
+            [self.session, *self.inputs],
+            [self.session, *self.outputs, *also],
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.answer[0],
             api_visibility="private",
         )
+        self.reader.follow(event)
 
     def run(self, session_id: str, checkpoint: str, fields: dict[str, Any], progress: gr.Progress) -> Updates:
         """Answer what the visitor typed, or say what to mend."""
+        session_id = self.session_of(session_id)
         try:
-            finished = self.service.run(session_id, self.task, fields, checkpoint, told(progress))
+            updates = self.show(self.service.run(session_id, self.task, fields, checkpoint, told(progress)))
         except InputError as error:
-            return self.refuse(error)
-        return self.show(finished)
+            updates = self.refuse(error)
+        return updates | {self.session: session_id}
+
+    def session_of(self, session_id: str) -> str:
+        """The browser's session, or a new one for a visitor who was quicker than the page's first event."""
+        return session_id or self.service.new_session()
 
     def show(self, finished: Finished) -> Updates:
-        """The answer and its header; the new attention source redraws the reader by itself."""
+        """The answer and its header; the reader then follows the new attention source."""
         return {
             **self.draw(finished.run.fields, finished.output),
             self.header: run_header(finished.run),

@@ -58,12 +58,12 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
         return {answer: draw_answer(output)}
 
     notices = {"text": text_notice, "num_beams": beams_notice}
-    tab = TaskTab(_TASK, service, fields, notices, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
 
     def run(session_id: str, checkpoint: str, text: str, num_beams: int, progress: gr.Progress = PROGRESS) -> Updates:
         return tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
 
-    tab.connect([text.submit], run, session)
+    tab.connect([text.submit], run)
     return tab
 
 

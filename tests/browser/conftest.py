@@ -1,0 +1,72 @@
+"""One running app and one Chromium for all tests of the page; every test ends by looking at what went wrong on it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.api.server import Server, serving
+
+Open = Callable[..., Page]
+
+_PATIENCE_MS = 30_000
+"""A first run loads its model."""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("page")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("there is no Chromium here")
+    expect.set_options(timeout=_PATIENCE_MS)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(server: Server, browser: Browser) -> Iterator[Open]:
+    """Opens the page in a browser of its own; in the end no console error and no request to another host is left."""
+    wrong: list[str] = []
+    contexts = []
+
+    def watch(page: Page) -> None:
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}") or dialog.dismiss())
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((server.url, "data:", "blob:"))
+                else wrong.append(f"left this host: {request.url}")
+            ),
+        )
+
+    def open_(**options: object) -> Page:
+        context = browser.new_context(**options)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(_PATIENCE_MS)
+        watch(page)
+        page.goto(server.url)
+        page.get_by_role("tab", name="Fill the blank").wait_for()
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+@pytest.fixture
+def page(open_page: Open) -> Page:
+    return open_page()

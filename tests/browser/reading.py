@@ -1,0 +1,43 @@
+"""How tests find what visitors see, by accessible name and by what is visible."""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+TABS = ("Fill the blank", "Sentiment", "Questions", "Translate", "Write on")
+
+
+def choose_tab(page: Page, name: str) -> Locator:
+    """The panel of the tab called `name`, once it is open."""
+    page.get_by_role("tab", name=name).click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    expect(panel.locator(".run-header")).to_be_visible()
+    return panel
+
+
+def press(panel: Locator, button: str) -> None:
+    panel.get_by_role("button", name=button, exact=True).click()
+
+
+def find(panel: Locator, field: str) -> Locator:
+    """The field whose label begins with `field`; what it is good for may stand behind."""
+    return panel.get_by_label(re.compile(rf"^\s*{field}"))
+
+
+def fill(panel: Locator, field: str, text: str) -> None:
+    find(panel, field).fill(text)
+
+
+def expect_live_answer(panel: Locator) -> None:
+    """What is shown is no longer the recorded example, and says what made it."""
+    header = panel.locator(".run-header")
+    expect(header).not_to_contain_text("Recorded example")
+    expect(header).to_contain_text(re.compile(r"revision \w+ · Apache-2\.0 · [\d.]+ m?s"))
+
+
+def expect_heatmap(panel: Locator, *tokens: str) -> None:
+    """A heatmap is drawn, and these tokens are named on its axes."""
+    frame = panel.locator(".heatmap-frame")
+    expect(frame.locator(".heatmaplayer image, .heatmaplayer path").first).to_be_attached()
+    for token in tokens:
+        expect(frame.locator(".ytick").filter(has_text=token).first).to_be_attached()

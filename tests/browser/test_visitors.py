@@ -1,0 +1,151 @@
+"""What visitors do besides: choose words, make mistakes, come back, use a phone, switch the light off."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.reading import TABS, choose_tab, expect_heatmap, expect_live_answer, fill, find, press
+
+
+def test_a_word_is_masked_and_brought_back_by_keyboard(page: Page) -> None:
+    panel = choose_tab(page, "Fill the blank")
+    text = find(panel, "Your text")
+    before = text.input_value()
+    chip = panel.get_by_role("button", name="opened", exact=True)
+    chip.focus()
+    page.keyboard.press("Enter")
+    expect(text).to_have_value(before.replace("opened", "[MASK]"))
+    expect(panel.get_by_role("button", name="blank", pressed=True)).to_have_count(2)
+    page.keyboard.press("Enter")
+    expect(text).to_have_value(before)
+
+
+@pytest.mark.parametrize(
+    ("tab", "field", "typed", "button", "sentence"),
+    [
+        ("Fill the blank", "Your text", "There is no blank here.", "Fill the blank", "There is no blank to fill"),
+        ("Sentiment", "Your text", "   ", "Read it", "empty"),
+        ("Questions", "Your question", "", "Look it up", "empty"),
+        ("Translate", "Your English text", "word " * 2000, "Translate", "at most 5,000"),
+        ("Write on", "The beginning of your text", "word " * 2000, "Write on", "at most 5,000"),
+    ],
+)
+def test_a_mistake_is_told_beside_its_field_and_the_text_stays(
+    page: Page, tab: str, field: str, typed: str, button: str, sentence: str
+) -> None:
+    panel = choose_tab(page, tab)
+    fill(panel, field, typed)
+    press(panel, button)
+    alert = panel.get_by_role("alert").filter(visible=True)
+    expect(alert).to_contain_text(sentence)
+    expect(find(panel, field)).to_have_value(typed)
+    below = alert.bounding_box()["y"] - find(panel, field).bounding_box()["y"]  # type: ignore[index]
+    assert 0 < below < 400, "the sentence stands right below its field"
+
+
+@pytest.mark.parametrize("nasty", ["<script>alert(1)</script>", "<img src=x onerror=alert(1)> ${alert(1)} {{value}}"])
+def test_what_is_typed_is_never_run(page: Page, nasty: str) -> None:
+    panel = choose_tab(page, "Fill the blank")
+    fill(panel, "Your text", f"{nasty} is [MASK].")
+    fill(panel, "My word", nasty)
+    press(panel, "Fill the blank")
+    expect_live_answer(panel)
+    expect(panel.locator(".block.answer")).to_contain_text("<")
+    panel = choose_tab(page, "Write on")
+    fill(panel, "The beginning of your text", nasty)
+    panel.get_by_label("number input for Tokens to write").fill("3")
+    press(panel, "Write on")
+    expect_live_answer(panel)
+    expect(panel.locator(".written .prompt")).to_have_text(nasty)
+    expect_heatmap(panel)
+    page.get_by_role("tab", name="History").click()
+    expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_count(2)
+    expect(page.get_by_role("list", name="Runs")).to_contain_text(nasty)
+
+
+def test_a_model_that_cannot_be_had_gives_way_to_the_bundled_one(page: Page) -> None:
+    panel = choose_tab(page, "Sentiment")
+    fill(panel, "Your text", "Keep this text.")
+    model = find(panel, "Model")
+    bundled = model.input_value()
+    model.click()
+    page.get_by_role("option", name=re.compile("268 MB download")).click()
+    press(panel, "Read it")
+    expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text("could not be downloaded")
+    expect(model).to_have_value(bundled)
+    expect(find(panel, "Your text")).to_have_value("Keep this text.")
+
+
+def test_a_run_can_be_reopened_downloaded_and_deleted(page: Page) -> None:
+    panel = choose_tab(page, "Sentiment")
+    for text in ("A delightful evening.", "A dreadful evening."):
+        fill(panel, "Your text", text)
+        press(panel, "Read it")
+        expect(panel.locator(".heatmap-frame .ytick").filter(has_text=text.split()[1]).first).to_be_attached()
+    page.get_by_role("tab", name="History").click()
+    runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
+    expect(runs).to_have_count(2)
+    expect(runs.first).to_contain_text("A dreadful evening.")
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    assert "A delightful evening." in Path(download.value.path()).read_text(encoding="utf-8")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download JSON").click()
+    assert "A delightful evening." in Path(download.value.path()).read_text(encoding="utf-8")
+
+    page.get_by_role("button", name="Open: Sentiment: A delightful evening.").click()
+    expect(find(panel, "Your text")).to_have_value("A delightful evening.")
+    expect(panel.locator(".heatmap-frame .ytick").filter(has_text="delightful").first).to_be_attached()
+
+    page.get_by_role("tab", name="History").click()
+    page.get_by_role("button", name="Delete: Sentiment: A delightful evening.").click()
+    expect(runs).to_have_count(1)
+    page.get_by_role("button", name="Delete all", exact=True).click()
+    page.get_by_role("button", name="Yes, delete all").click()
+    expect(page.get_by_text("Nothing here yet.")).to_be_visible()
+
+
+def test_a_visitor_who_comes_back_finds_the_runs_and_another_does_not(open_page: Open) -> None:
+    page = open_page()
+    panel = choose_tab(page, "Sentiment")
+    fill(panel, "Your text", "Mine alone.")
+    press(panel, "Read it")
+    expect_live_answer(panel)
+    again = page.context.new_page()
+    again.goto(page.url)
+    again.get_by_role("tab", name="History").click()
+    expect(again.get_by_role("list", name="Runs")).to_contain_text("Mine alone.")
+    other = open_page()
+    other.get_by_role("tab", name="History").click()
+    expect(other.get_by_text("Nothing here yet.")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [360, 768])
+@pytest.mark.parametrize("light", ["light", "dark"])
+def test_nothing_but_the_heatmap_scrolls_sideways(open_page: Open, width: int, light: str) -> None:
+    page = open_page(viewport={"width": width, "height": 740}, color_scheme=light)
+    for name in (*TABS, "History", "About"):
+        page.get_by_role("tab", name=name).click()
+        expect(page.get_by_role("tabpanel").filter(visible=True)).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+
+
+def test_light_and_dark_can_be_switched(open_page: Open) -> None:
+    page = open_page(color_scheme="light")
+    ground = "getComputedStyle(document.querySelector('gradio-app')).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Switch between light and dark").click()
+    page.wait_for_function(f"{ground} !== {light!r}")
+
+
+def test_a_long_text_has_a_heatmap_too(page: Page) -> None:
+    panel = choose_tab(page, "Sentiment")
+    fill(panel, "Your text", "It was a long and rainy day in the old town. " * 40)
+    press(panel, "Read it")
+    expect_live_answer(panel)
+    expect(panel.locator(".block.reading")).to_contain_text("only some are named on the axes")
+    expect_heatmap(panel)
