@@ -27,10 +27,10 @@ KINDS = {
 _HELP = """<h2>What it looked at</h2>
 <p class="quiet">To work out a token (a word or a piece of one), the model mixes in others. Each row shares out
 100&nbsp;% of one token’s weight over the tokens in the columns; darker is more. A layer is one round of mixing, and a
-head is one of several mixers in it.</p>"""
+head is one of several mixers in it. (The papers call rows queries and columns keys.)</p>"""
 _CAUTION = (
     '<p class="quiet">Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. '
-    "Points and special tokens such as [SEP] often collect the weight that no word needs.</p>"
+    "Full stops, first words and the marks [CLS] and [SEP] around a text often collect weight that no word needs.</p>"
 )
 _HATCHED = '<p class="quiet">Hatched: masked. A model that writes may not look at what comes later.</p>'
 
@@ -133,7 +133,8 @@ def create_attention_reader(service: DemoService, source: AttentionSource, view:
     controls, picture = [kind, layer, head], [plot, sentence]
     redrawing: dict[str, Any] = {
         "queue": False,
-        "show_progress": "hidden",
+        "show_progress": "minimal",
+        "show_progress_on": sentence,
         "trigger_mode": "always_last",
         "api_visibility": "private",
     }

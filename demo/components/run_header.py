@@ -13,7 +13,7 @@ def run_header(run: Run, recorded: bool = False) -> str:
     known = REGISTRY.get(run.checkpoint)
     parts = [
         f'<span title="{html.escape(run.checkpoint)}">{html.escape(known.title if known else run.checkpoint)}</span>',
-        f'<span title="revision {html.escape(run.revision)}">revision '
+        f'<span title="which version of the model’s numbers: {html.escape(run.revision)}">revision '
         f"{html.escape(run.revision[:_SHOWN_OF_REVISION])}</span>",
         f"<span>{html.escape(run.license)}</span>",
         f"<span>{_duration(run.duration_ms)}</span>",

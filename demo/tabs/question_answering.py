@@ -53,7 +53,8 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
         )
         gr.HTML(
             "<h3>Where the answer starts and ends</h3><p class='quiet'>Upwards: the probability that the answer "
-            "starts at a token; downwards: that it ends there. The first token, [CLS], stands for “no answer”.</p>"
+            "starts at a token (a word or a piece of one); downwards: that it ends there. The first token, [CLS], "
+            "stands for “no answer”.</p>"
         )
         plot = gr.Plot(
             drawn(span_probabilities(_typed(example.output))),
