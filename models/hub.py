@@ -1,5 +1,6 @@
 """Published checkpoints: fetch the files of a pinned revision from the Hub, and nothing that could run code."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
         try:
             folder = _download(checkpoint, progress)
         except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                raise CheckpointUnavailable(
+                    f"{checkpoint.title} could not be kept: there is no room left on this host's disk."
+                ) from error
             raise CheckpointUnavailable(
                 f"{checkpoint.title} could not be downloaded, because the model hub cannot be reached from here. "
                 "Your text is kept and the bundled model is selected."
@@ -45,8 +50,10 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
 
 
 def _already_here(checkpoint: Checkpoint) -> Path | None:
-    """The folder of an earlier download, found without the network."""
+    """The folder of an earlier download that came to its end, found without the network."""
     cached = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=checkpoint.hub_id, repo_type="model")
+    if any(cached.glob("blobs/*.incomplete")):
+        return None
     commits = [checkpoint.revision]
     commits += [reference.read_text().strip() for reference in cached.glob("refs/**/*") if reference.is_file()]
     folders = [cached / "snapshots" / commit for commit in commits]
