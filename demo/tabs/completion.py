@@ -16,6 +16,7 @@ from demo.recorded import recorded
 from demo.service import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
+    RunRow,
     TaskTab,
     create_header,
     create_reader,
@@ -81,7 +82,6 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "seed": seed,
         }
         row = create_run_row(_TASK, fields, "Write on")
-        stop = gr.Button("Stop", variant="stop", visible=False, elem_classes="stop-button")
         answer = gr.HTML(draw_answer(given["prompt"], example.output), elem_classes="answer", label="The text so far")
         header = create_header(_TASK)
         reader = create_reader(service, _TASK)
@@ -120,10 +120,9 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         }
         page = str(request.session_hash)
         stopped.discard(page)
-        resting: Updates = {stop: gr.update(visible=False)}
         latest = None
         session_id = tab.session_of(session_id)
-        yield {stop: gr.update(visible=True), session: session_id}
+        resting: Updates = {**_button(row, writing=False), session: session_id}
         try:
             # Closing the stream is what logs a run that was stopped.
             stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, told(progress)))
@@ -132,7 +131,8 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
                     if page in stopped:
                         break
                     if not _typed(latest.output).finished:
-                        yield {answer: draw_growing(str(latest.run.fields["prompt"]), latest.output)}
+                        growing = draw_growing(str(latest.run.fields["prompt"]), latest.output)
+                        yield {answer: growing, **_button(row, writing=True)}
         except InputError as error:
             yield tab.refuse(error) | resting
             return
@@ -148,8 +148,8 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             beams: gr.update(visible=strategy == "beam"),
         }
 
-    tab.connect([prompt.submit], run, stop)
-    stop.click(stop_page, queue=False, show_progress="hidden", api_visibility="private")
+    tab.connect([prompt.submit], run, row.run, row.stop)
+    row.stop.click(stop_page, queue=False, show_progress="hidden", api_visibility="private")
     strategy.change(
         settings_of,
         strategy,
@@ -159,6 +159,11 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         api_visibility="private",
     )
     return tab
+
+
+def _button(row: RunRow, writing: bool) -> Updates:
+    """Stop while the model writes, and the button that starts it while it does not."""
+    return {row.run: gr.update(visible=not writing), row.stop: gr.update(visible=writing)}
 
 
 def draw_growing(prompt: str, output: TaskOutput) -> str:

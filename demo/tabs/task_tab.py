@@ -33,10 +33,14 @@ PROGRESS = gr.Progress()
 
 @dataclass(frozen=True, eq=False)
 class RunRow:
-    """The model picker, the button, and the place for a sentence that is about no field in particular."""
+    """The model picker, the button, and the place for a sentence that is about no field in particular.
+
+    While a run that can be stopped goes on, `stop` takes the place of `run`.
+    """
 
     picker: CheckpointPicker
     run: gr.Button
+    stop: gr.Button
     notice: gr.HTML
 
 
@@ -54,7 +58,8 @@ def create_run_row(task: Task, fields: Mapping[str, Component], button: str) -> 
     with gr.Row(elem_classes="run-row", equal_height=False):
         picker = create_checkpoint_picker(task)
         run = gr.Button(button, variant="primary", scale=0, min_width=140, elem_classes="run-button")
-    return RunRow(picker, run, create_notice())
+        stop = gr.Button("Stop", variant="stop", scale=0, min_width=140, elem_classes="run-button", visible=False)
+    return RunRow(picker, run, stop, create_notice())
 
 
 def create_header(task: Task) -> gr.HTML:
