@@ -39,13 +39,16 @@ def optimizer_of(model: nn.Module, rate: float) -> torch.optim.Optimizer:
 
 
 def save_adapter(model: PeftModel, folder: Path) -> None:
-    """Save the adapter in float16 with the tokenizer and the configuration of the whole model, labels included."""
+    """Round the adapter to float16 and save it with the tokenizer and the whole model's configuration and labels."""
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.half()
     model.save_pretrained(folder, save_embedding_layers=False)
     model.get_base_model().config.save_pretrained(folder)
     trunk_tokenizer().save_pretrained(folder)
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
 
 
 def length_sorted_chunks(order: list[int], lengths: list[int], batch_size: int, chunk: int) -> list[list[int]]:

@@ -28,13 +28,14 @@ RANK = 32
 RATE = 8e-4
 SENTENCE_BATCH = 32
 PARAGRAPH_BATCH = 16
-SENTENCE_QUESTIONS = 20_000
-FAIRYTALE_QUESTIONS = 2_000
+SENTENCE_QUESTIONS = 10_000
+FAIRYTALE_QUESTIONS = 1_000
 UNANSWERABLE_QUESTIONS = 1_500
-SENTENCE_QUESTIONS_AGAIN = 2_000
-PARAGRAPH_EPOCHS = 1
+SENTENCE_QUESTIONS_AGAIN = 1_000
+PARAGRAPH_EPOCHS = 2
+STEPS = 1_000
 HELD_OUT_ARTICLES = 7
-QUICK_LOOK = 300
+QUICK_LOOK = 200
 LONGEST_ANSWER = 30
 SEED = 5
 
@@ -178,7 +179,7 @@ def measured(
     return figures
 
 
-def build(data: Path, workdir: Path, quick_steps: int = 0) -> None:
+def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     """Train the question-answering adapter and save it among the checkpoints."""
     torch.manual_seed(SEED)
     tokenizer = trunk_tokenizer()
@@ -198,15 +199,14 @@ def build(data: Path, workdir: Path, quick_steps: int = 0) -> None:
         attn_implementation="eager",
     )
     model = adapted(base, RANK, ["qa_outputs"])
-    steps = quick_steps or len(ordered)
     train(
         model,
         [optimizer_of(model, RATE)],
         partial(batches, ordered),
         loss_of,
-        Plan(steps=steps, warmup_steps=min(100, steps // 4), workdir=workdir / NAME),
+        Plan(steps=min(steps, len(ordered)), warmup_steps=100, workdir=workdir / NAME),
         evaluate=lambda trained: measured(trained, material, tokenizer, QUICK_LOOK),
-        evaluate_every=300,
+        evaluate_every=500,
     )
     save_adapter(model, CHECKPOINTS / NAME)
     with torch.inference_mode():

@@ -16,7 +16,7 @@ from training.adapters import adapted, save_adapter, shuffled_batches, trunk_tok
 from training.cards import Card, Source, render
 from training.loop import Batch, Plan, train
 from training.question_answering import apart
-from training.sentiment import detokenised
+from training.sentiment import detokenised, distinct
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,13 @@ def test_treebank_spacing_is_undone() -> None:
     assert detokenised("`` fun '' -lrb- mostly -rrb-") == '"fun" (mostly)'
 
 
+def test_phrases_that_are_another_less_a_word_or_two_are_dropped_unless_their_label_differs() -> None:
+    whole = ("a warm and funny film about owls", 1)
+    other = ("and funny film about owls", 0)
+    short = ("a warm and", 1)
+    assert distinct([whole, whole, ("warm and funny film about", 1), other, short]) == [whole, other, short]
+
+
 def test_every_example_is_in_one_batch_an_epoch_with_examples_of_like_length() -> None:
     lengths = torch.randint(1, 60, (500,)).tolist()
     batches = shuffled_batches(lengths, 16, seed=0)
@@ -153,7 +160,7 @@ def test_a_saved_adapter_gives_the_same_answers_over_the_same_trunk(tmp_path: Pa
             nn.init.normal_(parameter, std=0.3)
     ids = torch.randint(0, 50, (2, 7))
     save_adapter(model, tmp_path)
-    expected = model.float().eval()(input_ids=ids).logits
+    expected = model.eval()(input_ids=ids).logits
 
     again = BertForSequenceClassification(BertConfig.from_pretrained(tmp_path)).eval()
     again.load_state_dict(weights)
