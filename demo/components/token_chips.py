@@ -17,6 +17,7 @@ element.addEventListener('click', (event) => {
 """Run in the page: tells which chip was chosen, by pointer or by keyboard."""
 
 _MOST_CHIPS = 400
+_MOST_CHARACTERS = 20_000
 _WORD = re.compile(r"\[MASK\]|<mask>|[^\W_]+(?:['’\-][^\W_]+)*")
 
 
@@ -35,8 +36,13 @@ class Word:
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words and masks of `text`, without the spaces and signs between them."""
-    return tuple(Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text))
+    """The words and masks of `text`, without the signs between them; a pasted book is not read to its end."""
+    return tuple(Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text, 0, _MOST_CHARACTERS))
+
+
+def readable(text: str) -> str:
+    """`text` with halves of characters, which no page can show, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def toggled(text: str, hidden: tuple[str, ...], index: int) -> tuple[str, tuple[str, ...]]:
@@ -64,8 +70,9 @@ def aligned(hidden: tuple[str, ...], words: tuple[Word, ...]) -> tuple[str, ...]
 
 def token_chips(text: str) -> str:
     """The text with each word as a button, pressed when it is masked."""
+    text = readable(text)
     words = words_of(text)
-    if len(words) > _MOST_CHIPS:
+    if len(words) > _MOST_CHIPS or len(text) > _MOST_CHARACTERS:
         return f"<p class='quiet'>Words can be chosen in texts of up to {_MOST_CHIPS} words. Write {MASK} instead.</p>"
     parts, position = [], 0
     for index, word in enumerate(words):

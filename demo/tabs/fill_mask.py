@@ -9,7 +9,7 @@ import gradio as gr
 from demo.components import Updates
 from demo.components.bars import bars
 from demo.components.notice import create_notice
-from demo.components.token_chips import CHOOSE_CHIP, aligned, toggled, token_chips, words_of
+from demo.components.token_chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
 from demo.plots.reading import percent
 from demo.recorded import examples_of, recorded
 from demo.service import DemoService
@@ -68,7 +68,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         return tab.run(session_id, checkpoint, {"text": text, "top_k": top_k, "word": word}, progress)
 
     def choose(text: str, hidden: tuple[str, ...], event: gr.EventData) -> Updates:
-        new_text, new_hidden = toggled(text, hidden, int(event.index))
+        new_text, new_hidden = toggled(readable(text), hidden, int(event.index))
         return {text_box: new_text, hidden_words: new_hidden, chips: token_chips(new_text)}
 
     def retype(text: str, hidden: tuple[str, ...]) -> Updates:
