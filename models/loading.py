@@ -43,6 +43,7 @@ class ModelStore:
                 if checkpoint.name in self._models:
                     self._models.move_to_end(checkpoint.name)
                     return self._models[checkpoint.name]
+            progress(0.0, f"Loading {checkpoint.title}")
             from models.assembly import assemble
 
             model = assemble(checkpoint, progress)

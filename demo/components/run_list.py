@@ -26,14 +26,17 @@ element.addEventListener('click', (event) => {
 """Run in the page: tells which run is to be opened (`select`) or deleted (`delete`)."""
 
 _NOTHING_YET = "Nothing here yet. Every run of this browser will be listed, newest first."
+_NOT_KEPT = "The session log cannot be written at the moment: what you run now is lost when this server restarts."
 _LONGEST_EXCERPT = 140
 
 
-def run_list(runs: tuple[Run, ...]) -> str:
-    """The runs in the order given, which is newest first."""
+def run_list(runs: tuple[Run, ...], kept: bool = True) -> str:
+    """The runs in the order given, which is newest first; a warning above them when runs are not `kept`."""
+    warning = "" if kept else f'<p role="alert">{_NOT_KEPT}</p>'
     if not runs:
-        return f'<p class="quiet">{_NOTHING_YET}</p>'
-    return f'<ol class="runs" aria-label="Runs, newest first">{"".join(_entry(run) for run in runs)}</ol>'
+        return f'{warning}<p class="quiet">{_NOTHING_YET}</p>'
+    entries = "".join(_entry(run) for run in runs)
+    return f'{warning}<ol class="runs" aria-label="Runs, newest first">{entries}</ol>'
 
 
 def _entry(run: Run) -> str:

@@ -42,11 +42,13 @@ def create_history_tab(
             gr.HTML("<p>Delete every run of this browser? They cannot be brought back.</p>")
             confirm = gr.Button("Yes, delete all", variant="stop", min_width=150, scale=0)
             keep = gr.Button("Keep them", min_width=150, scale=0)
-        runs = gr.HTML(run_list(()), js_on_load=CHOOSE_RUN, elem_classes="run-list", label="Runs")
+        runs = gr.HTML(
+            run_list((), service.history_is_kept), js_on_load=CHOOSE_RUN, elem_classes="run-list", label="Runs"
+        )
         text, name, kind = (gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type"))
 
     def refresh(session_id: str) -> str:
-        return run_list(service.history(session_id) if session_id else ())
+        return run_list(service.history(session_id) if session_id else (), service.history_is_kept)
 
     def reopen(session_id: str, event: gr.EventData) -> Updates:
         run = service.get(str(event.run_id))

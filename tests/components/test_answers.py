@@ -129,3 +129,8 @@ def test_no_character_of_a_written_text_is_lost(text: str, texts: tuple[str, ...
 
 def test_a_run_that_failed_is_listed_with_its_sentence() -> None:
     assert "Please type something first." in run_list((failed_run(),))
+
+
+def test_history_says_when_runs_are_not_kept() -> None:
+    assert "lost when this server restarts" in run_list((), kept=False)
+    assert "lost when this server restarts" not in run_list((failed_run(),))
