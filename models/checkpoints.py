@@ -48,28 +48,29 @@ def _published(hub_id: str, task: Task, family: str, license: str, millions: flo
 
 _BUNDLED = (
     Checkpoint(
-        "clearhead-minilm", Task.FILL_MASK, "Clearhead MiniLM", "BERT", "Apache-2.0", 22_713_000, ("en",), 46,
-        "Small and quick: good at grammar and everyday words, weak at facts; bert-base-uncased knows more.",
+        "clearhead-minilm", Task.FILL_MASK, "Clearhead MiniLM", "BERT", "Apache-2.0", 22_744_000, ("en",), 46,
+        "Small and quick: good at grammar, weak at facts, and fond of words that the sentence already has; "
+        "bert-base-uncased knows far more.",
     ),
     Checkpoint(
-        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 6,
+        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 4,
         "Learned from sentences of film reviews: sure about plain praise and blame, easily lost in irony; "
         "the published DistilBERT is larger.",
         base="clearhead-minilm",
     ),
     Checkpoint(
-        "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 6,
+        "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 3,
         "Finds short answers that stand in the text word for word; it does not reason or count; "
         "roberta-base-squad2 is stronger.",
         base="clearhead-minilm",
     ),
     Checkpoint(
-        "clearhead-en-fr", Task.TRANSLATION, "Clearhead English–French", "Marian", "Apache-2.0", 9_800_000,
-        ("en", "fr"), 20,
+        "clearhead-en-fr", Task.TRANSLATION, "Clearhead English–French", "Marian", "Apache-2.0", 8_425_000,
+        ("en", "fr"), 17,
         "Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr handles the rest.",
     ),
     Checkpoint(
-        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 14_000_000, ("en",), 28,
+        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 10_441_000, ("en",), 21,
         "Has read only children's stories and fairy tales: it writes simple sentences and loses the plot; "
         "gpt2 has read the web.",
     ),
