@@ -128,13 +128,17 @@ def next_piece_loss(model: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.inference_mode()
-def perplexity_per_word(model: nn.Module, tokenizer: PreTrainedTokenizerFast, text: str) -> float:
-    """exp(loss of all pieces / number of words), each piece seeing at most the WINDOW before it and at least none."""
+def perplexity_per_word(
+    model: nn.Module, tokenizer: PreTrainedTokenizerFast, text: str, from_start: bool = False
+) -> float:
+    """exp(loss of all pieces / number of words) over windows that follow each other, or each the start token."""
     pieces = torch.tensor([tokenizer.eos_token_id, *tokenizer(text, verbose=False)["input_ids"]])
     total = 0.0
     for start in range(0, len(pieces) - 1, WINDOW):
-        window = pieces[start : start + WINDOW + 1][None].to(device())
-        total += next_piece_loss(model, {"pieces": window}).item() * (window.shape[1] - 1)
+        window = pieces[None, start : start + WINDOW + 1].clone()
+        if from_start:
+            window[0, 0] = tokenizer.eos_token_id
+        total += next_piece_loss(model, {"pieces": window.to(device())}).item() * (window.shape[1] - 1)
     return math.exp(total / len(text.split()))
 
 
@@ -157,6 +161,7 @@ def figures_of(
         print(tokenizer.decode(pieces), end="\n---\n", flush=True)
     return {
         "perplexity per word, a children's book kept out": perplexity_per_word(model, tokenizer, kept_out),
+        "the same, each window after the start token": perplexity_per_word(model, tokenizer, kept_out, from_start=True),
         "samples of 60 tokens that repeat a 4-gram three times, of 20": sum(map(samples.repeats_phrase, short)),
         "samples of 120 tokens with 40 in a row from training, of 100": len(
             samples.copied(long, [s.pieces for s in sources])
