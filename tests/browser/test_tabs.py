@@ -92,13 +92,14 @@ def test_writing_can_be_stopped_and_what_was_written_stays(page: Page) -> None:
     # Drawn almost evenly from all tokens, the end of the text is unlikely to come by itself.
     for setting, value in (("Temperature", "2"), ("Top-k", "0"), ("Top-p", "1")):
         panel.get_by_label(f"number input for {setting}").fill(value)
+    prompt = panel.get_by_label("The beginning of your text").input_value()
     press(panel, "Write on")
     expect(panel.locator(".caret")).to_be_attached()
     press(panel, "Stop")
     expect(panel.locator(".block.answer")).to_contain_text("You stopped it here.")
     assert 0 < panel.locator(".written .token").count() < 199
     page.get_by_role("tab", name="History").click()
-    expect(page.get_by_role("list", name="Runs").get_by_role("listitem").first).to_contain_text("little fox")
+    expect(page.get_by_role("list", name="Runs").get_by_role("listitem").first).to_contain_text(prompt)
 
 
 def test_an_empty_beginning_is_allowed(page: Page) -> None:
