@@ -9,9 +9,11 @@ MASKED_SHARE = 0.15
 PASSAGE_LENGTH = 128
 
 
-def masked(ids: Tensor, generator: torch.Generator, tokenizer: PreTrainedTokenizerBase) -> tuple[Tensor, Tensor]:
-    """The ids with 15 % chosen, of which 80 % masked, 10 % another piece, 10 % unchanged; and which were chosen."""
-    chosen = torch.rand(ids.shape, generator=generator) < MASKED_SHARE
+def masked(
+    ids: Tensor, generator: torch.Generator, tokenizer: PreTrainedTokenizerBase, share: float = MASKED_SHARE
+) -> tuple[Tensor, Tensor]:
+    """The ids with a `share` chosen, 80 % of them masked, 10 % another piece, 10 % unchanged; and which."""
+    chosen = torch.rand(ids.shape, generator=generator) < share
     chosen &= ~torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
     fate = torch.rand(ids.shape, generator=generator)
     random_ids = torch.randint(len(tokenizer), ids.shape, generator=generator)

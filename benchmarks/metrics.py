@@ -26,6 +26,17 @@ def f1(predicted: str, answers: Sequence[str]) -> float:
     )
 
 
+def calibration_error(scores: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
+    """The expected calibration error in percent: how far probabilities are from the share of right answers.
+
+    Answers are put into `bins` of equal width by probability; the gaps are weighted by size (Guo et al., 2017).
+    """
+    gaps = [0.0] * bins
+    for score, is_right in zip(scores, right, strict=True):
+        gaps[min(bins - 1, int(score * bins))] += score - is_right
+    return 100 * sum(abs(gap) for gap in gaps) / len(scores)
+
+
 def _f1(predicted: list[str], answer: list[str]) -> float:
     if not predicted or not answer:
         return float(predicted == answer)

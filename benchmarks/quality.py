@@ -1,5 +1,7 @@
 """How good a checkpoint is on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
 
+With `--probes` in place of `--data`, on what a visitor might try (`benchmarks/probes`), for one task or for all.
+
 The file's format goes with the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
 question-answering, SQuAD JSON of version 1 or 2; translation, `source<TAB>reference`; text-generation, plain text.
 Text may be packed as `.xz`. Every checkpoint of the registry can be measured, bundled or published.
@@ -10,14 +12,17 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch.nn import functional
 
 from benchmarks.masking import masked, packed
-from benchmarks.metrics import exact_match, f1
+from benchmarks.metrics import calibration_error, exact_match, f1
+from benchmarks.probes import passed_share, verdicts
 from models import load_model
 from models.base import AnyTaskModel
 from models.checkpoints import find
@@ -49,15 +54,13 @@ def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
 def text_classification(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     """Accuracy in percent and the expected calibration error, ten bins; label 1 is the checkpoint's second one."""
     labels = [model.network.config.id2label[number] for number in sorted(model.network.config.id2label)]
-    bins: dict[int, list[tuple[float, bool]]] = {}
+    scores, right = [], []
     for sentence, label in text.read_sst2(data)[:limit]:
         output = model(text=sentence)
-        score = max(candidate.score for candidate in output.scores)
-        bins.setdefault(min(9, int(score * 10)), []).append((score, output.label == labels[label]))
-    every = [pair for pairs in bins.values() for pair in pairs]
-    gaps = [abs(sum(score for score, _ in pairs) - sum(right for _, right in pairs)) for pairs in bins.values()]
-    accuracy = 100 * sum(right for _, right in every) / len(every)
-    return {"examples": len(every), "accuracy": accuracy, "calibration_error": 100 * sum(gaps) / len(every)}
+        scores.append(max(candidate.score for candidate in output.scores))
+        right.append(output.label == str(labels[label]).lower())
+    accuracy = 100 * sum(right) / len(right)
+    return {"examples": len(right), "accuracy": accuracy, "calibration_error": calibration_error(scores, right)}
 
 
 def question_answering(model: AnyTaskModel, data: Path, limit: int) -> Figures:
@@ -65,15 +68,18 @@ def question_answering(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     questions = text.read_squad(data)
     if limit < len(questions):
         questions = random.Random(SEED).sample(questions, limit)
-    answerable, decided = [], []
+    answerable, decided, shown = [], [], []
     for question in questions:
         output = model(question=question.question, context=question.context, top_k=1)
         best = output.answers[0].text if output.answers else ""
         given = best if output.answered else ""
+        shown.append(output.answers[0].score if output.answered else output.no_answer_score)
         decided.append((exact_match(given, question.answers), f1(given, question.answers)))
         if question.answers:
             answerable.append((exact_match(best, question.answers), f1(best, question.answers)))
+    right = [match > 0 for match, _ in decided]
     figures: Figures = {"questions": len(questions)} | _shares(answerable, "")
+    figures["calibration_error"] = calibration_error(shown, right)
     if len(answerable) < len(questions):
         figures |= {"unanswerable": len(questions) - len(answerable)} | _shares(decided, "_no_answer_decided")
     return figures
@@ -138,15 +144,45 @@ def measure(task: Task, checkpoint: str, data: Path, limit: int | None = None) -
     return {"task": task.value, "checkpoint": name, "revision": model.identity.revision, "data": data.name} | rounded
 
 
+def probe(task: Task, checkpoint: str) -> dict[str, object]:
+    """How many probes of `task` the checkpoint passes, and every verdict, those that failed first."""
+    name = find(checkpoint, task).name
+    found = sorted(verdicts(task, load_model(name)), key=lambda verdict: verdict.passed)
+    passed = sum(verdict.passed for verdict in found)
+    return {
+        "task": task.value,
+        "checkpoint": name,
+        "probes": len(found),
+        "passed": passed,
+        "share": round(passed_share(found), 1),
+        "verdicts": [asdict(verdict) for verdict in found],
+    }
+
+
+def probed(figures: dict[str, object]) -> str:
+    """The probes' figures as lines: the share, then each one that failed with what was said."""
+    failed = [each for each in cast(list[dict[str, str]], figures["verdicts"]) if not each["passed"]]
+    head = "{task}, {checkpoint}: {passed} of {probes} probes pass, {share} %".format(**figures)
+    return "\n".join([head, *("  failed ({kind}): {asked} -> {answer}".format(**each) for each in failed)])
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", required=True, type=Task, choices=list(Task), help="the task, by its Hub name")
-    parser.add_argument("--data", required=True, type=Path, help="the file to measure on")
+    parser.add_argument("--task", type=Task, choices=list(Task), help="the task, by its Hub name")
+    parser.add_argument("--data", type=Path, help="the file to measure on")
+    parser.add_argument("--probes", action="store_true", help="try what a visitor might, instead of a file")
     parser.add_argument("--checkpoint", default="", help="a name of the registry; the bundled checkpoint by default")
     parser.add_argument("--limit", type=int, help="how many rows, sentences or questions to take at most")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
     given = parser.parse_args()
+    if given.probes:
+        tasks = [given.task] if given.task else list(Task)
+        results = [probe(task, given.checkpoint) for task in tasks]
+        print(json.dumps(results, ensure_ascii=False) if given.json else "\n".join(map(probed, results)))
+        return
+    if given.task is None or given.data is None:
+        parser.error("--task and --data are needed, or --probes")
     figures = measure(given.task, given.checkpoint, given.data, given.limit)
     if given.json:
         print(json.dumps(figures))

@@ -22,6 +22,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from benchmarks.probes import OF_CARDS, bundled_share
+from models.tasks import Task
 from training import samples, stories
 from training.bpe import byte_level_tokenizer
 from training.cards import CHECKPOINTS, Card, write_card
@@ -193,6 +195,7 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     model.half().save_pretrained(CHECKPOINTS / NAME)
     tokenizer.save_pretrained(CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text.kept_out)
+    figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)
     write_card(card(figures))
 

@@ -17,6 +17,9 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
+from benchmarks import alignment
+from benchmarks.probes import OF_CARDS, bundled_share
+from models.tasks import Task
 from training.bpe import translation_tokenizer
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.copying import with_copying
@@ -34,6 +37,7 @@ LONGEST_NEWS_WORDS = 14
 LONGEST_PIECES = 64
 DEVELOPMENT_PAIRS = 2000
 SEED = 20
+ALIGNED_SENTENCES = 200
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,8 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     )
     model.half().save_pretrained(CHECKPOINTS / NAME)
     tokenizer.save_pretrained(CHECKPOINTS / NAME)
-    figures = figures_of(model.float().cpu(), tokenizer, text)
+    figures = figures_of(model.float().cpu(), tokenizer, text) | aligned(data)
+    figures[OF_CARDS] = bundled_share(Task.TRANSLATION)
     print(figures)
     write_card(card(figures))
 
@@ -211,6 +216,18 @@ def figures_of(model: MarianMTModel, tokenizer: PreTrainedTokenizerFast, text: P
     sets = {"Tatoeba kept out (2,000 pairs)": text.tatoeba, "multi30k val": text.multi30k}
     measured = {name: scores(model, tokenizer, pairs) for name, pairs in sets.items()}
     return {f"{kind}, {name}": value for name, found in measured.items() for kind, value in found.items()}
+
+
+def aligned(data: Path) -> dict[str, float]:
+    """How well the best cross-attention head aligns words, and the diagonal; layers and heads count from 1 here."""
+    train, development = (data / f"translation/multi30k_{part}_en_fr.tsv" for part in ("train", "val"))
+    measured = alignment.measure(NAME, train, development, ALIGNED_SENTENCES)
+    best = measured.heads[0]
+    name = f"layer {best.layer + 1}, head {best.head + 1}"
+    return {
+        f"words that {name} aligns as IBM model 1 does, {ALIGNED_SENTENCES} captions, %": best.agreement,
+        f"words that the diagonal aligns so, {ALIGNED_SENTENCES} captions, %": measured.diagonal,
+    }
 
 
 def card(figures: dict[str, float]) -> Card:
