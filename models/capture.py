@@ -1,6 +1,6 @@
 """Capture attention: one eager forward pass over a finished text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -41,3 +41,20 @@ def causal(length: int) -> NDArray[np.bool_]:
 def nothing_masked(weights: NDArray[np.float32]) -> NDArray[np.bool_]:
     """The mask `[query, key]` of attention `[layer, head, query, key]` that may look everywhere."""
     return np.zeros(weights.shape[2:], dtype=bool)
+
+
+def side_by_side(parts: Sequence[Attention]) -> Attention:
+    """The attention of texts that were read one by one as that of one text; between two of them all is masked."""
+    if len(parts) == 1:
+        return parts[0]
+    queries = tuple(token for part in parts for token in part.query_tokens)
+    keys = tuple(token for part in parts for token in part.key_tokens)
+    weights = np.zeros((parts[0].layers, parts[0].heads, len(queries), len(keys)), np.float32)
+    masked = np.ones((len(queries), len(keys)), bool)
+    row, column = 0, 0
+    for part in parts:
+        rows = slice(row, row + len(part.query_tokens))
+        columns = slice(column, column + len(part.key_tokens))
+        weights[:, :, rows, columns], masked[rows, columns] = part.weights, part.masked
+        row, column = rows.stop, columns.stop
+    return Attention(parts[0].kind, weights, queries, keys, masked)

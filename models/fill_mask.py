@@ -1,6 +1,5 @@
 """Fill the blank: the likeliest tokens at each mask (BERT's masked language model, Devlin et al., 2019)."""
 
-import heapq
 import math
 from dataclasses import dataclass
 
@@ -8,11 +7,14 @@ from torch import Tensor, nn
 
 from models.base import TaskModel, batch_of_one, require_text
 from models.capture import capture_encoder
+from models.choices import best_choices
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
 from models.tokens import read_tokens, readable
 
 MAX_TOP_K = 20
+# The logarithm of a probability that rounds to zero.
+_SMALLEST = 1e-45
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
             self.identity,
             encoded.tokens,
             predictions,
-            tuple(self._filled(encoded, filling) for filling in best_fillings(candidates, inputs.top_k)),
+            tuple(self._filled(encoded, filling) for filling in _best_fillings(candidates, inputs.top_k)),
             self._standing(inputs.word, probabilities) if inputs.word.strip() else (),
         )
 
@@ -125,26 +127,9 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
         )
 
 
-def best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:
-    """The `count` likeliest ways to choose one candidate per mask, best first.
-
-    Each mask's candidates come best first; the search keeps one frontier of choices, so that eight masks of twenty
-    candidates cost no more than a few dozen products.
-    """
-
-    def log_score(choice: tuple[int, ...]) -> float:
-        return sum(math.log(max(candidates[mask][rank][1], 1e-45)) for mask, rank in enumerate(choice))
-
-    start = (0,) * len(candidates)
-    frontier = [(-log_score(start), start)]
-    seen = {start}
-    fillings: list[tuple[tuple[int, float], ...]] = []
-    while frontier and len(fillings) < count:
-        _, choice = heapq.heappop(frontier)
-        fillings.append(tuple(candidates[mask][rank] for mask, rank in enumerate(choice)))
-        for mask in range(len(choice)):
-            after = (*choice[:mask], choice[mask] + 1, *choice[mask + 1 :])
-            if after[mask] < len(candidates[mask]) and after not in seen:
-                seen.add(after)
-                heapq.heappush(frontier, (-log_score(after), after))
-    return fillings
+def _best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:
+    """The `count` likeliest ways to choose one candidate per mask, best first; each mask's candidates come so, too."""
+    logs = [[math.log(max(score, _SMALLEST)) for _, score in each] for each in candidates]
+    return [
+        tuple(each[rank] for each, rank in zip(candidates, choice, strict=True)) for choice in best_choices(logs, count)
+    ]

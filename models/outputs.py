@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from models.errors import InputError
 
 MEAN = -1
-"""The layer or head number that stands for the mean over all of them."""
+"""The layer or head number that stands for all of them: in pictures and tables for their mean."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,11 @@ class Attention:
     def heads(self) -> int:
         """The number of heads in each layer."""
         return int(self.weights.shape[1])
+
+    @property
+    def within_one_text(self) -> bool:
+        """Whether queries and keys are the same tokens: self-attention, masked or not, and no cross-attention."""
+        return self.kind != "cross" and self.query_tokens == self.key_tokens
 
     def matrix(self, layer: int = MEAN, head: int = MEAN) -> NDArray[np.float32]:
         """The weights `[query, key]` of one layer and head, counted from 0; `MEAN` for the mean over all."""
@@ -159,23 +164,41 @@ class QuestionAnsweringOutput(TaskOutput):
 
 
 @dataclass(frozen=True)
-class TranslationOutput(TaskOutput):
-    """The beam's texts, best first; a score is the mean log-probability of a token, as beam search ranks them.
+class Alternative(Prediction):
+    """A token that could have been written; `drawn` is its share after temperature and cut-offs, where one was drawn.
 
-    `tokens` are the source's; `target_tokens` those of the best translation, its end token included.
+    `id` is -1 in runs that were logged before ids were kept.
     """
 
-    translations: tuple[Prediction, ...]
-    target_tokens: tuple[Token, ...]
+    id: int = -1
+    drawn: float | None = None
 
 
 @dataclass(frozen=True)
 class GeneratedToken:
-    """A token that was written, its probability (of the model itself, before temperature and cut-offs), and others."""
+    """A token that was written, its probability (of the model itself, before temperature and cut-offs), and others.
+
+    For a token that was drawn, `drawn` is the share it was drawn by and `left` the number of tokens it was drawn from.
+    """
 
     token: Token
     probability: float
-    alternatives: tuple[Prediction, ...]
+    alternatives: tuple[Alternative, ...]
+    drawn: float | None = None
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class TranslationOutput(TaskOutput):
+    """The beam's texts, best first; a score is the mean log-probability of a token, as beam search ranks them.
+
+    `tokens` are the source's; `target_tokens` those of the best translation, its end token included, and `generated`
+    what each of them was worth (empty in runs that were logged before that was kept).
+    """
+
+    translations: tuple[Prediction, ...]
+    target_tokens: tuple[Token, ...]
+    generated: tuple[GeneratedToken, ...] = ()
 
 
 @dataclass(frozen=True)

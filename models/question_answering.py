@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from models.base import TaskModel, require_text
+from models.calibration import calibration_of
 from models.capture import capture_encoder
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
@@ -30,7 +32,7 @@ class QuestionAnsweringInput:
 
 @dataclass(frozen=True, eq=False)
 class EncodedWindows:
-    """`network_inputs` are padded tensors `[window, token]`; `tokens` and `in_context` have one entry per window."""
+    """`network_inputs` are padded tensors `[window, token]`; the others have one entry per window, without padding."""
 
     network_inputs: dict[str, Tensor]
     tokens: tuple[tuple[Token, ...], ...]
@@ -53,12 +55,8 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         context = require_text(inputs.context, "context", "The text")
         if not 1 <= inputs.top_k <= MAX_TOP_K:
             raise InputError(f"The number of answers must be from 1 to {MAX_TOP_K}.", "top_k")
-        length = len(self.tokenizer(question, add_special_tokens=False)["input_ids"])
-        if length > MAX_QUESTION_TOKENS:
-            raise InputError(
-                f"The question is {length:,} tokens long, and at most {MAX_QUESTION_TOKENS} leave room for the text.",
-                "question",
-            )
+        self._require_room(question)
+        # Tensors are made here: the tokenizer's own way costs more than the tokenising itself.
         encoded = self.tokenizer(
             question,
             context,
@@ -67,39 +65,36 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             stride=min(_OVERLAP_TOKENS, self.window // 4),
             return_overflowing_tokens=True,
             return_offsets_mapping=True,
-            padding=True,
-            return_tensors="pt",
         )
-        offsets = encoded.pop("offset_mapping").tolist()
+        offsets = encoded.pop("offset_mapping")
         encoded.pop("overflow_to_sample_mapping", None)
-        network_inputs = {name: tensor.to(self.network.device) for name, tensor in encoded.items()}
-        ids = network_inputs["input_ids"].tolist()
-        real = network_inputs["attention_mask"].bool().tolist()
         tokens, in_context, cls_positions = [], [], []
-        for row in range(len(ids)):
-            kept = [position for position, is_real in enumerate(real[row]) if is_real]
+        for row, ids in enumerate(encoded["input_ids"]):
             side = encoded.sequence_ids(row)
-            tokens.append(
-                read_tokens(
-                    self.tokenizer,
-                    [ids[row][position] for position in kept],
-                    [tuple(offsets[row][position]) if side[position] == 1 else (-1, -1) for position in kept],
-                )
-            )
-            in_context.append(np.array([side[position] == 1 for position in range(len(ids[row]))]))
-            cls_positions.append(ids[row].index(self.tokenizer.cls_token_id))
+            spans = [span if part == 1 else (-1, -1) for span, part in zip(offsets[row], side, strict=True)]
+            tokens.append(read_tokens(self.tokenizer, ids, spans))
+            in_context.append(np.array([part == 1 for part in side]))
+            cls_positions.append(ids.index(self.tokenizer.cls_token_id))
+        padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
+        network_inputs = {
+            name: torch.from_numpy(np.array(rows)).to(self.network.device) for name, rows in padded.items()
+        }
         return EncodedWindows(network_inputs, tuple(tokens), tuple(in_context), tuple(cls_positions))
 
     def forward(self, encoded: EncodedWindows) -> Logits:
         """The start and the end logits of every window."""
-        output = self.run(**encoded.network_inputs)
+        inputs = dict(encoded.network_inputs)
+        if len(encoded.tokens) == 1:
+            # Without padding there is nothing to mask, and a kernel without a mask is the quicker one.
+            del inputs["attention_mask"]
+        output = self.run(**inputs)
         return output.start_logits.float().cpu().numpy(), output.end_logits.float().cpu().numpy()
 
     def postprocess(
         self, inputs: QuestionAnsweringInput, encoded: EncodedWindows, raw: Logits
     ) -> QuestionAnsweringOutput:
         """The best spans over all windows, none overlapping a better one."""
-        windows = self._windows(encoded, raw)
+        windows = self.windows(encoded, raw)
         reading = read_windows(windows)
         best = reading.best_window
         answers = tuple(answer_of(inputs.context, span) for span in best_spans(reading, inputs.top_k))
@@ -117,30 +112,37 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         """The encoder's attention over the window that holds the best answer."""
         encoded = self.preprocess(inputs)
         with self.eager_attention():
-            best = read_windows(self._windows(encoded, self.forward(encoded))).best_window
+            best = read_windows(self.windows(encoded, self.forward(encoded))).best_window
             # Without the padding, which stands in front of XLNet's texts.
             real = encoded.network_inputs["attention_mask"][best].bool()
             one = {name: tensor[best : best + 1, real] for name, tensor in encoded.network_inputs.items()}
             return capture_encoder(self.network, one, encoded.tokens[best])
 
-    def _windows(self, encoded: EncodedWindows, raw: Logits) -> tuple[Window, ...]:
-        """Each window's logits, padding left out, with the places an answer may stand at."""
-        starts, ends = raw
-        windows = []
+    def windows(self, encoded: EncodedWindows, raw: Logits) -> tuple[Window, ...]:
+        """Each window's logits, calibrated and without padding, with the places an answer may stand at."""
         mask = encoded.network_inputs["attention_mask"].bool().cpu().numpy()
-        for row in range(len(encoded.tokens)):
-            real = mask[row]
-            cls = int(real[: encoded.cls_positions[row]].sum())
-            windows.append(
-                Window(
-                    starts[row][real],
-                    ends[row][real],
-                    encoded.in_context[row][real],
-                    cls,
-                    tuple((token.start, token.end) for token in encoded.tokens[row]),
-                )
-            )
+        calibration = calibration_of(self.network.config)
+        windows = []
+        for row, tokens in enumerate(encoded.tokens):
+            starts, ends = (logits[row][mask[row]] / np.float32(calibration.temperature) for logits in raw)
+            cls = encoded.cls_positions[row]
+            for logits in (starts, ends):
+                logits[cls] += calibration.no_answer_bias / calibration.temperature / 2
+            offsets = tuple((token.start, token.end) for token in tokens)
+            windows.append(Window(starts, ends, encoded.in_context[row], cls, offsets))
         return tuple(windows)
+
+    def _require_room(self, question: str) -> None:
+        """Refuse a question that leaves no room for the text."""
+        # No tokenizer here makes more tokens than there are bytes and a space in front.
+        if len(question.encode(errors="surrogatepass")) < MAX_QUESTION_TOKENS:
+            return
+        length = len(self.tokenizer(question, add_special_tokens=False)["input_ids"])
+        if length > MAX_QUESTION_TOKENS:
+            raise InputError(
+                f"The question is {length:,} tokens long, and at most {MAX_QUESTION_TOKENS} leave room for the text.",
+                "question",
+            )
 
 
 def answer_of(context: str, span: Span) -> Answer:

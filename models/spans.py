@@ -33,13 +33,12 @@ class Window:
 
     @property
     def span_scores(self) -> NDArray[np.float64]:
-        """`[start, end]`: start logit + end logit, -inf for spans that cannot be an answer."""
-        length = len(self.start_logits)
-        scores = self.start_logits[:, None].astype(np.float64) + self.end_logits[None, :]
-        distance = np.arange(length)[None, :] - np.arange(length)[:, None]
-        allowed = self.in_context[:, None] & self.in_context[None, :]
-        allowed &= (distance >= 0) & (distance < MAX_ANSWER_TOKENS)
-        return np.where(allowed, scores, -np.inf)
+        """`[start, tokens - 1]`: start logit + end logit of spans up to the longest, -inf where no answer may stand."""
+        starts = np.where(self.in_context, self.start_logits, -np.inf).astype(np.float64)
+        ends = np.where(self.in_context, self.end_logits, -np.inf).astype(np.float64)
+        past_the_end = np.full(MAX_ANSWER_TOKENS - 1, -np.inf)
+        following = np.lib.stride_tricks.sliding_window_view(np.concatenate([ends, past_the_end]), MAX_ANSWER_TOKENS)
+        return np.asarray(starts[:, None] + following)
 
     @property
     def null_score(self) -> float:
@@ -64,7 +63,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Span probabilities `[start, end]` for each window, and that of no answer; together they sum to one."""
+    """Span probabilities `[start, tokens - 1]` for each window, and that of no answer; together they sum to one."""
 
     windows: tuple[Window, ...]
     probabilities: tuple[NDArray[np.float64], ...]
@@ -92,26 +91,31 @@ def read_windows(windows: tuple[Window, ...]) -> Reading:
 
 def best_spans(reading: Reading, count: int) -> list[Span]:
     """The `count` likeliest spans, best first, none overlapping a better one."""
+    likeliest = [_likeliest(probabilities, 50 * count) for probabilities in reading.probabilities]
+    ranked = sorted(
+        (-probability, number, place)
+        for number, (places, probabilities) in enumerate(likeliest)
+        for place, probability in zip(places, probabilities, strict=True)
+    )
     found: list[Span] = []
-    candidates = []
-    for window, probabilities in zip(reading.windows, reading.probabilities, strict=True):
-        # Enough of each window to find `count` that do not overlap, without sorting every pair of tokens.
-        keep = min(probabilities.size, 50 * count)
-        likeliest = np.argpartition(-probabilities, keep - 1, axis=None)[:keep]
-        starts, ends = np.divmod(likeliest, probabilities.shape[1])
-        candidates += [
-            Span(window.offsets[start][0], window.offsets[end][1], probability)
-            for start, end, probability in zip(
-                starts.tolist(), ends.tolist(), probabilities.ravel()[likeliest].tolist(), strict=True
-            )
-            if probability > 0
-        ]
-    for span in sorted(candidates, key=lambda each: -each.probability):
-        if len(found) == count:
+    for negative, number, place in ranked:
+        if len(found) == count or not negative:
             break
+        offsets, (start, more) = reading.windows[number].offsets, divmod(place, MAX_ANSWER_TOKENS)
+        span = Span(offsets[start][0], offsets[start + more][1], -negative)
         if all(span.end <= better.start or span.start >= better.end for better in found):
             found.append(span)
     return found
+
+
+def _likeliest(probabilities: NDArray[np.float64], most: int) -> tuple[list[int], list[float]]:
+    """The places in the flattened `probabilities` of the `most` greatest, in no order, and what stands there.
+
+    Enough of them hold the spans that do not overlap, without sorting every pair of tokens.
+    """
+    flat = probabilities.ravel()
+    places = np.argpartition(flat, -min(most, flat.size))[-most:]
+    return places.tolist(), flat[places].tolist()
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from models.base import TaskModel, batch_of_one, require_text
+from models.calibration import calibration_of
 from models.capture import capture_encoder
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
 from models.tokens import read_tokens
@@ -43,10 +44,11 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Tensor,
         return logits[0]
 
     def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Tensor) -> SentimentOutput:
-        """Softmax over the labels; their names come from the checkpoint, in lower case."""
+        """Softmax over the calibrated logits; the labels' names come from the checkpoint, in lower case."""
+        calibrated = raw.float() / calibration_of(self.network.config).temperature
         names = dict(enumerate((self.network.config.id2label or {}).values()))
         scores = tuple(
-            Prediction(str(names[index]).lower(), score) for index, score in enumerate(raw.float().softmax(-1).tolist())
+            Prediction(str(names[index]).lower(), score) for index, score in enumerate(calibrated.softmax(-1).tolist())
         )
         return SentimentOutput(self.identity, encoded.tokens, max(scores, key=lambda each: each.score).text, scores)
 

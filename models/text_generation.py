@@ -1,5 +1,6 @@
 """Write on: a decoder that continues a text token by token (GPT-2, Radford et al., 2019)."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,10 +8,12 @@ import torch
 from torch import Tensor
 
 from models.base import TaskModel, batch_of_one
+from models.beam_search import BeamStep, Hypothesis, beam_steps
 from models.capture import capture_decoder
 from models.decoder_state import DecoderState
-from models.decoding import Choose, Hypothesis, Step, beam_search, end_ids, greedy, sampling, steps_of, write
+from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, write
 from models.errors import InputError
+from models.generated import generated_tokens
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
@@ -22,7 +25,11 @@ MAX_SEED = 2**32 - 1
 
 @dataclass(frozen=True)
 class TextGenerationInput:
-    """A prompt (empty: the start token) and how to choose each next token; only "sample" uses the last four."""
+    """A prompt (empty: the start token) and how to choose each next token; only "sample" uses the last four settings.
+
+    `kept` are the ids of a first part of the text that is given and not chosen, counted in `max_new_tokens`: with them
+    a text goes on from another token than the one that was written. The seed counts from where the choice begins.
+    """
 
     prompt: str
     max_new_tokens: int = 40
@@ -32,6 +39,7 @@ class TextGenerationInput:
     top_k: int = 50
     top_p: float = 0.95
     seed: int = 0
+    kept: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,33 +80,32 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
                 "that this model reads at once. Please shorten it or ask for less.",
                 "prompt",
             )
+        if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
+            raise InputError("This model does not know one of the tokens to go on from.", "kept")
         return EncodedPrompt(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids), inputs)
 
     def forward(self, encoded: EncodedPrompt) -> Written:
         """Write to the end by the strategy that was asked for."""
-        if encoded.inputs.strategy == "beam":
-            return self._search(encoded)
-        return Written(tuple(self._steps(encoded)))
+        (last,) = deque(self._growing(encoded), maxlen=1)
+        return last
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
         """The text behind the prompt, with each token's probability and alternatives."""
-        return self._output(encoded, raw, tuple(self._generated(step) for step in raw.steps))
+        return self._output(encoded, raw, generated_tokens(self.tokenizer, raw.steps))
 
     def stream(self, inputs: TextGenerationInput) -> Iterator[CompletionOutput]:
         """The output after each token; the last one is `finished`. Closing the iterator stops the writing.
 
-        Beam search has nothing to show before its end and yields once.
+        While beam search goes on, the output is its likeliest draft, which may still give way to another.
         """
         encoded = self.preprocess(inputs)
-        if inputs.strategy == "beam":
-            yield self.postprocess(inputs, encoded, self.forward(encoded))
-            return
-        steps: tuple[Step, ...] = ()
-        generated: tuple[GeneratedToken, ...] = ()
-        for step in self._steps(encoded):
-            steps, generated = (*steps, step), (*generated, self._generated(step))
-            ends = step.id in end_ids(self.network.generation_config) or len(steps) == inputs.max_new_tokens
-            yield self._output(encoded, Written(steps, finished=ends), generated)
+        # By the step's identity, which is quicker to look up than all its numbers; the step is held so that it stays.
+        read: dict[int, tuple[Step, GeneratedToken]] = {}
+        for written in self._growing(encoded):
+            new = [step for step in written.steps if id(step) not in read]
+            for step, token in zip(new, generated_tokens(self.tokenizer, new), strict=True):
+                read[id(step)] = (step, token)
+            yield self._output(encoded, written, tuple(read[id(step)][1] for step in written.steps))
 
     def attend(self, inputs: TextGenerationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
@@ -109,58 +116,84 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
                 self.network, batch_of_one(ids, self.network), encoded.tokens + read_tokens(self.tokenizer, written)
             )
 
-    def _steps(self, encoded: EncodedPrompt) -> Iterator[Step]:
-        """Write token by token, greedily or by sampling."""
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """The ids that end a text."""
+        return end_ids(self.network.generation_config)
+
+    def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
+        """What is written after each token; the last one is finished."""
+        inputs, chooser = encoded.inputs, self._chooser(encoded)
+        ends, room = self.end_ids, inputs.max_new_tokens - len(inputs.kept)
+        ids = self._given(encoded)
+        steps: tuple[Step, ...] = ()
+        if inputs.kept:
+            with torch.inference_mode():
+                logits = self.run(input_ids=ids).logits[0].float()
+            steps = tuple(reread(chooser, ids, logits, encoded.ids.shape[1]))
+            if not room or inputs.kept[-1] in ends:
+                yield Written(steps)
+                return
+        if inputs.strategy == "beam":
+            for searched in self.search(encoded):
+                yield _best_of(searched, steps)
+            return
+        for step in write(DecoderState(self.network, ids, self.lock), chooser, room, ends):
+            steps = (*steps, step)
+            yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
+
+    def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
+        """Beam search behind the prompt and what is kept, step by step."""
+        inputs, config = encoded.inputs, self.network.generation_config
+        state = DecoderState(self.network, self._given(encoded), self.lock)
+        room = inputs.max_new_tokens - len(inputs.kept)
+        return beam_steps(state, config, inputs.num_beams, room, self.end_ids)
+
+    def _given(self, encoded: EncodedPrompt) -> Tensor:
+        """The ids of the prompt and of what is kept, `[1, token]`."""
+        return torch.cat([encoded.ids, batch_of_one(list(encoded.inputs.kept), self.network)], dim=1)
+
+    def _chooser(self, encoded: EncodedPrompt) -> Chooser:
+        """How each token is chosen, or judged where a beam search chooses."""
         inputs, config = encoded.inputs, self.network.generation_config
         max_length = encoded.ids.shape[1] + inputs.max_new_tokens
-        choose: Choose
-        if inputs.strategy == "greedy":
-            choose = greedy(config, max_length)
-        else:
-            choose = sampling(
-                config,
-                max_length,
-                temperature=inputs.temperature,
-                top_k=inputs.top_k,
-                top_p=inputs.top_p,
-                seed=inputs.seed,
-            )
-        state = DecoderState(self.network, encoded.ids, self.lock)
-        return write(state, choose, inputs.max_new_tokens, end_ids(config))
-
-    def _search(self, encoded: EncodedPrompt) -> Written:
-        """Beam search, then one pass over the best hypothesis for what each of its tokens was worth."""
-        inputs, config = encoded.inputs, self.network.generation_config
-        state = DecoderState(self.network, encoded.ids, self.lock)
-        found = beam_search(state, config, inputs.num_beams, inputs.max_new_tokens, end_ids(config))
-        written = batch_of_one(list(found[0].ids), self.network)
-        logits = self.run(input_ids=torch.cat([encoded.ids, written], dim=1)).logits[0].float()
-        return Written(steps_of(logits[encoded.ids.shape[1] - 1 : -1], found[0].ids), tuple(found))
+        if inputs.strategy != "sample":
+            return greedy(config, max_length)
+        return sampling(
+            config,
+            max_length,
+            temperature=inputs.temperature,
+            top_k=inputs.top_k,
+            top_p=inputs.top_p,
+            seed=inputs.seed,
+        )
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
         return CompletionOutput(
             self.identity,
             encoded.tokens,
-            self._text_after(encoded, [step.id for step in raw.steps]),
+            self.text_after(encoded, [step.id for step in raw.steps]),
             generated,
-            tuple(Prediction(self._text_after(encoded, each.ids), each.score) for each in raw.hypotheses),
+            tuple(Prediction(self.text_after(encoded, each.ids), each.score) for each in raw.hypotheses),
             raw.finished,
         )
 
-    def _generated(self, step: Step) -> GeneratedToken:
-        token, *others = read_tokens(self.tokenizer, [step.id, *(token_id for token_id, _ in step.alternatives)])
-        scores = (score for _, score in step.alternatives)
-        alternatives = tuple(Prediction(other.text, score) for other, score in zip(others, scores, strict=True))
-        return GeneratedToken(token, step.probability, alternatives)
-
-    def _text_after(self, encoded: EncodedPrompt, ids: Sequence[int]) -> str:
-        """The text of `ids` as it follows the prompt: a decoder of text may treat a first token differently."""
+    def text_after(self, encoded: EncodedPrompt, ids: Sequence[int]) -> str:
+        """The text of `ids` as it follows the prompt: a tokenizer may treat a first token differently."""
         prompt = encoded.ids[0].tolist()
         before = self._decode(prompt)
         return self._decode([*prompt, *ids])[len(before) :]
 
     def _decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def _best_of(searched: BeamStep, kept: tuple[Step, ...]) -> Written:
+    """The likeliest draft of a step of beam search behind the `kept` tokens, or its result after the last step."""
+    if searched.drafts:
+        return Written(kept + searched.drafts[0], finished=False)
+    hypotheses = tuple(each.behind(kept) for each in searched.finished)
+    return Written(hypotheses[0].steps, hypotheses)
 
 
 def check_settings(inputs: TextGenerationInput) -> None:
@@ -180,3 +213,5 @@ def check_settings(inputs: TextGenerationInput) -> None:
     for field, name, least, most in ranges:
         if not least <= getattr(inputs, field) <= most:
             raise InputError(f"The {name} must be from {least:,} to {most:,}.", field)
+    if len(inputs.kept) > inputs.max_new_tokens:
+        raise InputError("The part to go on from is longer than the text may become.", "kept")

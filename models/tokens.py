@@ -1,6 +1,7 @@
 """From token ids to tokens that a reader can read."""
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from transformers import PreTrainedTokenizerBase
 
@@ -8,6 +9,9 @@ from models.outputs import Token
 
 _METASPACE = "\u2581"
 _WORD_END = "</w>"
+_NOWHERE = (-1, -1)
+# Every text asks for the same few thousand tokens: spelling each of them once costs a vocabulary's size at most.
+_KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, tuple[str, str, bool]]] = WeakKeyDictionary()
 
 
 def readable(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
@@ -25,16 +29,25 @@ def read_tokens(
     offsets: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Token, ...]:
     """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one."""
-    # Both are computed anew at each call of the tokenizer, which would cost more than the network does on a short text.
+    known = _KNOWN.setdefault(tokenizer, {})
+    unknown = [token_id for token_id in dict.fromkeys(map(int, ids)) if token_id not in known]
+    if unknown:
+        known.update(zip(unknown, _spelt(tokenizer, unknown), strict=True))
+    places = offsets or [_NOWHERE] * len(ids)
+    return tuple(
+        Token(text, piece, token_id, special, *(_NOWHERE if special else place))
+        for token_id, place in zip(map(int, ids), places, strict=True)
+        for text, piece, special in (known[token_id],)
+    )
+
+
+def _spelt(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[tuple[str, str, bool]]:
+    """How each token reads, the vocabulary's spelling, and whether it is special."""
     specials, byte_level = set(tokenizer.all_special_ids), _is_byte_level(tokenizer)
-    pieces = tokenizer.convert_ids_to_tokens(list(ids))
-    tokens = []
-    for position, (token_id, piece) in enumerate(zip(ids, pieces, strict=True)):
-        special = token_id in specials
-        text = piece if special else _text(tokenizer, int(token_id), piece, byte_level)
-        start, end = offsets[position] if offsets is not None and not special else (-1, -1)
-        tokens.append(Token(text, piece, int(token_id), special, start, end))
-    return tuple(tokens)
+    return [
+        (piece if token_id in specials else _text(tokenizer, token_id, piece, byte_level), piece, token_id in specials)
+        for token_id, piece in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True)
+    ]
 
 
 def _text(tokenizer: PreTrainedTokenizerBase, token_id: int, piece: str, byte_level: bool) -> str:

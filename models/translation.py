@@ -1,16 +1,20 @@
 """Translation with an encoder-decoder and beam search (Vaswani et al., 2017; Marian: Junczys-Dowmunt et al., 2018)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from models.base import TaskModel, batch_of_one, require_text
-from models.capture import causal, nothing_masked, stack
+from models.beam_search import Hypothesis, beam_search
+from models.capture import causal, nothing_masked, side_by_side, stack
+from models.choices import best_choices
 from models.decoder_state import DecoderState
-from models.decoding import Hypothesis, beam_search, end_ids
+from models.decoding import Step, end_ids, greedy, reread
 from models.errors import InputError
+from models.generated import generated_tokens
 from models.outputs import Attention, Attentions, Prediction, Token, TranslationOutput
+from models.sentences import sentences_of
 from models.tokens import read_tokens
 
 MAX_BEAMS = 8
@@ -21,23 +25,44 @@ _TOKENS_ALWAYS_ALLOWED = 32
 
 @dataclass(frozen=True)
 class TranslationInput:
-    """A text to translate and how many hypotheses the beam search keeps."""
+    """A text to translate and how many hypotheses the beam search keeps.
+
+    `kept` are the ids of a first part of the translation that is given and not searched for.
+    """
 
     text: str
     num_beams: int = 4
+    kept: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class EncodedSentence:
+    """`ids` is `[1, token]`; `gap` is what stands between this sentence and the one before it.
+
+    `kept` are the ids that its translation goes on from.
+    """
+
+    ids: Tensor
+    tokens: tuple[Token, ...]
+    gap: str = ""
+    kept: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class EncodedSource:
-    """`ids` is `[1, token]`."""
+    """A text, sentence by sentence, as such models are trained."""
 
-    ids: Tensor
-    tokens: tuple[Token, ...]
+    sentences: tuple[EncodedSentence, ...]
     num_beams: int
 
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of all sentences."""
+        return tuple(token for sentence in self.sentences for token in sentence.tokens)
 
-class Translation(TaskModel[TranslationInput, EncodedSource, list[Hypothesis], TranslationOutput]):
-    """An encoder-decoder with the candidates of its beam."""
+
+class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesis]], TranslationOutput]):
+    """An encoder-decoder with the candidates of its beam, which reads one sentence at a time."""
 
     inputs_type = TranslationInput
 
@@ -46,40 +71,103 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[Hypothesis], T
         text = require_text(inputs.text, "text", "The text")
         if not 1 <= inputs.num_beams <= MAX_BEAMS:
             raise InputError(f"The number of beams must be from 1 to {MAX_BEAMS}.", "num_beams")
-        ids = list(self.tokenizer(self.checkpoint.prefix + text)["input_ids"])
-        self.require_window(len(ids), "text")
-        return EncodedSource(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids), inputs.num_beams)
+        if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
+            raise InputError("This model does not know one of the tokens to go on from.", "kept")
+        spans = sentences_of(text)
+        starts = [0, *(end for _, end in spans)]
+        sentences = tuple(
+            self._encoded(text[start:end], start, text[before:start])
+            for before, (start, end) in zip(starts, spans, strict=False)
+        )
+        self.require_window(sum(len(sentence.tokens) for sentence in sentences), "text")
+        kept = _up_to_each(inputs.kept, end_ids(self.network.generation_config))
+        if len(kept) > len(sentences) or any(
+            len(part) > self._room(each) for part, each in zip(kept, sentences, strict=False)
+        ):
+            raise InputError("The part to go on from is longer than the translation may become.", "kept")
+        kept += [()] * (len(sentences) - len(kept))
+        sentences = tuple(replace(each, kept=part) for each, part in zip(sentences, kept, strict=True))
+        return EncodedSource(sentences, inputs.num_beams)
 
-    def forward(self, encoded: EncodedSource) -> list[Hypothesis]:
-        """Beam search from the decoder's start token; with one beam it is greedy search."""
-        config = self.network.generation_config
-        state = DecoderState(self.network, self._start(), self.lock, source=encoded.ids)
-        return beam_search(state, config, encoded.num_beams, self._room(encoded), end_ids(config))
+    def forward(self, encoded: EncodedSource) -> list[list[Hypothesis]]:
+        """The hypotheses of each sentence, best first; with one beam it is greedy search."""
+        return [self._search(sentence, encoded.num_beams) for sentence in encoded.sentences]
 
-    def postprocess(self, inputs: TranslationInput, encoded: EncodedSource, raw: list[Hypothesis]) -> TranslationOutput:
-        """The candidates as text, and the tokens of the best."""
+    def postprocess(
+        self, inputs: TranslationInput, encoded: EncodedSource, raw: list[list[Hypothesis]]
+    ) -> TranslationOutput:
+        """The candidates as text, and the tokens of the best with what each was worth."""
+        choices = best_choices([[each.score for each in hypotheses] for hypotheses in raw], inputs.num_beams)
+        candidates = [[hypotheses[rank] for hypotheses, rank in zip(raw, choice, strict=True)] for choice in choices]
+        generated = generated_tokens(self.tokenizer, [step for best in candidates[0] for step in best.steps])
         return TranslationOutput(
             self.identity,
             encoded.tokens,
-            tuple(
-                Prediction(str(self.tokenizer.decode(list(each.ids), skip_special_tokens=True)).strip(), each.score)
-                for each in raw
-            ),
-            read_tokens(self.tokenizer, raw[0].ids),
+            tuple(self._joined(encoded, each) for each in candidates),
+            tuple(each.token for each in generated),
+            generated,
         )
 
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The attention of the encoder, the decoder and between them, over the source and what was `written`.
 
-        A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind.
+        A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind. No
+        sentence looks into another: there the weights are zero and masked.
         """
         encoded = self.preprocess(inputs)
+        parts = _up_to_each(written, end_ids(self.network.generation_config))
+        sentences = encoded.sentences
+        if len(parts) != len(sentences):
+            # Written in one go: a text that ran out of room, or a run that was logged before sentences were parted.
+            sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
+        pictures = [self._attention(sentence, part) for sentence, part in zip(sentences, parts, strict=True)]
+        return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
+
+    def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
+        """A sentence that stands at the character `start` of the text, after `gap`."""
+        prefix = self.checkpoint.prefix
+        encoded = self.tokenizer(prefix + sentence, return_offsets_mapping=self.tokenizer.is_fast)
+        ids = list(encoded["input_ids"])
+        shift = start - len(prefix)
+        offsets = [
+            (first + shift, last + shift) if first >= len(prefix) and last > first else (-1, -1)
+            for first, last in encoded.get("offset_mapping", [(0, 0)] * len(ids))
+        ]
+        return EncodedSentence(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids, offsets), gap)
+
+    def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
+        """Beam search from the decoder's start token and what is kept behind it."""
+        config = self.network.generation_config
+        ends, room = end_ids(config), self._room(sentence)
+        given = torch.cat([self._start(), batch_of_one(list(sentence.kept), self.network)], dim=1)
+        steps: tuple[Step, ...] = ()
+        if sentence.kept:
+            with torch.inference_mode():
+                logits = self.run(input_ids=sentence.ids, decoder_input_ids=given).logits[0].float()
+            steps = tuple(reread(greedy(config, 1 + room), given, logits, 1))
+        if len(steps) == room or (steps and steps[-1].id in ends):
+            return [Hypothesis((), 0.0).behind(steps)]
+        state = DecoderState(self.network, given, self.lock, source=sentence.ids)
+        found = beam_search(state, config, num_beams, room - len(steps), ends)
+        return [each.behind(steps) for each in found]
+
+    def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:
+        """One hypothesis of each sentence as one text, and the mean log-probability of its tokens."""
+        text = ""
+        for sentence, each in zip(encoded.sentences, chosen, strict=True):
+            written = str(self.tokenizer.decode(list(each.ids), skip_special_tokens=True)).strip()
+            text += (sentence.gap or " ") + written if text else written
+        tokens = sum(len(each.ids) for each in chosen)
+        return Prediction(text, sum(each.score * len(each.ids) for each in chosen) / tokens)
+
+    def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
+        """The attention of one sentence, from one forward pass."""
         read = torch.cat([self._start(), batch_of_one(list(written), self.network)], dim=1)[:, :-1]
         with self.eager_attention(), torch.inference_mode():
             output = self.network(
-                input_ids=encoded.ids, decoder_input_ids=read, output_attentions=True, use_cache=False
+                input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False
             )
-        source = encoded.tokens
+        source = sentence.tokens
         target = read_tokens(self.tokenizer, list(written))
         read_by_decoder = read_tokens(self.tokenizer, read[0].tolist())
         cross = stack(output.cross_attentions)
@@ -97,7 +185,18 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[Hypothesis], T
         start = config.decoder_start_token_id
         return batch_of_one([int(config.bos_token_id if start is None else start)], self.network)
 
-    def _room(self, encoded: EncodedSource) -> int:
-        """How many tokens the translation may have."""
-        wanted = encoded.ids.shape[1] * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
+    def _room(self, sentence: EncodedSentence) -> int:
+        """How many tokens the translation of a sentence may have."""
+        wanted = sentence.ids.shape[1] * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
         return min(wanted, self.window - 1)
+
+
+def _up_to_each(ids: tuple[int, ...], ends: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """`ids` cut behind every end token."""
+    parts: list[tuple[int, ...]] = []
+    start = 0
+    for place, token_id in enumerate(ids, start=1):
+        if token_id in ends or place == len(ids):
+            parts.append(ids[start:place])
+            start = place
+    return parts

@@ -1,5 +1,7 @@
 """From pieces to words: attention over tokens as attention over the words they spell."""
 
+import codecs
+import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,34 +11,26 @@ from models.outputs import Token
 
 _CONTINUES = "##"
 _ENDS = "</w>"
+_SPACE = "Ġ"
+_JOINER = "\u200d"
+_SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
 
-
-def _continuation_rule(tokens: Sequence[Token]) -> Callable[[Token, Token], bool]:
-    """Whether a token belongs to the word before it, by the convention that these tokens are spelled in.
-
-    WordPiece marks what continues a word, the first GPT what ends one, and the others begin one with a space.
-    """
-    if any(token.piece.endswith(_ENDS) for token in tokens):
-        return lambda before, _token: not before.piece.endswith(_ENDS)
-    if any(token.text.startswith(" ") for token in tokens):
-        return lambda before, token: (
-            not token.text[:1].isspace() and _has_letters(token) and (_has_letters(before) or before.text == " ")
-        )
-    return lambda _before, token: token.text.startswith(_CONTINUES)
-
-
-def _has_letters(token: Token) -> bool:
-    """Whether a token spells a part of a word or a number, rather than punctuation."""
-    return any(character.isalnum() for character in token.text)
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+# GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100 on.
+_BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + rank): byte for rank, byte in enumerate(_OTHERS)}
 
 
 def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
-    """The places of the tokens that spell each word, in order; special tokens and punctuation stand alone."""
-    continues = _continuation_rule(tokens)
+    """The places of the tokens that spell each word, in order; special tokens and punctuation stand alone.
+
+    Marks that belong to the character before them (accents, the joints of emoji) stay with it.
+    """
+    spelt = _spelt(tokens)
+    continues = _continuation_rule(tokens, spelt)
     words: list[list[int]] = []
     for place, token in enumerate(tokens):
-        before = tokens[place - 1] if place else None
-        if before is not None and not token.special and not before.special and continues(before, token):
+        if place and not _is_mark(token) and not _is_mark(tokens[place - 1]) and continues(place):
             words[-1].append(place)
         else:
             words.append([place])
@@ -45,8 +39,75 @@ def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
 
 def word_text(tokens: Sequence[Token], word: Sequence[int]) -> str:
     """How the word at these places reads."""
-    first, *rest = (tokens[place].text for place in word)
+    first, *rest = _spelt([tokens[place] for place in word])
     return (first + "".join(text.removeprefix(_CONTINUES) for text in rest)).strip() or first
+
+
+def _continuation_rule(tokens: Sequence[Token], spelt: Sequence[str]) -> Callable[[int], bool]:
+    """Whether the token at a place belongs to the word before it, by the convention that these tokens are spelled in.
+
+    WordPiece marks what continues a word, the first GPT what ends one, and the others begin one with a space.
+    """
+    if any(token.piece.endswith(_ENDS) for token in tokens):
+        return lambda place: not tokens[place - 1].piece.endswith(_ENDS)
+    if any(text.startswith(" ") for text in spelt) or "" in spelt:
+        return lambda place: _goes_on(next((text for text in reversed(spelt[:place]) if text), ""), spelt[place])
+    return lambda place: spelt[place].startswith(_CONTINUES)
+
+
+def _goes_on(before: str, text: str) -> bool:
+    """Whether a text goes on with the word before it, where words begin with a space."""
+    if not text or _is_joint(text[0]) or before.endswith(_JOINER):
+        return True
+    if text[0].isspace():
+        return False
+    return before == " " or (_has_letters(text) and (_has_letters(before) or _is_joint(before[-1:])))
+
+
+def _spelt(tokens: Sequence[Token]) -> list[str]:
+    """What each token spells; of a character whose bytes are in several, the first has it all and the others nothing.
+
+    Byte-level vocabularies (Radford et al., 2019) may part the bytes of accents, emoji and other scripts.
+    """
+    texts = [token.text for token in tokens]
+    parts = [[] if token.special else [_BYTES.get(character) for character in token.piece] for token in tokens]
+    if any(None in part for part in parts):
+        return texts
+    spaced = any(token.piece.startswith(_SPACE) and token.text.startswith(" ") for token in tokens)
+    whole = bytes(byte for part in parts for byte in part if byte is not None)
+    try:
+        # The last character may be unfinished, as the text is where a model was stopped.
+        codecs.getincrementaldecoder("utf-8")().decode(whole)
+    except UnicodeDecodeError:
+        if not spaced:
+            return texts
+    if whole.isascii():
+        return texts
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    spelt = ["" if part else token.text for part, token in zip(parts, tokens, strict=True)]
+    begun = 0
+    for place, part in enumerate(parts):
+        for byte in part:
+            if not decoder.getstate()[0]:
+                begun = place
+            spelt[begun] += decoder.decode(bytes([byte or 0]))
+    spelt[begun] += decoder.decode(b"", final=True)
+    return spelt
+
+
+def _is_mark(token: Token) -> bool:
+    """Whether a token stands for no part of the text: special tokens do, but not a piece that is unknown."""
+    return token.special and "unk" not in token.piece.lower()
+
+
+def _is_joint(character: str) -> bool:
+    """Whether a character only changes or joins the ones around it: accents, variation selectors, skin tones."""
+    return bool(character) and (unicodedata.category(character)[0] == "M" or character in _JOINER + _SKIN_TONES)
+
+
+def _has_letters(text: str) -> bool:
+    """Whether a text spells a part of a word or a number, rather than punctuation."""
+    return any(character.isalnum() for character in text)
 
 
 def merge_words(

@@ -1,0 +1,147 @@
+"""Beam search over one text, a step at a time and equal to transformers' `generate`."""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from transformers import GenerationConfig
+
+from models.decoder_state import DecoderState
+from models.decoding import ALTERNATIVES, Step, processors_of
+
+NO_SCORE = -1e9
+_LEAST = 1e-45
+"""The smallest number of float32, for probabilities that are too small for it and read as zero."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished beam: its steps and their mean log-probability (length penalty 1)."""
+
+    steps: tuple[Step, ...]
+    score: float
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids that were written."""
+        return tuple(step.id for step in self.steps)
+
+    def behind(self, kept: tuple[Step, ...]) -> "Hypothesis":
+        """The whole text behind tokens that were `kept`, scored by the mean log-probability of all of it."""
+        if not kept:
+            return self
+        steps = kept + self.steps
+        return Hypothesis(steps, sum(math.log(max(step.probability, _LEAST)) for step in steps) / len(steps))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that one beam could go on with.
+
+    `beam` counts the beams of the step before, best first; `total` is the log-probability of the whole draft.
+    `place` is its own among the beams that go on, -1 where it was dropped or `finished` a text.
+    """
+
+    beam: int
+    step: Step
+    total: float
+    place: int = -1
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class BeamStep:
+    """What one step weighed, best first; `drafts` are the beams that go on, `finished` the best texts so far."""
+
+    candidates: tuple[Candidate, ...]
+    drafts: tuple[tuple[Step, ...], ...]
+    finished: tuple[Hypothesis, ...]
+
+
+def beam_search(
+    state: DecoderState, config: GenerationConfig, num_beams: int, max_new_tokens: int, eos_ids: Sequence[int]
+) -> list[Hypothesis]:
+    """The `num_beams` best texts, best first, as transformers' `generate` with `num_return_sequences=num_beams`."""
+    (last,) = deque(beam_steps(state, config, num_beams, max_new_tokens, eos_ids), maxlen=1)
+    return list(last.finished)
+
+
+@torch.inference_mode()
+def beam_steps(
+    state: DecoderState, config: GenerationConfig, num_beams: int, max_new_tokens: int, eos_ids: Sequence[int]
+) -> Iterator[BeamStep]:
+    """Each step of the search; `finished` of the last one is its result. Closing the iterator stops it.
+
+    `state` holds the prompt in one row. Scores are sums of log-probabilities over the number of new tokens to the power
+    of the length penalty (Wu et al., 2016, without their constant).
+    """
+    max_length = state.ids.shape[1] + max_new_tokens
+    processors = processors_of(config, max_length)
+    penalty = 1.0 if config.length_penalty is None else float(config.length_penalty)
+    stop_early = config.early_stopping is True
+    candidates_kept = max(2, 1 + len(eos_ids)) * num_beams
+    ends = torch.tensor(list(eos_ids), device=state.ids.device)
+
+    finished: list[Hypothesis] = []
+    drafts: list[tuple[Step, ...]] = [()] * num_beams
+    scores = torch.full((num_beams,), NO_SCORE, device=state.ids.device)
+    scores[0] = 0.0
+    logits = state.next_logits()
+    state.reorder(torch.zeros(num_beams, dtype=torch.long, device=state.ids.device))
+    logits = logits.expand(num_beams, -1)
+    for length in range(1, max_new_tokens + 1):
+        log_probabilities = logits.log_softmax(dim=-1)
+        totals = processors(state.ids, log_probabilities) + scores[:, None]  # type: ignore[arg-type]
+        best = totals.flatten().topk(candidates_kept)
+        beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
+        weighed = _candidates(log_probabilities, beams, ids, best.values)
+        ended = torch.isin(ids, ends)
+        hits = ended if length < max_new_tokens else torch.ones_like(ended)
+        hit = hits.tolist()
+        # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
+        done = [False] * candidates_kept
+        if not (stop_early and len(finished) == num_beams):
+            for rank in range(num_beams):
+                if hit[rank] and weighed[rank].total > NO_SCORE / 2:
+                    steps = (*drafts[weighed[rank].beam], weighed[rank].step)
+                    finished.append(Hypothesis(steps, weighed[rank].total / length**penalty))
+                    done[rank] = True
+            finished = sorted(finished, key=lambda each: -each.score)[:num_beams]
+        going_on = (best.values + hits * NO_SCORE).topk(num_beams).indices
+        over = length == max_new_tokens or (stop_early and len(finished) == num_beams)
+        if not over and len(finished) == num_beams:
+            best_length = max_new_tokens if config.early_stopping == "never" and penalty > 0 else length
+            over = float(best.values[going_on[0]]) / best_length**penalty <= finished[-1].score
+        places = {} if over else {rank: place for place, rank in enumerate(going_on.tolist())}
+        drafts = [(*drafts[weighed[rank].beam], weighed[rank].step) for rank in places]
+        yield BeamStep(
+            tuple(
+                Candidate(each.beam, each.step, each.total, -1 if hit[rank] else places.get(rank, -1), done[rank])
+                for rank, each in enumerate(weighed)
+                if each.total > NO_SCORE / 2
+            ),
+            tuple(drafts),
+            tuple(finished),
+        )
+        if over:
+            return
+        scores = best.values[going_on]
+        state.reorder(beams[going_on])
+        state.append(ids[going_on])
+        logits = state.next_logits()
+
+
+def _candidates(
+    log_probabilities: torch.Tensor, beams: torch.Tensor, ids: torch.Tensor, totals: torch.Tensor
+) -> list[Candidate]:
+    """The candidates, best first, with what each beam's token was worth by `log_probabilities` `[beam, vocabulary]`."""
+    top = log_probabilities.topk(min(ALTERNATIVES, log_probabilities.shape[1]))
+    alternatives = [
+        tuple(zip(others, shares, strict=True))
+        for others, shares in zip(top.indices.tolist(), top.values.exp().tolist(), strict=True)
+    ]
+    own = log_probabilities[beams, ids].exp()
+    rows = zip(beams.tolist(), ids.tolist(), own.tolist(), totals.tolist(), strict=True)
+    return [Candidate(beam, Step(chosen, share, alternatives[beam]), total) for beam, chosen, share, total in rows]
