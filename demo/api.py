@@ -3,21 +3,19 @@
 Gradio reads the API page and the MCP tools off these functions: their names, parameters, types and docstrings.
 """
 
-import hashlib
-from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import gradio as gr
 
 from demo import contract
-from demo.limits import plain_text, whole_number
-from demo.messages import for_callers
+from demo.decoder_api import add_decoder_endpoints
+from demo.endpoint import add_endpoint, required_session_of, session_of, short_text
+from demo.inspection_api import add_inspection_endpoints
 from demo.service import DemoService
 from demo.sessions.export import LoggedRun, public_fields
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
 from models.outputs import (
-    MEAN,
     CompletionOutput,
     FillMaskOutput,
     QuestionAnsweringOutput,
@@ -26,28 +24,13 @@ from models.outputs import (
 )
 from models.tasks import Task
 
-_ID_CHARACTERS = 64
-
 
 def add_endpoints(service: DemoService) -> None:
     """Add every endpoint to the page that is being built; call it before the tabs, which may not take their names."""
     _add_task_endpoints(service)
+    add_inspection_endpoints(service)
+    add_decoder_endpoints(service)
     _add_session_endpoints(service)
-
-
-def _session_of(request: gr.Request) -> str | None:
-    """The session of an API caller: made from the hash that its client sends, and never one of the page's."""
-    session_hash = getattr(request, "session_hash", None)
-    if not session_hash:
-        return None
-    return "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
-
-
-def _required_session_of(request: gr.Request) -> str:
-    session_id = _session_of(request)
-    if session_id is None:
-        raise InputError("This endpoint needs a session: call it through a client that keeps one.")
-    return session_id
 
 
 def _add_task_endpoints(service: DemoService) -> None:
@@ -63,7 +46,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             word: A word of your own, whose probability and rank at each blank you want to know.
         """
         fields = {"text": text, "top_k": top_k, "word": word}
-        done = service.run(_session_of(request) or service.new_session(), Task.FILL_MASK, fields, checkpoint)
+        done = service.run(session_of(request) or service.new_session(), Task.FILL_MASK, fields, checkpoint)
         return contract.filled_masks(done.run, cast(FillMaskOutput, done.output))
 
     def sentiment(request: gr.Request, text: str, checkpoint: str = "") -> contract.Sentiment:
@@ -73,7 +56,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             text: The text to judge.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        done = service.run(_session_of(request) or service.new_session(), Task.SENTIMENT, {"text": text}, checkpoint)
+        done = service.run(session_of(request) or service.new_session(), Task.SENTIMENT, {"text": text}, checkpoint)
         return contract.sentiment(done.run, cast(SentimentOutput, done.output))
 
     def question_answering(
@@ -88,7 +71,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
         fields = {"question": question, "context": context, "top_k": top_k}
-        done = service.run(_session_of(request) or service.new_session(), Task.QUESTION_ANSWERING, fields, checkpoint)
+        done = service.run(session_of(request) or service.new_session(), Task.QUESTION_ANSWERING, fields, checkpoint)
         return contract.found_answers(done.run, cast(QuestionAnsweringOutput, done.output))
 
     def translation(request: gr.Request, text: str, num_beams: int = 4, checkpoint: str = "") -> contract.Translations:
@@ -100,7 +83,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
         fields = {"text": text, "num_beams": num_beams}
-        done = service.run(_session_of(request) or service.new_session(), Task.TRANSLATION, fields, checkpoint)
+        done = service.run(session_of(request) or service.new_session(), Task.TRANSLATION, fields, checkpoint)
         return contract.translations(done.run, cast(TranslationOutput, done.output))
 
     def completion(
@@ -138,37 +121,17 @@ def _add_task_endpoints(service: DemoService) -> None:
             "num_beams": num_beams,
             "seed": seed,
         }
-        done = service.run(_session_of(request) or service.new_session(), Task.COMPLETION, fields, checkpoint)
+        done = service.run(session_of(request) or service.new_session(), Task.COMPLETION, fields, checkpoint)
         return contract.completion(done.run, cast(CompletionOutput, done.output))
 
-    def attention(
-        run_id: str, kind: str = "", layer: int = MEAN, head: int = MEAN, words: bool = False
-    ) -> contract.AttentionRows:
-        """Show what the model looked at in a run: the attention weights of one layer and head, or their mean.
-
-        Args:
-            run_id: The run_id of an earlier answer.
-            kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
-            layer: The layer, counted from 0; -1 for the mean over all.
-            head: The head, counted from 0; -1 for the mean over all.
-            words: True to merge the pieces of words into words.
-        """
-        if not isinstance(words, bool):
-            raise InputError("The choice of words must be true or false.", "words")
-        run = service.get(_short_text(run_id, "The run id", "run_id"))
-        kind = _short_text(kind, "The kind", "kind")
-        layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
-        attentions = service.attention(service.source_of(run))
-        return contract.attention_rows(run, attentions, kind, layer, head, words)
-
-    for endpoint in (fill_mask, sentiment, question_answering, translation, completion, attention):
-        _add(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
+    for endpoint in (fill_mask, sentiment, question_answering, translation, completion):
+        add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 
 
 def _add_session_endpoints(service: DemoService) -> None:
     def session_runs(request: gr.Request) -> list[LoggedRun]:
         """List the runs of this client's session, failed ones too, newest first."""
-        return [public_fields(run) for run in service.history(_required_session_of(request))]
+        return [public_fields(run) for run in service.history(required_session_of(request))]
 
     def session_delete(request: gr.Request, run_id: str) -> bool:
         """Delete one run of this client's session; true if it was there.
@@ -176,11 +139,11 @@ def _add_session_endpoints(service: DemoService) -> None:
         Args:
             run_id: The run_id of an earlier answer.
         """
-        return service.delete(_short_text(run_id, "The run id", "run_id"), _required_session_of(request))
+        return service.delete(short_text(run_id, "The run id", "run_id"), required_session_of(request))
 
     def session_delete_all(request: gr.Request) -> int:
         """Delete every run of this client's session; the number of runs that it had."""
-        return service.delete_all(_required_session_of(request))
+        return service.delete_all(required_session_of(request))
 
     def session_export(request: gr.Request, format: Literal["csv", "json"] = "csv") -> str:
         """Export the runs of this client's session as the text of a CSV or JSON file.
@@ -191,19 +154,9 @@ def _add_session_endpoints(service: DemoService) -> None:
         exports = {"csv": service.export_csv, "json": service.export_json}
         if format not in exports:
             raise InputError("The format must be csv or json.", "format")
-        return exports[format](_required_session_of(request))
+        return exports[format](required_session_of(request))
 
     for endpoint in (session_runs, session_delete, session_delete_all, session_export):
         # MCP callers share one client, so that a session there would be everybody's: these are no tools.
         vars(endpoint)["_mcp_type"] = "none"
-        _add(endpoint, queue=False)
-
-
-def _add(endpoint: Callable[..., Any], **options: Any) -> None:
-    gr.api(for_callers(endpoint), api_name=endpoint.__name__, **options)  # type: ignore[attr-defined]
-
-
-def _short_text(value: object, label: str, field: str) -> str:
-    if isinstance(value, str) and len(value) > _ID_CHARACTERS:
-        raise InputError(f"{label} is too long.", field)
-    return plain_text(value, label, field)
+        add_endpoint(endpoint, queue=False)

@@ -51,7 +51,7 @@ class Attempt:
 
     def starts(self, inputs: Any) -> None:
         """The model is there and `inputs`, a task's input dataclass, are what it will read: now the time counts."""
-        self.fields = asdict(inputs)
+        self.fields = {name: value for name, value in asdict(inputs).items() if value != ()}
         self._started = time.perf_counter()
 
     def writing(self, output: TaskOutput) -> Finished:

@@ -6,23 +6,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from demo.sessions.records import Run
+from models.findings import SwitchedOff
 from models.outputs import Attentions, TaskOutput, generated_ids
 from models.tasks import Task
 
 
 @dataclass(frozen=True)
 class AttentionSource:
-    """All that one forward pass needs to see a run's attention again: its inputs, and the ids that it wrote."""
+    """All that one forward pass needs to see a run's attention again: its inputs, and the ids that it wrote.
+
+    `switched_off` are the heads that the model was to do without, none in any run that is logged.
+    """
 
     task: Task
     checkpoint: str
     inputs: tuple[tuple[str, Any], ...]
     written: tuple[int, ...]
+    switched_off: SwitchedOff | None = None
 
 
 def source_of(run: Run, output: TaskOutput) -> AttentionSource:
     """Where the attention behind a run's answer can be had."""
-    return AttentionSource(run.task, run.checkpoint, tuple(sorted(run.fields.items())), generated_ids(output))
+    # Lists, which JSON has for tuples, could not be looked up.
+    fields = ((name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items())
+    return AttentionSource(run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output))
 
 
 class AttentionCache:

@@ -1,21 +1,18 @@
 """What the endpoints answer, made from typed outputs. Callers rely on the names: add freely, rename none."""
 
+from collections.abc import Sequence
 from typing import TypedDict
 
-import numpy as np
-
 from demo.sessions.records import Run
-from models.errors import InputError
 from models.outputs import (
-    Attention,
-    Attentions,
     CompletionOutput,
     FillMaskOutput,
+    GeneratedToken,
     QuestionAnsweringOutput,
     SentimentOutput,
+    TaskOutput,
     TranslationOutput,
 )
-from models.words import merge_words, word_text, words_of
 
 
 class CheckpointUsed(TypedDict):
@@ -90,23 +87,30 @@ class ScoredText(TypedDict):
     score: float
 
 
-class Translations(Answered):
-    """The beam's texts, best first."""
-
-    translations: list[ScoredText]
-
-
 class TokenProbability(TypedDict):
-    """A token and its probability."""
+    """A token, its id, and the model's own probability of it.
+
+    `drawn` is its share after temperature and cut-offs, null where the likeliest is taken and nothing is drawn.
+    """
 
     token: str
+    id: int
     probability: float
+    drawn: float | None
 
 
 class WrittenToken(TokenProbability):
-    """A token that was written, and the likeliest others at its place."""
+    """A token that was written, and the likeliest others at its place; `left` is the number it was drawn from."""
 
     alternatives: list[TokenProbability]
+    left: int
+
+
+class Translations(Answered):
+    """The beam's texts, best first, and the tokens of the best."""
+
+    translations: list[ScoredText]
+    tokens: list[WrittenToken]
 
 
 class Completion(Answered):
@@ -118,19 +122,8 @@ class Completion(Answered):
     finished: bool
 
 
-class AttentionRows(Answered):
-    """`weights[query][key]` of one layer and head or of their mean; every row sums to one."""
-
-    kind: str
-    kinds: list[str]
-    query_tokens: list[str]
-    key_tokens: list[str]
-    weights: list[list[float]]
-    layers: int
-    heads: int
-
-
-def _answered(run: Run) -> Answered:
+def answered(run: Run) -> Answered:
+    """What every answer of `run` holds."""
     return {
         "run_id": run.id,
         "duration_ms": run.duration_ms,
@@ -141,7 +134,7 @@ def _answered(run: Run) -> Answered:
 def filled_masks(run: Run, output: FillMaskOutput) -> FilledMasks:
     """The answer of `/fill_mask`."""
     return {
-        **_answered(run),
+        **answered(run),
         "predictions": [[{"token": each.text, "score": each.score} for each in mask] for mask in output.predictions],
         "sequences": [each.text for each in output.sequences],
         "sequence_scores": [each.score for each in output.sequences],
@@ -154,13 +147,13 @@ def filled_masks(run: Run, output: FillMaskOutput) -> FilledMasks:
 
 def sentiment(run: Run, output: SentimentOutput) -> Sentiment:
     """The answer of `/sentiment`."""
-    return {**_answered(run), "label": output.label, "scores": {each.text: each.score for each in output.scores}}
+    return {**answered(run), "label": output.label, "scores": {each.text: each.score for each in output.scores}}
 
 
 def found_answers(run: Run, output: QuestionAnsweringOutput) -> FoundAnswers:
     """The answer of `/question_answering`."""
     return {
-        **_answered(run),
+        **answered(run),
         "answers": [
             {"text": each.text, "score": each.score, "start": each.start, "end": each.end} for each in output.answers
         ],
@@ -172,49 +165,52 @@ def found_answers(run: Run, output: QuestionAnsweringOutput) -> FoundAnswers:
 def translations(run: Run, output: TranslationOutput) -> Translations:
     """The answer of `/translation`."""
     return {
-        **_answered(run),
+        **answered(run),
         "translations": [{"text": each.text, "score": each.score} for each in output.translations],
+        "tokens": _written(output.generated),
     }
+
+
+def _written(generated: Sequence[GeneratedToken]) -> list[WrittenToken]:
+    return [
+        {
+            "token": each.token.text,
+            "id": each.token.id,
+            "probability": each.probability,
+            "drawn": each.drawn,
+            "left": each.left,
+            "alternatives": [
+                {"token": other.text, "id": other.id, "probability": other.score, "drawn": other.drawn}
+                for other in each.alternatives
+            ],
+        }
+        for each in generated
+    ]
 
 
 def completion(run: Run, output: CompletionOutput) -> Completion:
     """The answer of `/completion`."""
     return {
-        **_answered(run),
+        **answered(run),
         "text": output.text,
-        "tokens": [
-            {
-                "token": each.token.text,
-                "probability": each.probability,
-                "alternatives": [{"token": other.text, "probability": other.score} for other in each.alternatives],
-            }
-            for each in output.generated
-        ],
+        "tokens": _written(output.generated),
         "candidates": [{"text": each.text, "score": each.score} for each in output.candidates],
         "finished": output.finished,
     }
 
 
-def attention_rows(run: Run, attentions: Attentions, kind: str, layer: int, head: int, words: bool) -> AttentionRows:
-    """The answer of `/attention`; raises `InputError` for a kind, layer or head that is not there."""
-    if kind and kind not in attentions:
-        raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
-    chosen: Attention = attentions[kind] if kind else next(iter(attentions.values()))
-    weights = chosen.matrix(layer, head)
-    query_tokens = [token.text for token in chosen.query_tokens]
-    key_tokens = [token.text for token in chosen.key_tokens]
-    if words:
-        queries, keys = words_of(chosen.query_tokens), words_of(chosen.key_tokens)
-        weights = merge_words(weights, queries, keys)
-        query_tokens = [word_text(chosen.query_tokens, word) for word in queries]
-        key_tokens = [word_text(chosen.key_tokens, word) for word in keys]
-    return {
-        **_answered(run),
-        "kind": chosen.kind,
-        "kinds": list(attentions),
-        "query_tokens": query_tokens,
-        "key_tokens": key_tokens,
-        "weights": np.asarray(weights, dtype=np.float64).tolist(),
-        "layers": chosen.layers,
-        "heads": chosen.heads,
-    }
+def answer_of(run: Run, output: TaskOutput) -> Answered:
+    """The answer of the endpoint of the task that `output` is from."""
+    match output:
+        case FillMaskOutput():
+            return filled_masks(run, output)
+        case SentimentOutput():
+            return sentiment(run, output)
+        case QuestionAnsweringOutput():
+            return found_answers(run, output)
+        case TranslationOutput():
+            return translations(run, output)
+        case CompletionOutput():
+            return completion(run, output)
+        case _:
+            raise TypeError(f"no endpoint answers with {type(output).__name__}")

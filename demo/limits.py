@@ -12,6 +12,7 @@ from models.tasks import Task
 
 _KEPT_CONTROLS = "\n\t"
 _CHOICE_CHARACTERS = 20
+_MOST_IDS = 1000
 OUT_OF_RANGE = 2**63
 """Whole numbers from here on are in nobody's range, and too large for a database."""
 
@@ -20,11 +21,12 @@ OUT_OF_RANGE = 2**63
 class Field:
     """A field of a task's form: what visitors call it and the type that its values have.
 
-    A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words.
+    A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
+    tuple holds the ids of tokens.
     """
 
     label: str
-    type: type[str] | type[int] | type[float]
+    type: type[str] | type[int] | type[float] | type[tuple[int, ...]]
     limit: str = ""
     may_be_empty: bool = False
 
@@ -49,6 +51,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
     Task.TRANSLATION: {
         "text": Field("The text", str, "text"),
         "num_beams": Field("The number of beams", int),
+        "kept": Field("The tokens to go on from", tuple),
     },
     Task.COMPLETION: {
         "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
@@ -59,6 +62,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "top_p": Field("Top-p", float),
         "num_beams": Field("The number of beams", int),
         "seed": Field("The seed", int),
+        "kept": Field("The tokens to go on from", tuple),
     },
 }
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
@@ -114,6 +118,12 @@ def plain_text(value: object, label: str, field: str) -> str:
     )
 
 
+def _ids(name: str, value: object, field: Field) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple) or len(value) > _MOST_IDS:
+        raise InputError(f"{field.label} must be a list of at most {_MOST_IDS:,} whole numbers.", name)
+    return tuple(whole_number(each, "The id of a token", name) for each in value)
+
+
 def _require_size(name: str, value: str, field: Field, limits: Limits) -> None:
     most = getattr(limits, field.limit) if field.is_text else _CHOICE_CHARACTERS
     if len(value) > most:
@@ -123,7 +133,9 @@ def _require_size(name: str, value: str, field: Field, limits: Limits) -> None:
         )
 
 
-def _value(name: str, value: object, field: Field) -> str | int | float:
+def _value(name: str, value: object, field: Field) -> str | int | float | tuple[int, ...]:
+    if field.type is tuple:
+        return _ids(name, value, field)
     if field.type is int:
         return whole_number(value, field.label, name)
     if field.type is float:

@@ -1,4 +1,4 @@
-"""How the page looks: its theme, its one stylesheet, and nothing from any other host."""
+"""How the page looks: its theme, its stylesheets, and nothing from any other host."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,11 @@ _PAPER = gr.themes.Color(
 
 def launch_options() -> dict[str, Any]:
     """What `launch` (or `mount_gradio_app`) needs so that the page looks as it should."""
-    return {"theme": _theme(), "css_paths": ASSETS / "style.css", "favicon_path": ASSETS / "favicon.svg"}
+    return {
+        "theme": _theme(),
+        "css_paths": [ASSETS / "style.css", ASSETS / "decoder.css"],
+        "favicon_path": ASSETS / "favicon.svg",
+    }
 
 
 def _theme() -> gr.themes.Base:

@@ -116,6 +116,7 @@ def _load_view(document: dict[str, Any]) -> AttentionView:
         tuple(document["kinds"]),
         document["layers"],
         document["heads"],
+        "head" if (document["layer"], document["head"]) != (MEAN, MEAN) else "mean",
     )
 
 

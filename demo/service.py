@@ -8,27 +8,30 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from demo.attempt import Attempt, Finished
-from demo.attention import AttentionCache, AttentionSource, source_of
+from demo.attention import AttentionSource, source_of
+from demo.inspection import OUR_FAULT, Changed, Inspection
 from demo.limits import clean, plain_text
 from demo.sessions.answers import load_answer
 from demo.sessions.export import as_csv, as_json
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.settings import Settings
+from demo.strategies import grow_tree
 from models.checkpoints import find
 from models.errors import InputError
+from models.findings import Attribution
 from models.loading import ModelStore, Progress, silent
-from models.outputs import Attentions, TaskOutput
+from models.outputs import MEAN, Attentions, TaskOutput
 from models.tasks import Task
+from models.tree import DecodeTree
 
 if TYPE_CHECKING:
     from models.base import AnyTaskModel
 
-__all__ = ["AttentionSource", "DemoService", "Finished"]
+__all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
 
 _log = logging.getLogger(__name__)
 _SESSION_CHARACTERS = 64
-OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
 
 
 class DemoService:
@@ -38,7 +41,7 @@ class DemoService:
         self.settings = settings
         self._store = store
         self._runs = runs
-        self._attentions = AttentionCache(settings.attention_bytes)
+        self._inspection = Inspection(settings, store)
         self._losing_runs = not runs.lasting
 
     @property
@@ -87,19 +90,23 @@ class DemoService:
 
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
-        cached = self._attentions.get(source)
-        if cached is not None:
-            return cached
-        try:
-            model = self._store.load(find(source.checkpoint, source.task))
-            captured = model.attend(model.inputs_type(**dict(source.inputs)), source.written)
-        except InputError:
-            raise
-        except Exception as error:
-            _log.exception("attention of a %s run failed", source.task)
-            raise InputError(OUR_FAULT) from error
-        self._attentions.put(source, captured)
-        return captured
+        return self._inspection.attention(source)
+
+    def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
+        """What each token did for the decision called `target`, or for the one that made the answer."""
+        return self._inspection.attribution(source, target)
+
+    def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
+        """The answer with all heads, and without one head, or without all of a layer (`MEAN`), counted from 0."""
+        return self._inspection.ablate(source, layer, head, kind)
+
+    def replace_token(self, source: AttentionSource, position: int, token: str) -> Changed:
+        """The answer before and after `token` takes the place of the one at `position`; `[MASK]` or "" is a blank."""
+        return self._inspection.replace_token(source, position, token)
+
+    def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
+        """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""
+        return grow_tree(self.settings, self._store, fields, checkpoint, progress)
 
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""

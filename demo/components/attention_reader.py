@@ -1,6 +1,7 @@
 """The attention reader: one component for every task and every kind of attention, under every answer."""
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,151 +11,229 @@ from gradio.events import Dependency
 
 from demo.attention import AttentionSource
 from demo.components import Updates
+from demo.components.attention_table import KEEP_OPEN
+from demo.components.coloured_sentence import coloured_sentence, colouring
 from demo.components.figure import drawn
+from demo.components.head_sheet import sheet_of
+from demo.components.read_out import said
+from demo.components.reader_controls import ReaderControls, create_reader_controls
+from demo.components.reader_tools import ReaderTools, create_reader_tools
+from demo.components.try_it import DrawAnswer
 from demo.messages import for_visitors
-from demo.plots.heatmap import DRAWN_WHOLE, attention_heatmap
-from demo.plots.reading import read_out
+from demo.plots.heatmap import attention_heatmap
+from demo.plots.roles import role_of
+from demo.plots.shown import shown, so_far
 from demo.plots.view import AttentionView, view_of
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
 
-KINDS = {
-    "encoder": "Within the text it reads (encoder)",
-    "decoder": "Within the text it writes (decoder)",
-    "cross": "From each written word to the text (cross-attention)",
-}
 _HELP = """<h2>What it looked at</h2>
-<p class="quiet">To work out a token (a word or a piece of one), the model mixes in others. Each row shares out
-100&nbsp;% of one token’s weight over the tokens in the columns; darker is more. A layer is one round of mixing, and a
-head is one of several mixers in it. (The papers call rows queries and columns keys.)</p>"""
-_CAUTION = (
-    '<p class="quiet">Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. '
-    "Full stops, first words and the marks [CLS] and [SEP] around a text often collect weight that no word needs.</p>"
-)
-_HATCHED = '<p class="quiet">Hatched: masked. A model that writes may not look at what comes later.</p>'
+<p class="quiet">To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among them,
+its <em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in it.</p>"""
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionReader:
-    """The controls and the picture: `source` is whose attention to show, `shown` whose is on the picture."""
+    """The controls and the pictures: `source` is whose attention to show, `shown` whose is in the pictures.
+
+    `not_yet` is how many tokens at the end of what the model wrote are left out, for a walk through its steps.
+    """
 
     service: DemoService
     source: gr.State
     shown: gr.State
-    kind: gr.Radio
-    layer: gr.Slider
-    head: gr.Slider
-    plot: gr.Plot
+    not_yet: gr.State
+    controls: ReaderControls
     sentence: gr.HTML
+    plot: gr.Plot
+    reading: gr.HTML
+    tools: ReaderTools
 
-    def show(self, view: AttentionView) -> Updates:
-        """The updates that show `view`; sliders count from 1, and 0 is the mean."""
+    @property
+    def asked(self) -> list[Component]:
+        """What handlers need to know to draw: whose attention, how much of it, whether the sheet shows, and how."""
+        return [self.source, self.not_yet, self.tools.sheet.unfolded, *self.controls.inputs]
+
+    @property
+    def pictures(self) -> list[Component]:
+        """What another layer or head changes."""
+        return [self.sentence, self.plot, self.reading]
+
+    @property
+    def all(self) -> list[Component]:
+        """What another source or kind changes."""
+        return [*self.controls.inputs, *self.pictures, self.tools.sheet.picture]
+
+    def draw(self, view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0) -> Updates:
+        """The updates that redraw the pictures of `view`, up to the last `not_yet` tokens."""
+        seen = shown(view, words, specials, not_yet)
         return {
-            self.kind: gr.update(choices=_choices(view.kinds), value=view.kind, visible=len(view.kinds) > 1),
-            self.layer: gr.update(value=view.layer + 1, maximum=view.layers),
-            self.head: gr.update(value=view.head + 1, maximum=view.heads),
-            **self.draw(view),
+            self.sentence: gr.update(value=coloured_sentence(seen), visible=True),
+            self.plot: gr.update(value=drawn(attention_heatmap(seen)), visible=True),
+            self.reading: said(seen, role_of(so_far(view, not_yet))),
         }
 
-    def draw(self, view: AttentionView) -> Updates:
-        """The updates that redraw the picture alone."""
-        return {
-            self.plot: gr.update(value=drawn(attention_heatmap(view)), visible=True),
-            self.sentence: said(view),
-        }
-
-    def see(self, source: AttentionSource, kind: str, layer: int, head: int) -> AttentionView:
+    def see(self, source: AttentionSource, kind: str, how: str, layer: int, head: int) -> AttentionView:
         """The view that the controls ask for, captured if need be; raises `InputError`."""
-        return view_of(self.service.attention(source), kind, int(layer) - 1, int(head) - 1)
+        attentions = self.service.attention(source)
+        if how == "head":
+            there = attentions[kind if kind in attentions else next(iter(attentions))]
+            # Another model may have fewer of them.
+            layer, head = min(max(layer, 1), there.layers), min(max(head, 1), there.heads)
+        return view_of(attentions, kind, int(layer) - 1, int(head) - 1, how)
+
+    def walk(self, step: Component, event: Dependency) -> None:
+        """After `event`, show attention as it was when written token `step`, counted from 1, had just been written."""
+
+        def go(step: int, source: AttentionSource) -> int:
+            return max(0, len(source.written) - int(step))
+
+        event.then(
+            go, [step, self.source], self.not_yet, queue=False, show_progress="hidden", api_visibility="private"
+        ).then(self._drawing(self._redraw), self.asked, self.pictures, **self._quick)
 
     def follow(self, event: Dependency) -> None:
         """Redraw when `event` has set another source: the answer is shown first, and attention comes after it."""
 
-        def redraw(source: AttentionSource, shown: AttentionSource, kind: str, layer: int, head: int) -> Updates:
+        def redraw(
+            shown: AttentionSource, source: AttentionSource, _not_yet: int, unfolded: bool, *controls: Any
+        ) -> Updates:
             if source == shown:
                 return {self.shown: shown}
-            try:
-                return {**self.show(self.see(source, kind, layer, head)), self.shown: source}
-            except InputError as error:
-                return self.fail(error)
+            draw = self._drawing(self._show)
+            return {
+                **self.tools.forget(self.service, source),
+                **draw(source, 0, unfolded, *controls),
+                self.shown: source,
+                self.not_yet: 0,
+            }
 
-        controls: list[Component] = [self.kind, self.layer, self.head]
         event.then(
             for_visitors(redraw),
-            [self.source, self.shown, *controls],
-            [self.shown, *controls, self.plot, self.sentence],
+            [self.shown, *self.asked],
+            [self.shown, self.not_yet, *self.all, *self.tools.outputs],
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.plot,
             api_visibility="private",
         )
 
-    def fail(self, error: InputError) -> Updates:
-        """The updates for attention that cannot be had."""
-        sentence = f'<p role="alert">{html.escape(error.sentence)}</p>'
-        return {self.plot: gr.update(visible=False), self.sentence: sentence}
+    def compare(self, draw: DrawAnswer) -> None:
+        """Let visitors compare answers, which `draw` draws as the tab does."""
+        self.tools.compare(self.service, self.source, self.controls, draw)
+
+    def connect(self) -> None:
+        """Let the controls and the sheet redraw what they change."""
+        controls, show, redraw = self.controls, self._drawing(self._show), self._drawing(self._redraw)
+        gr.on([controls.kind.input, controls.how.input], show, self.asked, self.all, **self._quick)
+        gr.on(
+            [each.input for each in (controls.layer, controls.head, controls.words, controls.specials)],
+            redraw,
+            self.asked,
+            self.pictures,
+            **self._quick,
+        )
+
+        def open_head(
+            event: gr.EventData,
+            source: AttentionSource,
+            not_yet: int,
+            _unfolded: bool,
+            kind: str,
+            _how: str,
+            _layer: int,
+            _head: int,
+            words: bool,
+            specials: bool,
+        ) -> Updates:
+            view = self.see(source, kind, "head", int(event.layer) + 1, int(event.head) + 1)
+            return {**controls.show(view), **self.draw(view, words, specials, not_yet)}
+
+        self.tools.sheet.picture.select(
+            for_visitors(open_head), self.asked, [*controls.inputs, *self.pictures], **self._quick
+        )
+        self.tools.connect(self.service, self.source, controls, self.see)
+
+    def _show(
+        self,
+        source: AttentionSource,
+        not_yet: int,
+        unfolded: bool,
+        kind: str,
+        how: str,
+        layer: int,
+        head: int,
+        words: bool,
+        specials: bool,
+    ) -> Updates:
+        view = self.see(source, kind, how, layer, head)
+        picture = sheet_of(self.service, source, view.kind) if unfolded else ""
+        return {
+            **self.controls.show(view),
+            **self.draw(view, words, specials, not_yet),
+            self.tools.sheet.picture: picture,
+        }
+
+    def _redraw(
+        self,
+        source: AttentionSource,
+        not_yet: int,
+        _unfolded: bool,
+        kind: str,
+        how: str,
+        layer: int,
+        head: int,
+        words: bool,
+        specials: bool,
+    ) -> Updates:
+        return self.draw(self.see(source, kind, how, layer, head), words, specials, not_yet)
+
+    def _drawing(self, handler: Callable[..., Updates]) -> Callable[..., Updates]:
+        """`handler` with attention that cannot be had told where the pictures would stand."""
+
+        def draw(*asked: Any) -> Updates:
+            try:
+                return handler(*asked)
+            except InputError as error:
+                sentence = f'<p role="alert">{html.escape(error.sentence)}</p>'
+                hidden = gr.update(visible=False)
+                return {self.sentence: hidden, self.plot: hidden, self.reading: sentence}
+
+        return for_visitors(draw)
+
+    @property
+    def _quick(self) -> dict[str, Any]:
+        """How events run that need no model, or one that is in memory already."""
+        return {
+            "queue": False,
+            "show_progress": "hidden",
+            "trigger_mode": "always_last",
+            "api_visibility": "private",
+        }
 
 
 def create_attention_reader(service: DemoService, source: AttentionSource, view: AttentionView) -> AttentionReader:
     """A reader that opens on `view`; its controls capture the attention of `source` when they are first moved."""
-    with gr.Column(elem_classes="reader"), gr.Row(elem_classes="reader-body"):
-        with gr.Column(elem_classes="reader-controls", min_width=240):
-            gr.HTML(_HELP)
-            kind = gr.Radio(
-                choices=_choices(view.kinds), value=view.kind, visible=len(view.kinds) > 1, label="Which attention"
-            )
-            layer = gr.Slider(0, view.layers, view.layer + 1, step=1, label="Layer", info="0 is the mean of all")
-            head = gr.Slider(0, view.heads, view.head + 1, step=1, label="Head", info="0 is the mean of all")
-        plot = gr.Plot(
-            drawn(attention_heatmap(view)),
-            label="Attention heatmap",
-            show_label=False,
-            container=False,
-            elem_classes="heatmap-frame",
+    seen = shown(view)
+    with gr.Column(elem_classes="reader"):
+        gr.HTML(_HELP)
+        sentence = gr.HTML(
+            coloured_sentence(seen), js_on_load=colouring(), elem_classes="sentence-box", label="The text, coloured"
         )
-    with gr.Column():
-        sentence = gr.HTML(said(view), elem_classes="reading")
-        gr.HTML(_CAUTION)
-    reader = AttentionReader(service, gr.State(source), gr.State(source), kind, layer, head, plot, sentence)
-
-    def choose(source: AttentionSource, kind: str, layer: int, head: int) -> Updates:
-        try:
-            return reader.show(reader.see(source, kind, layer, head))
-        except InputError as error:
-            return reader.fail(error)
-
-    def redraw(source: AttentionSource, kind: str, layer: int, head: int) -> Updates:
-        try:
-            return reader.draw(reader.see(source, kind, layer, head))
-        except InputError as error:
-            return reader.fail(error)
-
-    controls, picture = [kind, layer, head], [plot, sentence]
-    redrawing: dict[str, Any] = {
-        "queue": False,
-        "show_progress": "minimal",
-        "show_progress_on": sentence,
-        "trigger_mode": "always_last",
-        "api_visibility": "private",
-    }
-    kind.input(for_visitors(choose), [reader.source, *controls], [*controls, *picture], **redrawing)
-    gr.on([layer.input, head.input], for_visitors(redraw), [reader.source, *controls], picture, **redrawing)
-    return reader
-
-
-def said(view: AttentionView) -> str:
-    """The sentence under the picture, and what a reader must know to trust it."""
-    tokens = max(len(view.query_tokens), len(view.key_tokens))
-    thinned = (
-        f"<p class='quiet'>{tokens} tokens are more than {DRAWN_WHOLE}, so only some are named on the axes; point at "
-        "a cell to read its tokens, drag over an area to come closer, double-click to go back.</p>"
-        if tokens > DRAWN_WHOLE
-        else ""
+        with gr.Row(elem_classes="reader-body"):
+            controls = create_reader_controls(view)
+            plot = gr.Plot(
+                drawn(attention_heatmap(seen)),
+                label="Attention heatmap",
+                show_label=False,
+                container=False,
+                elem_classes="heatmap-frame",
+            )
+        reading = gr.HTML(said(seen, role_of(view)), js_on_load=KEEP_OPEN, elem_classes="reading")
+        tools = create_reader_tools(source, view)
+    reader = AttentionReader(
+        service, gr.State(source), gr.State(source), gr.State(0), controls, sentence, plot, reading, tools
     )
-    hatched = _HATCHED if view.masked.any() else ""
-    return f'<p class="read-out" aria-live="polite">{html.escape(read_out(view))}</p>{hatched}{thinned}'
-
-
-def _choices(kinds: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(KINDS.get(kind, kind), kind) for kind in kinds]
+    reader.connect()
+    return reader

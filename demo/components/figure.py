@@ -13,6 +13,10 @@ _CONFIG = {
 }
 
 
-def drawn(figure: go.Figure) -> PlotData:
-    """The figure for a `gr.Plot`, with no logo and no button but the one that saves it."""
-    return PlotData(type="plotly", plot=f'{{"config":{json.dumps(_CONFIG)},{str(figure.to_json())[1:]}')
+_ZOOM = {"displayModeBar": True, "modeBarButtons": [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]]}
+
+
+def drawn(figure: go.Figure, zoom: bool = False) -> PlotData:
+    """The figure for a `gr.Plot`, with no logo and no button but the one that saves it, and those that `zoom`."""
+    config = _CONFIG | (_ZOOM if zoom else {})
+    return PlotData(type="plotly", plot=f'{{"config":{json.dumps(config)},{str(figure.to_json())[1:]}')

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from demo.plots.shown import is_text
 from demo.plots.template import label
 from demo.plots.view import AttentionView
-from models.outputs import MEAN, Token
+from models.outputs import MEAN
 
 _NARROW_SPACE = "\u202f"
 _SHOWN_UNSATURATED = 0.95
@@ -26,8 +27,15 @@ def percent(share: float) -> str:
     return f"{number}{_NARROW_SPACE}%"
 
 
-def place(layer: int, head: int) -> str:
-    """A layer and head, counted from 0, as visitors count them: from 1."""
+def place(view: AttentionView) -> str:
+    """Which heads the weights are from, layers and heads counted from 1, as visitors count them."""
+    layer, head = view.layer, view.head
+    match view.how:
+        case "maximum":
+            return f"in one of the heads of layer {layer + 1}" if layer != MEAN else "in one of all heads"
+        case "rollout":
+            last = layer if layer != MEAN else view.layers - 1
+            return f"by the end of layer {last + 1}" if last else "by the end of the first layer"
     if layer == MEAN and head == MEAN:
         return "on average over all layers and heads"
     if layer == MEAN:
@@ -43,10 +51,10 @@ def strongest_link(view: AttentionView) -> tuple[int, int]:
     Special tokens are left out, masks apart: most heads rest on them, which tells nothing about the text. A weight
     counts by how far it exceeds an even share, so that a token that may look at few others does not always win.
     """
-    queries = np.array([_is_word(token) for token in view.query_tokens], dtype=np.bool_)
-    keys = np.array([_is_word(token) for token in view.key_tokens], dtype=np.bool_)
+    queries = np.array([is_text(token) for token in view.query_tokens], dtype=np.bool_)
+    keys = np.array([is_text(token) for token in view.key_tokens], dtype=np.bool_)
     allowed = queries[:, None] & keys[None, :] & np.logical_not(view.masked)
-    if view.kind != "cross":
+    if not view.two_texts:
         allowed &= ~np.eye(*allowed.shape, dtype=np.bool_)
     if not allowed.any():
         allowed = ~view.masked
@@ -71,8 +79,7 @@ def read_out(view: AttentionView) -> str:
     query, key = strongest_link(view)
     share = percent(float(view.weights[query, key]))
     giver, taker = label(view.query_tokens[query]), label(view.key_tokens[key])
-    return f"“{giver}” gives {share} of its weight to “{taker}” {place(view.layer, view.head)}."
-
-
-def _is_word(token: Token) -> bool:
-    return not token.special or "mask" in token.piece.lower()
+    if view.how == "rollout":
+        return f"Of what stands at “{giver}” {place(view)}, {share} has come from “{taker}”."
+    most = "up to " if view.how == "maximum" else ""
+    return f"“{giver}” gives {most}{share} of its weight to “{taker}” {place(view)}."

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models.aggregation import reduce
 from models.outputs import MEAN, Attentions, Token
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionView:
-    """The weights `[query, key]` of one kind, layer and head (`MEAN`: the mean), and what else could be chosen.
+    """The weights `[query, key]` of one kind, and what else could be chosen.
 
+    `how` is one of `models.aggregation.WAYS`; `layer` and `head` count from 0, and `MEAN` stands for all of them.
     `masked` is bool `[query, key]`; `kinds` are all that the run has, `layers` and `heads` the numbers of this kind.
     """
 
@@ -25,23 +27,46 @@ class AttentionView:
     kinds: tuple[str, ...]
     layers: int
     heads: int
+    how: str = "mean"
+
+    @property
+    def two_texts(self) -> bool:
+        """Whether the queries are tokens of another text than the keys."""
+        return self.kind == "cross"
+
+    @property
+    def of_one_head(self) -> bool:
+        """Whether the weights are those of a single head."""
+        return self.how == "head" and self.layer != MEAN and self.head != MEAN
 
 
-def view_of(attentions: Attentions, kind: str = "", layer: int = MEAN, head: int = MEAN) -> AttentionView:
-    """The view that was asked for; a kind, layer or head that this run has not becomes the first kind or the mean."""
+def view_of(
+    attentions: Attentions, kind: str = "", layer: int = MEAN, head: int = MEAN, how: str = "head"
+) -> AttentionView:
+    """The view that was asked for; a kind, layer or head that this run has not becomes the first kind or the mean.
+
+    So does the rollout of attention between two texts, which has none.
+    """
     kind = kind if kind in attentions else next(iter(attentions))
     attention = attentions[kind]
     layer = layer if MEAN <= layer < attention.layers else MEAN
     head = head if MEAN <= head < attention.heads else MEAN
+    if how == "rollout" and not attention.within_one_text:
+        how = "mean"
+    if how != "head":
+        head = MEAN
+    elif layer == MEAN and head == MEAN:
+        how = "mean"
     return AttentionView(
         kind,
         layer,
         head,
-        attention.matrix(layer, head),
+        reduce(attention, how, layer, head),
         attention.masked,
         attention.query_tokens,
         attention.key_tokens,
         tuple(attentions),
         attention.layers,
         attention.heads,
+        how,
     )

@@ -1,6 +1,5 @@
 """Write on: a text that grows token by token, with a causal language model."""
 
-import html
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any, cast
@@ -10,10 +9,14 @@ from gradio.components import Component
 
 from demo.attempt import Finished
 from demo.components import Updates
+from demo.components.decoder_steps import create_decoder_steps
+from demo.components.few_shot import create_few_shot_note
 from demo.components.notice import create_notice
-from demo.components.written_text import written_text
+from demo.components.strategy_tree import create_strategy_tree
+from demo.components.written_text import choosing, growing_text, written_text
 from demo.recorded import recorded
 from demo.service import DemoService
+from demo.sessions.records import Run
 from demo.tabs.task_tab import (
     PROGRESS,
     RunRow,
@@ -82,15 +85,23 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "seed": seed,
         }
         row = create_run_row(_TASK, fields, "Write on")
-        answer = gr.HTML(draw_answer(given["prompt"], example.output), elem_classes="answer", label="The text so far")
+        create_few_shot_note(row.picker)
+        answer = gr.HTML(
+            draw_answer(given["prompt"], example.output),
+            js_on_load=choosing(),
+            elem_classes="answer",
+            label="The text so far",
+        )
         header = create_header(_TASK)
+        steps = create_decoder_steps(service, _TASK)
+        tree = create_strategy_tree(service)
         reader = create_reader(service, _TASK)
 
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(str(fields["prompt"]), output)}
 
     notices = {"prompt": prompt_notice} | {name: settings_notice for name in fields if name != "prompt"}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps)
     # The pages (by Gradio's session) whose visitor pressed Stop; a run takes its page out when it ends.
     stopped: set[str] = set()
 
@@ -148,7 +159,12 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             beams: gr.update(visible=strategy == "beam"),
         }
 
+    def draw_step(run: Run, output: TaskOutput, step: int) -> str:
+        return draw_answer(str(run.fields["prompt"]), output, step)
+
     tab.connect([prompt.submit], run, row.run, row.stop)
+    tab.walk(steps, answer, draw_step)
+    tree.connect(row.picker.dropdown, fields)
     row.stop.click(stop_page, queue=False, show_progress="hidden", api_visibility="private")
     strategy.change(
         settings_of,
@@ -168,16 +184,13 @@ def _button(row: RunRow, writing: bool) -> Updates:
 
 def draw_growing(prompt: str, output: TaskOutput) -> str:
     """The text while it grows: nothing but the text, so that every token is a small message."""
+    return growing_text(prompt, _typed(output).text)
+
+
+def draw_answer(prompt: str, output: TaskOutput, step: int = 0) -> str:
+    """The whole text, each written token to be chosen; `step` counts the chosen one from 1, 0 for the last."""
     output = _typed(output)
-    return (
-        f'<p class="written" aria-live="off"><span class="prompt">{html.escape(prompt)}</span>'
-        f"{html.escape(output.text)}<span class='caret' aria-hidden='true'></span></p>"
-    )
-
-
-def draw_answer(prompt: str, output: TaskOutput) -> str:
-    """The whole text, each written token with its probability and alternatives."""
-    return written_text(prompt, _typed(output))
+    return written_text(prompt, output, step or len(output.generated))
 
 
 def _typed(output: TaskOutput) -> CompletionOutput:

@@ -9,9 +9,11 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.attempt import Finished
+from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.components.attention_reader import AttentionReader, create_attention_reader
 from demo.components.checkpoint_picker import CheckpointPicker, create_checkpoint_picker
+from demo.components.decoder_steps import DecoderSteps, DrawStep
 from demo.components.notice import create_notice, noticed
 from demo.components.run_header import run_header
 from demo.messages import for_visitors
@@ -75,7 +77,10 @@ def create_reader(service: DemoService, task: Task) -> AttentionReader:
 
 @dataclass(frozen=True, eq=False)
 class TaskTab:
-    """A task's tab as handlers see it; `notices` has a place for a sentence beside each field that may need one."""
+    """A task's tab as handlers see it; `notices` has a place for a sentence beside each field that may need one.
+
+    `steps` walks through what a decoder wrote, in the tabs that have one.
+    """
 
     task: Task
     service: DemoService
@@ -87,11 +92,13 @@ class TaskTab:
     header: gr.HTML
     reader: AttentionReader
     draw: Draw
+    steps: DecoderSteps | None = None
 
     @property
     def outputs(self) -> list[Component]:
         """Every component that an answer or a refusal changes."""
-        return [*self.answer, self.header, self.reader.source, *self._all_notices, self.row.picker.dropdown]
+        steps = self.steps.outputs if self.steps else []
+        return [*self.answer, *steps, self.header, self.reader.source, *self._all_notices, self.row.picker.dropdown]
 
     @property
     def reopened_outputs(self) -> list[Component]:
@@ -121,6 +128,14 @@ class TaskTab:
             api_visibility="private",
         )
         self.reader.follow(event)
+        self.reader.compare(self._drawn)
+
+    def walk(self, steps: DecoderSteps, answer: gr.HTML, draw: DrawStep) -> None:
+        """Let visitors walk through the steps of `answer`, the attention with them, and take over a text that parts."""
+        chosen, taken = steps.connect(self.session, answer, draw, self.show, self.outputs)
+        for event in chosen:
+            self.reader.walk(steps.slider, event)
+        self.reader.follow(taken)
 
     def run(self, session_id: str, checkpoint: str, fields: dict[str, Any], progress: gr.Progress) -> Updates:
         """Answer what the visitor typed, or say what to mend."""
@@ -139,6 +154,7 @@ class TaskTab:
         """The answer and its header; the reader then follows the new attention source."""
         return {
             **self.draw(finished.run.fields, finished.output),
+            **(self.steps.show(finished) if self.steps else {}),
             self.header: run_header(finished.run),
             self.reader.source: finished.source,
             **self.clear(),
@@ -164,6 +180,11 @@ class TaskTab:
             return self.show(self.service.reopen(run)) | kept
         except InputError as error:
             return self.refuse(InputError(run.error or error.sentence)) | kept
+
+    def _drawn(self, source: AttentionSource, output: TaskOutput) -> str:
+        """The answer as this tab draws it, for a comparison."""
+        value = self.draw(dict(source.inputs), output)[self.answer[0]]
+        return str(value["value"] if isinstance(value, dict) else value)
 
     @property
     def _all_notices(self) -> list[gr.HTML]:

@@ -8,10 +8,13 @@ from typing import Any
 import gradio as gr
 
 from demo.components import Updates
+from demo.components.decoder_steps import create_decoder_steps
 from demo.components.notice import create_notice
+from demo.components.written_text import CHOOSE, choosing, token_group
 from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.service import DemoService
+from demo.sessions.records import Run
 from demo.tabs.task_tab import (
     PROGRESS,
     TaskTab,
@@ -50,25 +53,35 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
         beams_notice = create_notice()
         fields = {"text": text, "num_beams": beams}
         row = create_run_row(_TASK, fields, "Translate")
-        answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Translations")
+        answer = gr.HTML(
+            draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
+        )
         header = create_header(_TASK)
+        steps = create_decoder_steps(service, _TASK)
         reader = create_reader(service, _TASK)
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}
 
     notices = {"text": text_notice, "num_beams": beams_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps)
 
     def run(session_id: str, checkpoint: str, text: str, num_beams: int, progress: gr.Progress = PROGRESS) -> Updates:
         return tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
 
+    def draw_step(_run: Run, output: TaskOutput, step: int) -> str:
+        return draw_answer(output, step)
+
     tab.connect([text.submit], run)
+    tab.walk(steps, answer, draw_step)
     return tab
 
 
-def draw_answer(output: TaskOutput) -> str:
-    """The best translation large, the other candidates below, each with what its score says in words."""
+def draw_answer(output: TaskOutput, step: int = 0) -> str:
+    """The best translation large, the other candidates below, each with what its score says in words.
+
+    `step` counts the chosen token of the best one from 1, 0 for the last.
+    """
     assert isinstance(output, TranslationOutput)  # noqa: S101
     best, *others = output.translations
     rest = "".join(
@@ -76,10 +89,13 @@ def draw_answer(output: TaskOutput) -> str:
         for each in others
     )
     also = f'<h3>Other drafts it kept</h3><ol class="texts" start="2">{rest}</ol>' if rest else ""
+    tokens = html.escape(best.text)
+    if output.generated:
+        tokens = token_group(output, step or len(output.generated))
     return (
-        f'<p class="best-text"><bdi>{html.escape(best.text)}</bdi></p>'
+        f'<p class="best-text"><bdi>{tokens}</bdi></p>'
         f"<p class='quiet'>The model gave each token of it {_per_token(best.score)} on average "
-        f"(beam search puts the highest average first).</p>{also}"
+        f"(beam search puts the highest average first). {CHOOSE if output.generated else ''}</p>{also}"
     )
 
 

@@ -1,0 +1,45 @@
+"""What stands under a picture of attention: it read out, what the head does, what to beware of, and its numbers."""
+
+import html
+
+from demo.components.attention_table import attention_table
+from demo.plots.heatmap import DRAWN_WHOLE
+from demo.plots.reading import read_out
+from demo.plots.roles import said_role
+from demo.plots.shown import MOST_SHOWN, NOT_SHOWN
+from demo.plots.view import AttentionView
+from models.findings import HeadRole
+
+_HATCHED = "Hatched: masked. A model that writes may not look at what comes later."
+_ROLLOUT = (
+    "Rollout follows the weights from layer to layer, and counts that each layer keeps half of what stood there before "
+    "(Abnar and Zuidema, 2020)."
+)
+_MAXIMUM = "Each cell shows the head that looks hardest, so a row may add up to more than 100&nbsp;%."
+_NOT_SHOWN = "The column “not shown” holds what goes to tokens that are not in the picture."
+_CAUTION = (
+    "Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. Full stops, first "
+    "words and the marks [CLS] and [SEP] around a text often collect weight that no word needs."
+)
+
+
+def said(view: AttentionView, role: HeadRole | None) -> str:
+    """The text under the picture of `view`."""
+    tokens = max(len(view.query_tokens), len(view.key_tokens))
+    notes = [
+        _HATCHED if view.masked.any() else "",
+        {"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, ""),
+        _NOT_SHOWN if view.key_tokens[-1] is NOT_SHOWN else "",
+        f"The text is too long to be shown whole: the pictures have its first {MOST_SHOWN} words or tokens."
+        if tokens > MOST_SHOWN
+        else "",
+        f"{tokens} are more than {DRAWN_WHOLE}, so only some are named on the axes; point at a cell to read its words, "
+        "drag over an area to come closer, double-click to go back."
+        if tokens > DRAWN_WHOLE
+        else "",
+    ]
+    remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
+    return (
+        f'<p class="read-out" aria-live="polite">{html.escape(read_out(view))}</p>'
+        f'<p class="head-role">{said_role(role)}</p>{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
+    )

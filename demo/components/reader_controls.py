@@ -1,0 +1,85 @@
+"""What a visitor can choose about the attention to see."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.components import Updates
+from demo.plots.view import AttentionView
+
+KINDS = {
+    "encoder": "Within the text it reads (encoder)",
+    "decoder": "Within the text it writes (decoder)",
+    "cross": "From each written word to the text (cross-attention)",
+}
+_WAYS = {
+    "head": "One head",
+    "mean": "Mean of the heads",
+    "maximum": "Maximum: the head that looks hardest",
+    "rollout": "Rollout: followed through the layers",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ReaderControls:
+    """Which attention, how to read its heads, which of them, and what of the text to show."""
+
+    kind: gr.Radio
+    how: gr.Radio
+    layer: gr.Slider
+    head: gr.Slider
+    words: gr.Checkbox
+    specials: gr.Checkbox
+
+    @property
+    def inputs(self) -> list[Component]:
+        """All of them, in the order in which handlers take them."""
+        return [self.kind, self.how, self.layer, self.head, self.words, self.specials]
+
+    @property
+    def place(self) -> list[Component]:
+        """Those that say which weights are shown: kind, way of reading heads, layer and head."""
+        return [self.kind, self.how, self.layer, self.head]
+
+    def show(self, view: AttentionView) -> Updates:
+        """The updates that set the controls to `view`; sliders count from 1."""
+        return {control: gr.update(**settings) for control, settings in zip(self.place, _settings(view), strict=True)}
+
+
+def create_reader_controls(view: AttentionView) -> ReaderControls:
+    """The controls, set to `view`."""
+    with gr.Column(elem_classes="reader-controls", min_width=240):
+        kind, how, layer, head = _settings(view)
+        return ReaderControls(
+            gr.Radio(**kind, label="Which attention"),
+            gr.Radio(**how, label="How to read many heads"),
+            gr.Slider(**layer, step=1, label="Layer"),
+            gr.Slider(**head, step=1, label="Head"),
+            gr.Checkbox(
+                True,
+                label="Whole words",
+                info="What a word gives is the mean of its pieces, what it gets their sum",
+            ),
+            gr.Checkbox(True, label="Special tokens", info="Marks that the model adds, such as [CLS] and [SEP]"),
+        )
+
+
+def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Kind, way, layer and head; one head has a layer of its own, and several may be of all layers (0)."""
+    one = view.how == "head"
+    ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or not view.two_texts]
+    kinds = [(KINDS.get(kind, kind), kind) for kind in view.kinds]
+    up_to = "followed up to this one; 0 is up to the last" if view.how == "rollout" else "0 is all layers together"
+    return (
+        {"choices": kinds, "value": view.kind, "visible": len(kinds) > 1},
+        {"choices": ways, "value": view.how},
+        {
+            "minimum": 1 if one else 0,
+            "maximum": view.layers,
+            "value": max(view.layer + 1, 1 if one else 0),
+            "info": "" if one else up_to,
+        },
+        {"minimum": 1, "maximum": view.heads, "value": max(view.head + 1, 1), "visible": one},
+    )

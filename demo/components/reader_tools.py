@@ -1,0 +1,65 @@
+"""The tools under the attention reader, folded away: the sheet of all heads, a second opinion, and trying changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.attention import AttentionSource
+from demo.components import Updates
+from demo.components.attribution_panel import AttributionPanel, See, create_attribution_panel
+from demo.components.head_sheet import HeadSheet, create_head_sheet
+from demo.components.reader_controls import ReaderControls
+from demo.components.try_it import DrawAnswer, TryIt, create_try_it
+from demo.plots.view import AttentionView
+from demo.service import DemoService
+from models.errors import InputError
+from models.outputs import Token
+
+
+@dataclass(frozen=True, eq=False)
+class ReaderTools:
+    """The tools; not every task has a second opinion."""
+
+    sheet: HeadSheet
+    attribution: AttributionPanel | None
+    try_it: TryIt
+
+    @property
+    def outputs(self) -> list[Component]:
+        """What is about one source and says nothing about another, the sheet apart."""
+        return [*self.try_it.outputs, *([self.attribution.result] if self.attribution else [])]
+
+    def forget(self, service: DemoService, source: AttentionSource) -> Updates:
+        """The updates that take away what was found out about another source, and offer the tokens of `source`."""
+        cleared: Updates = {self.attribution.result: ""} if self.attribution else {}
+        try:
+            first, *_ = service.attention(source).values()
+        except InputError:
+            return cleared | self.try_it.offer(())
+        return cleared | self.try_it.offer(_read(first.kind, first.key_tokens, source))
+
+    def connect(self, service: DemoService, source: gr.State, controls: ReaderControls, see: See) -> None:
+        """Let the tools work on the attention of `source` that `controls` choose and `see` finds."""
+        self.sheet.connect(service, source, controls.kind)
+        if self.attribution:
+            self.attribution.connect(service, source, [*controls.place, controls.words], see)
+
+    def compare(self, service: DemoService, source: gr.State, controls: ReaderControls, draw: DrawAnswer) -> None:
+        """Let visitors compare answers, which `draw` draws as the tab does."""
+        self.try_it.connect(service, source, controls.place, draw)
+
+
+def create_reader_tools(source: AttentionSource, view: AttentionView) -> ReaderTools:
+    """The tools for what a reader opens on."""
+    return ReaderTools(
+        create_head_sheet(),
+        create_attribution_panel(source.task),
+        create_try_it(_read(view.kind, view.key_tokens, source)),
+    )
+
+
+def _read(kind: str, keys: Sequence[Token], source: AttentionSource) -> Sequence[Token]:
+    """Of the keys of the attention that is shown first, the tokens that the model was given and did not write."""
+    return keys[: len(keys) - len(source.written)] if kind == "decoder" else keys

@@ -1,0 +1,48 @@
+"""How functions become endpoints, and what they share."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from demo.limits import plain_text
+from demo.messages import for_callers
+from models.errors import InputError
+
+_ID_CHARACTERS = 64
+
+
+def add_endpoint(endpoint: Callable[..., Any], **options: Any) -> None:
+    """Add `endpoint` under its own name to the page that is being built; its errors reach callers as one sentence."""
+    gr.api(for_callers(endpoint), api_name=endpoint.__name__, **options)  # type: ignore[attr-defined]
+
+
+def session_of(request: gr.Request) -> str | None:
+    """The session of an API caller: made from the hash that its client sends, and never one of the page's."""
+    session_hash = getattr(request, "session_hash", None)
+    if not session_hash:
+        return None
+    return "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
+
+
+def required_session_of(request: gr.Request) -> str:
+    """The session of a caller who must have one; raises `InputError`."""
+    session_id = session_of(request)
+    if session_id is None:
+        raise InputError("This endpoint needs a session: call it through a client that keeps one.")
+    return session_id
+
+
+def short_text(value: object, label: str, field: str) -> str:
+    """`value` if it is a text of a name's length; raises `InputError`."""
+    if isinstance(value, str) and len(value) > _ID_CHARACTERS:
+        raise InputError(f"{label} is too long.", field)
+    return plain_text(value, label, field)
+
+
+def truth(value: object, label: str, field: str) -> bool:
+    """`value` if it is true or false; raises `InputError` for anything else."""
+    if not isinstance(value, bool):
+        raise InputError(f"{label} must be true or false.", field)
+    return value

@@ -1,0 +1,149 @@
+"""What can be asked about an answer once it is there; nothing of it is a run of its own, and nothing is logged."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from demo.attention import AttentionCache, AttentionSource
+from demo.limits import clean, plain_text
+from demo.settings import Settings
+from models.checkpoints import find
+from models.errors import InputError
+from models.findings import Attribution, SwitchedOff
+from models.loading import ModelStore
+from models.outputs import MEAN, Attentions, TaskOutput, generated_ids
+
+if TYPE_CHECKING:
+    from models.base import AnyTaskModel
+
+OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
+
+_log = logging.getLogger(__name__)
+# The longest answer takes some 200 kB, most a few.
+_REMEMBERED = 64
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """An answer before and after a change, and where the attention behind the second one can be had."""
+
+    before: TaskOutput
+    after: TaskOutput
+    source: AttentionSource
+
+
+class Inspection:
+    """Looks again at what a model read and wrote; safe to call from many threads."""
+
+    def __init__(self, settings: Settings, store: ModelStore) -> None:
+        self._settings = settings
+        self._store = store
+        self._attentions = AttentionCache(settings.attention_bytes)
+        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def attention(self, source: AttentionSource) -> Attentions:
+        """The attention of a run, captured in one forward pass unless it still is in memory."""
+        cached = self._attentions.get(source)
+        if cached is not None:
+            return cached
+        captured = self._ask(source, lambda model, inputs: model.attend(inputs, source.written))
+        self._attentions.put(source, captured)
+        return captured
+
+    def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
+        """What each token did for the decision called `target`, or for the one that made the answer."""
+        target = self._word(target, "The target", "target")
+
+        def attributed(model: "AnyTaskModel", inputs: Any) -> Attribution:
+            from models.attribution import attribute
+
+            return attribute(model, inputs, source.written, target)
+
+        return self._once(("attribution", source, target), lambda: self._ask(source, attributed))
+
+    def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
+        """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).
+
+        Layers and heads are counted from 0 in the attention of `kind`, the first that the task has where it is empty.
+        """
+        from models.ablation import kinds_of
+
+        off = SwitchedOff(kind or kinds_of(source.task)[0], layer, head)
+        return self._compare(replace(source, switched_off=None), replace(source, switched_off=off))
+
+    def replace_token(self, source: AttentionSource, position: int, token: str) -> Changed:
+        """The answer to the text, and to the text with `token` in place of the one at `position`, counted from 0.
+
+        `[MASK]` or nothing is a blank, where the model knows one.
+        """
+        token = self._word(token, "The word", "token")
+        tokens = self._answer(source).tokens
+
+        def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
+            from models.replacement import replaced
+
+            return asdict(replaced(model, inputs, tokens, position, token))
+
+        fields = clean(source.task, self._ask(source, changed), self._settings.limits)
+        return self._compare(source, replace(source, inputs=tuple(sorted(fields.items()))))
+
+    def _compare(self, source: AttentionSource, other: AttentionSource) -> Changed:
+        before, after = self._answer(source), self._answer(other)
+        return Changed(before, after, replace(other, written=generated_ids(after)))
+
+    def _answer(self, source: AttentionSource) -> TaskOutput:
+        asked = replace(source, written=())
+        return self._once(asked, lambda: self._ask(asked, lambda model, inputs: cast(TaskOutput, model.answer(inputs))))
+
+    def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
+        """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
+        try:
+            model = self._store.load(find(source.checkpoint, source.task))
+            with _as_in(source, model):
+                return ask(model, model.inputs_type(**dict(source.inputs)))
+        except InputError:
+            raise
+        except Exception as error:
+            _log.exception("looking into a %s run failed", source.task)
+            raise InputError(OUR_FAULT) from error
+
+    def _once(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """What `make` makes, or made a short while ago; errors are not remembered."""
+        with self._lock:
+            if key in self._remembered:
+                self._remembered.move_to_end(key)
+                return cast(Result, self._remembered[key])
+        made = make()
+        with self._lock:
+            self._remembered[key] = made
+            while len(self._remembered) > _REMEMBERED:
+                self._remembered.popitem(last=False)
+        return made
+
+    def _word(self, value: object, label: str, field: str) -> str:
+        word, most = plain_text(value, label, field), self._settings.limits.word
+        if len(word) > most:
+            raise InputError(
+                f"{label} is {len(word):,} characters long, and at most {most:,} are read here. Please shorten it.",
+                field,
+            )
+        return word
+
+
+@contextmanager
+def _as_in(source: AttentionSource, model: "AnyTaskModel") -> Iterator[None]:
+    """The model with the heads switched off that were off for `source`."""
+    if source.switched_off is None:
+        yield
+        return
+    from models.ablation import without
+
+    with without(model, source.switched_off):
+        yield

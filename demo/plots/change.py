@@ -1,0 +1,88 @@
+"""What a change did to an answer, in a sentence."""
+
+from demo.plots.reading import percent
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    Prediction,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+)
+
+_NO_ANSWER = "no answer in this text"
+
+
+def what_changed(before: TaskOutput, after: TaskOutput) -> str:
+    """The likeliest answer before and after, or where two texts part."""
+    match before, after:
+        case ((CompletionOutput() | TranslationOutput()), (CompletionOutput() | TranslationOutput())):
+            return _texts(_text(before), _text(after))
+        case _:
+            return _answers(_best(before), _best(after), _share_of(after, _best(before).text))
+
+
+def _best(output: TaskOutput) -> Prediction:
+    match output:
+        case SentimentOutput():
+            return max(output.scores, key=lambda each: each.score)
+        case FillMaskOutput():
+            return Prediction(output.predictions[0][0].text.strip(), output.predictions[0][0].score)
+        case QuestionAnsweringOutput() if output.answered:
+            return Prediction(output.answers[0].text, output.answers[0].score)
+        case QuestionAnsweringOutput():
+            return Prediction(_NO_ANSWER, output.no_answer_score)
+        case _:
+            raise TypeError(f"{type(output).__name__} has no single best answer")
+
+
+def _share_of(output: TaskOutput, text: str) -> float | None:
+    """The probability that `output` gives to what was the best answer; none if that is not among those it names."""
+    match output:
+        case SentimentOutput():
+            named = output.scores
+        case FillMaskOutput():
+            named = output.predictions[0]
+        case QuestionAnsweringOutput():
+            found = [Prediction(each.text, each.score) for each in output.answers]
+            named = (*found, Prediction(_NO_ANSWER, output.no_answer_score))
+        case _:
+            named = ()
+    return next((each.score for each in named if each.text.strip() == text), None)
+
+
+def _answers(before: Prediction, after: Prediction, now: float | None) -> str:
+    if before.text == after.text:
+        if percent(before.score) == percent(after.score):
+            return f"Nothing that shows: “{after.text}” keeps {percent(after.score)} of the probability."
+        return (
+            f"The answer stays “{after.text}”, with {percent(after.score)} of the probability instead of "
+            f"{percent(before.score)}."
+        )
+    left = f"; “{before.text}” falls to {percent(now)}" if now is not None else ""
+    return (
+        f"The answer turns from “{before.text}” ({percent(before.score)}) into “{after.text}” "
+        f"({percent(after.score)}){left}."
+    )
+
+
+def _text(output: TaskOutput) -> str:
+    if isinstance(output, TranslationOutput):
+        return output.translations[0].text
+    return output.text if isinstance(output, CompletionOutput) else ""
+
+
+def _texts(before: str, after: str) -> str:
+    if before == after:
+        return "Nothing that shows: the text is the same, word for word."
+    first, second = before.split(), after.split()
+    same = next(
+        (place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other),
+        min(len(first), len(second)),
+    )
+    if same == len(first):
+        return f"The text goes on: “{second[same]}” comes after what was its end."
+    if same == len(second):
+        return f"The text ends early, before “{first[same]}”."
+    return f"The texts part at word {same + 1}: “{second[same]}” instead of “{first[same]}”."

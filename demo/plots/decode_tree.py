@@ -1,0 +1,140 @@
+"""Three strategies of decoding as one tree: the prompt on the left, one column per step, the likeliest on top."""
+
+import math
+from collections.abc import Iterable
+
+import plotly.graph_objects as go
+
+from demo.plots.reading import percent
+from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless, label
+from models.outputs import Token
+from models.tree import DecodeTree, TreeNode
+
+GREEN = "#1a7f4e"
+NAMES = {"greedy": "greedy search", "beam": "beam search", "sample": "sampling"}
+_AXIS = "step (under each token its log-probability)"
+_COLUMN = 96
+_LANE = 44
+_ROOM = 70
+_HEAD = 90
+_LONGEST = 11
+_DROPPED = "rgba(111,118,130,0.55)"
+_PATHS = (
+    ("beam", {"color": INK, "width": 7}, 0.45),
+    ("greedy", {"color": GREEN, "width": 2.5}, 1.0),
+    ("sample", {"color": AMBER, "width": 2.5, "dash": "dash"}, 1.0),
+)
+_MARKS = {"beam": ("circle", INK), "greedy": ("square", GREEN), "sample": ("diamond", AMBER)}
+
+
+def decode_tree_figure(tree: DecodeTree) -> go.Figure:
+    """Every token as a point under its name; lines say who takes it and which drafts were kept or dropped."""
+    lanes = lanes_of(tree.nodes)
+    figure = go.Figure(layout={"template": TEMPLATE})
+    plain = [node for node in tree.nodes[1:] if not node.strategies]
+    dropped = [node for node in plain if not node.kept]
+    kept = [node for node in plain if node.kept]
+    figure.add_trace(_edges(tree, lanes, dropped, "dropped", {"color": _DROPPED, "width": 1, "dash": "dot"}))
+    figure.add_trace(_edges(tree, lanes, kept, "kept for a while", {"color": MUTED, "width": 1.5}))
+    for strategy, line, opacity in _PATHS:
+        nodes = [node for node in tree.nodes[1:] if strategy in node.strategies]
+        figure.add_trace(_edges(tree, lanes, nodes, NAMES[strategy], line, opacity))
+    figure.add_trace(_points(tree, lanes))
+    depth = max(node.depth for node in tree.nodes)
+    low, high = min(lanes), max(lanes)
+    figure.update_layout(
+        width=round((depth + 1) * _COLUMN) + _ROOM,
+        height=round((high - low + 1) * _LANE) + _HEAD + _ROOM,
+        margin={"l": 8, "r": 8, "t": 84, "b": 8},
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "font": {"size": 12},
+                "itemclick": False, "itemdoubleclick": False},
+        dragmode="pan",
+        xaxis={"range": [-0.6, depth + 0.7], "fixedrange": False, "title": {"text": _AXIS}, "dtick": 1, "tick0": 1},
+        yaxis={"range": [high + 0.8, low - 0.8], "fixedrange": False, "visible": False},
+    )  # fmt: skip
+    return figure
+
+
+def lanes_of(nodes: tuple[TreeNode, ...]) -> list[float]:
+    """The height of each node in its column, which is centred: by its parent's, then the likeliest first.
+
+    Lines between neighbouring columns never cross that way.
+    """
+    lanes = [0.0] * len(nodes)
+    for depth in range(1, max(node.depth for node in nodes) + 1):
+        column = [node for node in nodes if node.depth == depth]
+        column.sort(key=lambda node: (lanes[node.parent], -node.total))
+        for place, node in enumerate(column):
+            lanes[node.id] = place - (len(column) - 1) / 2
+    return lanes
+
+
+def _edges(
+    tree: DecodeTree,
+    lanes: list[float],
+    nodes: Iterable[TreeNode],
+    name: str,
+    line: dict[str, object],
+    opacity: float = 1.0,
+) -> go.Scatter:
+    """The lines from the parents of `nodes` to them, as one trace."""
+    across: list[float | None] = []
+    down: list[float | None] = []
+    for node in nodes:
+        across += [tree.nodes[node.parent].depth, node.depth, None]
+        down += [lanes[node.parent], lanes[node.id], None]
+    return go.Scatter(x=across, y=down, mode="lines", line=line, opacity=opacity, name=name, hoverinfo="skip")
+
+
+def _points(tree: DecodeTree, lanes: list[float]) -> go.Scatter:
+    marks = [_MARKS[next(each for each in ("beam", "greedy", "sample") if each in node.strategies)]
+             if node.strategies else ("circle" if node.kept else "x-thin-open", MUTED)
+             for node in tree.nodes]  # fmt: skip
+    return go.Scatter(
+        x=[node.depth for node in tree.nodes],
+        y=lanes,
+        mode="markers+text",
+        marker={
+            "size": [9 if node.strategies else 6 for node in tree.nodes],
+            "symbol": [symbol for symbol, _ in marks],
+            "color": [colour for _, colour in marks],
+            "line": {"width": [0 if node.kept or node.strategies else 1 for node in tree.nodes], "color": MUTED},
+        },
+        text=[_shown(node) for node in tree.nodes],
+        textposition="top center",
+        textfont={"size": 12},
+        hovertext=[_told(node) for node in tree.nodes],
+        hoverinfo="text",
+        showlegend=False,
+        name="tokens",
+    )
+
+
+def token_name(node: TreeNode) -> str:
+    """The node's token as pictures and tables name it; the root is the prompt."""
+    return "prompt" if node.parent < 0 else label(Token(node.token, node.token, node.token_id))
+
+
+def _shown(node: TreeNode) -> str:
+    name = token_name(node)
+    name = name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+    written = f"<b>{harmless(name)}</b>" if "beam" in node.strategies else harmless(name)
+    if node.parent < 0:
+        return written
+    return f"{written}<br><span style='font-size:10px'>{_number(node.log_probability)}</span>"
+
+
+def _told(node: TreeNode) -> str:
+    if node.parent < 0:
+        return "the prompt"
+    chosen = ", ".join(NAMES[each] for each in node.strategies)
+    fate = f"in the text of {chosen}" if chosen else "kept for a while by beam search" if node.kept else "dropped"
+    return (
+        f"<b>{harmless(token_name(node))}</b> {percent(math.exp(node.log_probability))} here "
+        f"(log-probability {_number(node.log_probability)})<br>whole draft: {_number(node.total)}<br>{fate}"
+    )
+
+
+def _number(log_probability: float) -> str:
+    return f"{log_probability:.2f}".replace("-", "−")

@@ -1,0 +1,164 @@
+"""All heads at once: one picture with a thumbnail for each, layers as rows and heads as columns."""
+
+import base64
+import io
+import math
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from models.outputs import Attention
+
+Number = TypeVar("Number", bound=np.generic)
+
+_LARGEST_SIDE = 96
+_ENLARGED_SIDE = 48
+# As many pixels as 144 heads of the largest side have: at four bits each, 660 kB for weights that nothing compresses.
+_MOST_PIXELS = 144 * _LARGEST_SIDE**2
+_GAP = 4
+_HATCH_STEP = 6
+# Of the cells in the picture, this part has less weight than the darkest colour stands for.
+_UNSATURATED = 0.98
+
+# Four bits a pixel: 13 colours for weights, and three of their own.
+_BITS = 4
+_WEIGHT_COLOURS = 13
+_MASKED, _HATCHED, _GROUND = 13, 14, 15
+
+
+@dataclass(frozen=True)
+class _Palette:
+    """Colours as `#rrggbb`: no weight and the most, masked cells and their hatching, and between thumbnails."""
+
+    none: str
+    most: str
+    masked: str
+    hatching: str
+    ground: str
+
+
+_LIGHT = _Palette(none="#fafaf8", most="#1f4bb8", masked="#ececea", hatching="#c4c5c6", ground="#d5d6d8")
+_DARK = _Palette(none="#131417", most="#9fb6f2", masked="#24262a", hatching="#44474d", ground="#3a3e46")
+
+
+@dataclass(frozen=True)
+class SheetGeometry:
+    """Where each head's thumbnail is in the picture, in pixels; layers and heads are counted from 0.
+
+    A pixel of a thumbnail is the greatest weight among `pooled` x `pooled` tokens, or a token is `enlarged` pixels.
+    """
+
+    layers: int
+    heads: int
+    cell_width: int
+    cell_height: int
+    gap: int
+    pooled: int
+    enlarged: int
+
+    @property
+    def width(self) -> int:
+        """The picture's width."""
+        return self.gap + self.heads * (self.cell_width + self.gap)
+
+    @property
+    def height(self) -> int:
+        """The picture's height."""
+        return self.gap + self.layers * (self.cell_height + self.gap)
+
+    def box(self, layer: int, head: int) -> tuple[int, int, int, int]:
+        """The left, top, right and bottom of a thumbnail; right and bottom are the first pixels behind it."""
+        left = self.gap + head * (self.cell_width + self.gap)
+        top = self.gap + layer * (self.cell_height + self.gap)
+        return left, top, left + self.cell_width, top + self.cell_height
+
+    def head_at(self, x: float, y: float) -> tuple[int, int] | None:
+        """The layer and head whose thumbnail is at a point, or none between and outside of them."""
+        head, within_x = divmod(x - self.gap, self.cell_width + self.gap)
+        layer, within_y = divmod(y - self.gap, self.cell_height + self.gap)
+        inside = within_x < self.cell_width and within_y < self.cell_height
+        if inside and 0 <= head < self.heads and 0 <= layer < self.layers:
+            return int(layer), int(head)
+        return None
+
+
+def sheet_geometry(attention: Attention) -> SheetGeometry:
+    """How the sheet of `attention` is laid out; a thumbnail's longer side has at most 96 pixels."""
+    queries, keys = attention.masked.shape
+    side = min(_LARGEST_SIDE, math.isqrt(_MOST_PIXELS // (attention.layers * attention.heads)))
+    longest = max(queries, keys)
+    pooled = math.ceil(longest / side)
+    enlarged = max(1, min(_ENLARGED_SIDE, side) // longest)
+    return SheetGeometry(
+        attention.layers,
+        attention.heads,
+        cell_width=math.ceil(keys / pooled) * enlarged,
+        cell_height=math.ceil(queries / pooled) * enlarged,
+        gap=_GAP,
+        pooled=pooled,
+        enlarged=enlarged,
+    )
+
+
+def attention_sheet(attention: Attention, dark: bool = False) -> bytes:
+    """The sheet as a PNG: rows of a thumbnail are queries, columns keys, darker (in the dark: lighter) is more weight.
+
+    All heads share one scale, from nothing to the weight that one cell in fifty exceeds, so that they can be compared.
+    Where there are more tokens than pixels, a pixel shows the greatest weight of its square of tokens: a single
+    strong link is seen, never averaged away. A pixel is masked when all of its tokens are; those are hatched.
+    """
+    geometry = sheet_geometry(attention)
+    pooled = pooled_maximum(attention.weights, geometry.pooled)
+    hidden = ~pooled_maximum(~attention.masked, geometry.pooled)
+    seen = pooled[..., ~hidden]
+    top = float(np.quantile(seen, _UNSATURATED)) or float(seen.max(initial=0.0)) or 1.0
+    levels = np.rint(np.minimum(pooled / top, 1) * (_WEIGHT_COLOURS - 1)).astype(np.uint8)
+    levels = levels.repeat(geometry.enlarged, axis=-2).repeat(geometry.enlarged, axis=-1)
+    hidden = hidden.repeat(geometry.enlarged, axis=-2).repeat(geometry.enlarged, axis=-1)
+    rows, columns = np.indices(hidden.shape)
+    levels[..., hidden] = np.where((rows + columns) % _HATCH_STEP == 0, _HATCHED, _MASKED).astype(np.uint8)[hidden]
+
+    pixels = np.full((geometry.height, geometry.width), _GROUND, dtype=np.uint8)
+    for layer in range(geometry.layers):
+        for head in range(geometry.heads):
+            left, top_edge, right, bottom = geometry.box(layer, head)
+            pixels[top_edge:bottom, left:right] = levels[layer, head]
+    return _png(pixels, _DARK if dark else _LIGHT)
+
+
+def data_uri(png: bytes) -> str:
+    """A PNG as the address of a picture that needs no further request."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def pooled_maximum(values: NDArray[Number], side: int) -> NDArray[Number]:
+    """The greatest of each square of `side` x `side` in the last two axes; those at the end may be smaller."""
+    for axis in (-2, -1):
+        if side == 1:
+            break
+        ahead = np.moveaxis(values, axis, 0)
+        greatest = ahead[::side].copy()
+        for offset in range(1, side):
+            others = ahead[offset::side]
+            np.maximum(greatest[: len(others)], others, out=greatest[: len(others)])
+        values = np.moveaxis(greatest, 0, axis)
+    return values
+
+
+def _png(pixels: NDArray[np.uint8], palette: _Palette) -> bytes:
+    none, most = _channels(palette.none), _channels(palette.most)
+    shares = np.linspace(0, 1, _WEIGHT_COLOURS)[:, None]
+    colours = [*np.rint(none + shares * (most - none)), *map(_channels, (palette.masked, palette.hatching))]
+    image = Image.fromarray(pixels)
+    image.putpalette(np.array([*colours, _channels(palette.ground)]).astype(np.uint8).tobytes())
+    written = io.BytesIO()
+    image.save(written, format="PNG", bits=_BITS)
+    return written.getvalue()
+
+
+def _channels(colour: str) -> NDArray[np.float64]:
+    """`#rrggbb` as three numbers."""
+    return np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)], dtype=np.float64)

@@ -1,0 +1,106 @@
+"""What of a view is put before a visitor: whole words, no special tokens, what is written so far, no more than fits."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demo.plots.view import AttentionView
+from models.outputs import Token
+from models.words import merge_words, word_text, words_of
+
+MOST_SHOWN = 512
+"""How many tokens of a text a picture shows."""
+NOT_SHOWN = Token("not shown", "not shown", -1, special=True)
+"""The column that holds what goes to tokens that are not in the picture."""
+
+
+def shown(view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0) -> AttentionView:
+    """`view` as the visitor wants to read it: pieces merged into `words`, with or without the `specials`.
+
+    Its last `not_yet` queries are taken away, which the model had not written then; `MOST_SHOWN` queries and keys stay.
+    """
+    view = so_far(view, not_yet)
+    if words:
+        view = in_words(view)
+    queries = np.arange(len(view.query_tokens)) < MOST_SHOWN
+    keys = np.arange(len(view.key_tokens)) < MOST_SHOWN
+    if not specials:
+        seen_queries = queries & [is_text(token) for token in view.query_tokens]
+        seen_keys = keys & [is_text(token) for token in view.key_tokens]
+        if seen_queries.any() and seen_keys.any():
+            queries, keys = seen_queries, seen_keys
+    return _only(view, queries, keys)
+
+
+def so_far(view: AttentionView, not_yet: int) -> AttentionView:
+    """`view` before the last `not_yet` tokens were written; what the model only reads stays whole."""
+    if not_yet <= 0 or view.kind == "encoder":
+        return view
+    queries = max(1, len(view.query_tokens) - not_yet)
+    keys = len(view.key_tokens) if view.two_texts else queries
+    return replace(
+        view,
+        weights=view.weights[:queries, :keys],
+        masked=view.masked[:queries, :keys],
+        query_tokens=view.query_tokens[:queries],
+        key_tokens=view.key_tokens[:keys],
+    )
+
+
+def in_words(view: AttentionView) -> AttentionView:
+    """`view` over words: what a word gives is the mean over its pieces, what it gets their sum.
+
+    Maxima cannot be added: there a word gives and gets what its strongest piece does.
+    """
+    queries, keys = words_of(view.query_tokens), words_of(view.key_tokens)
+    if len(queries) == len(view.query_tokens) and len(keys) == len(view.key_tokens):
+        return view
+    first_keys, first_queries = [word[0] for word in keys], [word[0] for word in queries]
+    if view.how == "maximum":
+        weights = np.maximum.reduceat(np.maximum.reduceat(view.weights, first_keys, axis=1), first_queries, axis=0)
+    else:
+        weights = merge_words(view.weights, queries, keys)
+    masked = np.logical_and.reduceat(np.logical_and.reduceat(view.masked, first_keys, axis=1), first_queries, axis=0)
+    return replace(
+        view,
+        weights=weights,
+        masked=masked,
+        query_tokens=tuple(_word(view.query_tokens, word) for word in queries),
+        key_tokens=tuple(_word(view.key_tokens, word) for word in keys),
+    )
+
+
+def is_text(token: Token) -> bool:
+    """Whether a token stands for something of the text: special tokens do not, but masks do."""
+    return not token.special or "mask" in token.piece.lower()
+
+
+def _word(tokens: tuple[Token, ...], word: tuple[int, ...]) -> Token:
+    if len(word) == 1:
+        return tokens[word[0]]
+    first, last = tokens[word[0]], tokens[word[-1]]
+    pieces = "".join(tokens[place].piece for place in word)
+    return Token(word_text(tokens, word), pieces, first.id, False, first.start, last.end)
+
+
+def _only(view: AttentionView, queries: NDArray[np.bool_], keys: NDArray[np.bool_]) -> AttentionView:
+    """The chosen queries and keys, and a column for what goes to the other keys."""
+    if queries.all() and keys.all():
+        return view
+    key_tokens = tuple(token for token, seen in zip(view.key_tokens, keys, strict=True) if seen)
+    weights, masked = view.weights[queries][:, keys], view.masked[queries][:, keys]
+    if not keys.all():
+        hidden = view.weights[queries][:, ~keys]
+        # What many heads give at most does not add up to anything.
+        rest = hidden.max(axis=1) if view.how == "maximum" else hidden.sum(axis=1)
+        key_tokens = (*key_tokens, NOT_SHOWN)
+        weights = np.column_stack([weights, rest]).astype(np.float32)
+        masked = np.column_stack([masked, np.zeros(len(masked), dtype=np.bool_)])
+    return replace(
+        view,
+        weights=weights,
+        masked=masked,
+        query_tokens=tuple(token for token, seen in zip(view.query_tokens, queries, strict=True) if seen),
+        key_tokens=key_tokens,
+    )
