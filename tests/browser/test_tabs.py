@@ -69,8 +69,8 @@ def test_a_story_is_written_on(page: Page) -> None:
     expect_live_answer(panel)
     expect(panel.locator(".written .prompt")).to_have_text("Once there was a frog")
     expect(panel.locator(".written .token").nth(3)).to_be_attached()
-    panel.locator(".written .token").first.focus()
-    expect(panel.get_by_role("tooltip").first).to_contain_text("%")
+    panel.locator(".written").get_by_role("radio").first.click()
+    expect(panel.get_by_role("heading", name="Step 1 of 12")).to_contain_text("%")
     expect_heatmap(panel, "frog")
 
 
@@ -132,6 +132,8 @@ def test_layer_and_head_redraw_the_picture(page: Page) -> None:
     expect(sentence).to_contain_text("on average over all layers and heads")
     panel.get_by_label("number input for Layer").fill("2")
     expect(sentence).to_contain_text("in layer 2, on average over its heads")
+    panel.get_by_role("radio", name="One head").check()
+    expect(sentence).to_contain_text("in layer 2, head 1.")
     panel.get_by_label("number input for Head").fill("3")
     expect(sentence).to_contain_text("in layer 2, head 3.")
     expect_heatmap(panel)

@@ -19,6 +19,7 @@ from transformers import (
     pipeline,
 )
 
+from models.calibration import calibration_of
 from models.checkpoints import BUNDLED, REGISTRY, Checkpoint
 from tests.models.conftest import BundledModel
 
@@ -120,7 +121,8 @@ def test_sentiment_is_that_of_the_adapter_over_the_trunk(text: str, label: str, 
     network = plain("clearhead-sentiment", AutoModelForSequenceClassification)
     tokenizer = AutoTokenizer.from_pretrained(REGISTRY["clearhead-sentiment"].folder)
     with torch.inference_mode():
-        probabilities = network(**tokenizer(text, return_tensors="pt")).logits[0].softmax(-1)
+        logits = network(**tokenizer(text, return_tensors="pt")).logits[0]
+    probabilities = (logits / calibration_of(network.config).temperature).softmax(-1)
     ours = bundled("clearhead-sentiment")(text=text)
     assert [each.score for each in ours.scores] == pytest.approx(probabilities.tolist(), abs=1e-4)
     assert ours.label == label

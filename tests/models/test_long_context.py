@@ -47,7 +47,7 @@ def test_the_best_answer_over_all_windows_wins(architecture: str, tiny: TinyMode
         output = model(question=QUESTION, context=context)
         encoded = model.preprocess(model.inputs_type(question=QUESTION, context=context))
         scores = []
-        for window in model._windows(encoded, model.forward(encoded)):
+        for window in model.windows(encoded, model.forward(encoded)):
             scores.append(window.span_scores.max())
         best = int(np.argmax(scores))
         best_windows.add(best)
@@ -67,7 +67,7 @@ def test_padding_changes_no_window(architecture: str, tiny: TinyModel) -> None:
     context = long_context(1)
     inputs = model.inputs_type(question=QUESTION, context=context)
     encoded = model.preprocess(inputs)
-    last = model._windows(encoded, model.forward(encoded))[-1]
+    last = model.windows(encoded, model.forward(encoded))[-1]
     ids = [token.id for token in encoded.tokens[-1]]
     assert len(ids) < len(encoded.tokens[0])
     real = encoded.network_inputs["attention_mask"][-1].bool()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from models.base import AnyTaskModel
+from models.beam_search import Hypothesis
 from models.outputs import CompletionOutput, generated_ids
 from models.tasks import Task
 from tests.models.architectures import FITTING
@@ -65,18 +66,23 @@ def ends_of(model: AnyTaskModel) -> list[int]:
     return ends if isinstance(ends, list) else [ends]
 
 
-def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> int:
-    """Compare ids and scores of all hypotheses; the number of different lengths among them."""
+def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> None:
+    """Compare ids and scores of all hypotheses; those of each sentence where the text is translated."""
     encoded = model.preprocess(model.inputs_type(**fields))
     raw = model.forward(encoded)
     if model.checkpoint.task is Task.TRANSLATION:
-        ours, room, prompt_length = raw, model._room(encoded), 1  # type: ignore[attr-defined]
+        for sentence, hypotheses in zip(encoded.sentences, raw, strict=True):
+            room = model._room(sentence)  # type: ignore[attr-defined]
+            assert_equal_to_generate(model, sentence.ids, hypotheses, fields["num_beams"], room, 1)
     else:
-        ours, room, prompt_length = raw.hypotheses, fields["max_new_tokens"], encoded.ids.shape[1]
-    beams = fields["num_beams"]
-    theirs = plainly(
-        model, encoded.ids, do_sample=False, num_beams=beams, num_return_sequences=beams, max_new_tokens=room
-    )
+        room, prompt_length = fields["max_new_tokens"], encoded.ids.shape[1]
+        assert_equal_to_generate(model, encoded.ids, raw.hypotheses, fields["num_beams"], room, prompt_length)
+
+
+def assert_equal_to_generate(
+    model: AnyTaskModel, ids: torch.Tensor, ours: Sequence[Hypothesis], beams: int, room: int, prompt_length: int
+) -> None:
+    theirs = plainly(model, ids, do_sample=False, num_beams=beams, num_return_sequences=beams, max_new_tokens=room)
     assert [each.ids for each in ours] == [written(each, prompt_length, ends_of(model)) for each in theirs.sequences]
     if beams > 1:
         assert [each.score for each in ours] == pytest.approx(theirs.sequences_scores.tolist(), rel=1e-4, abs=1e-5)
@@ -88,7 +94,6 @@ def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> 
             total += 0.0 if forced else float(logits[0].log_softmax(-1)[token_id])
         mean = total / len(ours[0].ids)
         assert ours[0].score == pytest.approx(mean, rel=1e-4, abs=1e-5)
-    return len({len(each.ids) for each in ours})
 
 
 @pytest.mark.parametrize("num_beams", [1, 2, 3, 4, 5])
@@ -136,7 +141,8 @@ def test_a_checkpoints_own_settings_are_followed(
 @pytest.mark.parametrize("which", TINY_TRANSLATION[:1], ids=str)
 def test_the_oracle_sees_beams_of_different_lengths(model: AnyTaskModel) -> None:
     """Else the comparisons above would never meet a beam that ends early."""
-    assert max(assert_equal_to_beam_search(model, {"text": source, "num_beams": 5}) for source in SOURCES) > 1
+    raw = [model.forward(model.preprocess(model.inputs_type(text=source, num_beams=5))) for source in SOURCES]
+    assert max(len({len(each.ids) for each in hypotheses}) for text in raw for hypotheses in text) > 1
 
 
 @COMPLETION
@@ -204,7 +210,7 @@ def test_the_text_is_what_stands_behind_the_prompt(model: AnyTaskModel) -> None:
 @TRANSLATION
 def test_candidates_are_the_decoded_hypotheses(model: AnyTaskModel) -> None:
     encoded = model.preprocess(model.inputs_type(text=SOURCES[0], num_beams=3))
-    hypotheses = model.forward(encoded)
+    (hypotheses,) = model.forward(encoded)
     output = model(text=SOURCES[0], num_beams=3)
     assert [each.text for each in output.translations] == [
         model.tokenizer.decode(list(each.ids), skip_special_tokens=True).strip() for each in hypotheses

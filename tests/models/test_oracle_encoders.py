@@ -6,6 +6,7 @@ import torch
 from transformers import pipeline
 
 from models.base import AnyTaskModel
+from models.calibration import KEY
 from models.spans import MAX_ANSWER_TOKENS
 from models.tasks import Task
 from tests.models.architectures import FITTING
@@ -45,9 +46,15 @@ def test_filled_blanks_equal_the_pipeline(model: AnyTaskModel, text: str) -> Non
                 assert each.text == other["token_str"].strip()
 
 
+@pytest.fixture
+def uncalibrated(model: AnyTaskModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network says nothing of its calibration, which has tests of its own."""
+    monkeypatch.setattr(model.network.config, KEY, None, raising=False)
+
+
 @pytest.mark.parametrize("text", ["She reads a quiet book.", "rain, rain … 😀", "no " * 30])
 @models_of(Task.SENTIMENT, "clearhead-sentiment")
-def test_sentiment_equals_the_pipeline(model: AnyTaskModel, text: str) -> None:
+def test_sentiment_equals_the_pipeline(model: AnyTaskModel, uncalibrated: None, text: str) -> None:
     plain = pipeline("text-classification", model=model.network, tokenizer=model.tokenizer, top_k=None)
     (scores,) = plain([text])
     theirs = {each["label"].lower(): each["score"] for each in scores}
@@ -56,7 +63,7 @@ def test_sentiment_equals_the_pipeline(model: AnyTaskModel, text: str) -> None:
 
 @pytest.mark.parametrize("question", ["Who lit the lamp?", "When?", "Whose boats turned home?"])
 @models_of(Task.QUESTION_ANSWERING, "clearhead-qa")
-def test_answers_equal_trying_every_span(model: AnyTaskModel, question: str) -> None:
+def test_answers_equal_trying_every_span(model: AnyTaskModel, uncalibrated: None, question: str) -> None:
     encoded = model.tokenizer(question, CONTEXT, return_tensors="pt", return_offsets_mapping=True)
     offsets = encoded.pop("offset_mapping")[0].tolist()
     with torch.inference_mode():

@@ -26,17 +26,20 @@ def test_probabilities_of_spans_and_of_none_are_one_distribution() -> None:
     # start 2 end 2: 2; start 2 end 3: 8; start 3 end 3: 12; none: 1; together 23.
     assert reading.no_answer_probability == pytest.approx(1 / 23)
     (probabilities,) = reading.probabilities
-    assert probabilities[2, 2] == pytest.approx(2 / 23)
-    assert probabilities[2, 3] == pytest.approx(8 / 23)
-    assert probabilities[3, 3] == pytest.approx(12 / 23)
+    assert probabilities[2, 0] == pytest.approx(2 / 23)
+    assert probabilities[2, 1] == pytest.approx(8 / 23)
+    assert probabilities[3, 0] == pytest.approx(12 / 23)
     assert probabilities.sum() + reading.no_answer_probability == pytest.approx(1)
 
 
 def test_an_answer_neither_ends_before_it_starts_nor_stands_in_the_question() -> None:
     (probabilities,) = read_windows((small(),)).probabilities
-    assert probabilities[3, 2] == 0
+    # The token after the last one is no end, and the question's two tokens are no starts.
+    assert probabilities[3, 1] == 0
     assert (probabilities[:2] == 0).all()
-    assert (probabilities[:, :2] == 0).all()
+    question_last = window([0, LOG2, LOG3, 9], [0, 0, LOG4, 9], range(1, 3), [(-1, -1), (0, 3), (4, 9), (-1, -1)])
+    (probabilities,) = read_windows((question_last,)).probabilities
+    assert probabilities[2, 1] == probabilities[1, 2] == probabilities[3, 0] == 0 < probabilities[1, 1]
 
 
 def test_start_and_end_probabilities_leave_the_question_out() -> None:
@@ -58,9 +61,12 @@ def test_only_as_many_spans_as_asked_for() -> None:
 @pytest.mark.parametrize(("length", "allowed"), [(MAX_ANSWER_TOKENS, True), (MAX_ANSWER_TOKENS + 1, False)])
 def test_an_answer_has_a_longest_length(length: int, allowed: bool) -> None:
     count = MAX_ANSWER_TOKENS + 5
-    logits = [0.0] * count
-    long = window(logits, logits, range(1, count), [(position, position + 1) for position in range(count)])
-    assert (read_windows((long,)).probabilities[0][1, length] > 0) == allowed
+    # Only the first token of a span so long is a likely start, and only its last a likely end.
+    starts, ends = [0.0] * count, [0.0] * count
+    starts[1] = ends[length] = 50.0
+    long = window(starts, ends, range(1, count), [(position, position + 1) for position in range(count)])
+    best = best_spans(read_windows((long,)), 1)[0]
+    assert ((best.start, best.end) == (1, length + 1)) == allowed
 
 
 def test_the_window_with_the_best_answer_wins_and_no_answer_needs_all_of_them() -> None:

@@ -1,10 +1,15 @@
 """Pieces become words by the convention of their vocabulary, and attention over words still sums to one."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from transformers import PreTrainedTokenizerBase
 
 from models.outputs import Token
+from models.tokens import read_tokens
 from models.words import merge_words, word_text, words_of
+from tests.models.tiny_tokenizers import tiny_tokenizer
 
 
 def word_piece(*texts: str) -> tuple[Token, ...]:
@@ -40,6 +45,83 @@ def test_words_are_what_a_reader_sees(tokens: tuple[Token, ...], words: list[str
     places = words_of(tokens)
     assert [word_text(tokens, word) for word in places] == words
     assert [place for word in places for place in word] == list(range(len(tokens)))
+
+
+def piece_by_piece(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[Token, ...]:
+    return read_tokens(tokenizer, tokenizer(text)["input_ids"])
+
+
+ACCENTS, EMOJI, CJK, MIXED = (
+    "Zoë hat café crème",
+    "so good 🙂 👩🏽‍🚀 🤿 yes",
+    "我爱北京 very much",
+    "שלום naïve мир 中文 e\u0301t ok",
+)
+
+
+@pytest.mark.parametrize("text", [ACCENTS, EMOJI, CJK, MIXED, "🙂", "a🙂b", "don't stop", "中"])
+@pytest.mark.parametrize("model_type", ["gpt2", "roberta"])
+def test_byte_level_words_are_those_between_spaces_whatever_the_script(
+    model_type: str, text: str, tmp_path: Path
+) -> None:
+    tokens = piece_by_piece(tiny_tokenizer(model_type, tmp_path), text)
+    words = [word_text(tokens, word) for word in words_of(tokens) if not tokens[word[0]].special]
+    # What is no letter stands alone: an emoji within a word, an apostrophe before what it belongs to.
+    expected = {"a🙂b": ["a", "🙂", "b"], "don't stop": ["don", "'", "t", "stop"]}.get(text, text.split(" "))
+    assert words == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ACCENTS, ["zoe", "hat", "cafe", "creme"]),
+        ("lamp 🙂 train", ["lamp", "[UNK]", "train"]),
+        # As BERT reads it: every Chinese character is a word of its own.
+        ("我爱 lamp", ["[UNK]", "[UNK]", "lamp"]),
+    ],
+)
+def test_word_piece_words(text: str, words: list[str], tmp_path: Path) -> None:
+    tokens = piece_by_piece(tiny_tokenizer("bert", tmp_path), text)
+    assert [word_text(tokens, word) for word in words_of(tokens)] == ["[CLS]", *words, "[SEP]"]
+
+
+def test_cased_word_piece_letters_are_no_bytes() -> None:
+    """Letters that GPT-2's alphabet has as signs for bytes are letters here."""
+    tokens = word_piece("[CLS]", "é", "##t", "##é", "ł", "Ġ", "[SEP]")
+    assert [word_text(tokens, word) for word in words_of(tokens)] == ["[CLS]", "été", "ł", "Ġ", "[SEP]"]
+
+
+@pytest.mark.parametrize("model_type", ["albert", "xlnet", "t5", "marian"])
+@pytest.mark.parametrize("text", [ACCENTS, EMOJI, CJK, MIXED])
+def test_sentence_piece_words_are_those_between_spaces(model_type: str, text: str, tmp_path: Path) -> None:
+    """Characters that the vocabulary does not have are unknown tokens; they stay in the words they were in."""
+    tokens = piece_by_piece(tiny_tokenizer(model_type, tmp_path), text)
+    words = [word_text(tokens, word) for word in words_of(tokens) if not _mark(tokens[word[0]])]
+    known = [word for word in text.split(" ") if word.isascii()]
+    lower = [word.lower() for word in words]
+    assert [word for word in lower if word in known] == known
+    assert len(words) == len(text.split(" "))
+
+
+def _mark(token: Token) -> bool:
+    return token.special and "unk" not in token.piece
+
+
+def test_a_text_that_ends_within_a_character_still_has_its_words(tmp_path: Path) -> None:
+    tokens = piece_by_piece(tiny_tokenizer("gpt2", tmp_path), "so 🙂")[:-1]
+    assert next(word_text(tokens, word) for word in words_of(tokens)) == "so"
+    assert sum(len(word) for word in words_of(tokens)) == len(tokens)
+
+
+@pytest.mark.parametrize("model_type", ["bert", "gpt2", "roberta", "albert", "marian", "openai-gpt"])
+@pytest.mark.parametrize("text", [ACCENTS, EMOJI, CJK, MIXED])
+def test_rows_over_the_words_of_any_text_sum_to_one(model_type: str, text: str, tmp_path: Path) -> None:
+    tokens = piece_by_piece(tiny_tokenizer(model_type, tmp_path), text)
+    weights = np.random.default_rng(0).random((len(tokens), len(tokens))).astype(np.float32)
+    weights /= weights.sum(axis=1, keepdims=True)
+    words = words_of(tokens)
+    assert [place for word in words for place in word] == list(range(len(tokens)))
+    np.testing.assert_allclose(merge_words(weights, words, words).sum(axis=1), 1, atol=1e-5)
 
 
 def test_attention_to_a_word_is_the_sum_and_attention_from_it_the_mean() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from models.checkpoints import Checkpoint
 from models.loading import Progress, silent
 from models.outputs import (
+    Alternative,
     Attention,
     Attentions,
     CompletionOutput,
@@ -93,5 +94,5 @@ def sentiment(_inputs: TextInput) -> SentimentOutput:
 
 
 def completion(length: int, finished: bool = True) -> CompletionOutput:
-    token = GeneratedToken(Token(" so", "Ġso", 7), 0.5, (Prediction(" no", 0.25),))
+    token = GeneratedToken(Token(" so", "Ġso", 7), 0.5, (Alternative(" no", 0.25),))
     return CompletionOutput(used("clearhead-stories"), TOKENS, " so" * length, (token,) * length, (), finished)

@@ -9,6 +9,7 @@ import pytest
 from demo.sessions.answers import dump_answer, load_answer
 from demo.sessions.export import answer_in_words, as_csv, as_json
 from models.outputs import (
+    Alternative,
     Answer,
     CompletionOutput,
     FillMaskOutput,
@@ -45,7 +46,7 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.TRANSLATION: (TranslationOutput(_USED, _TOKENS, (Prediction("un chat", -0.5),), _TOKENS), "un chat"),
     Task.COMPLETION: (
         CompletionOutput(
-            _USED, _TOKENS, " cat", (GeneratedToken(_TOKENS[0], 0.5, (Prediction(" dog", 0.25),)),), finished=False
+            _USED, _TOKENS, " cat", (GeneratedToken(_TOKENS[0], 0.5, (Alternative(" dog", 0.25),)),), finished=False
         ),
         " cat",
     ),
@@ -58,6 +59,21 @@ def test_an_answer_reads_back_as_the_typed_output_it_was(task: Task) -> None:
     through_json = json.loads(json.dumps(dump_answer(output)))
     assert load_answer(task, through_json) == output
     assert answer_in_words(output) == words
+
+
+def test_answers_from_before_steps_were_kept_still_read_back() -> None:
+    output, _ = OUTPUTS[Task.COMPLETION]
+    answer = dump_answer(output)
+    for token in answer["generated"]:
+        for name in ("drawn", "left"):
+            del token[name]
+        for other in token["alternatives"]:
+            del other["id"], other["drawn"]
+    assert load_answer(Task.COMPLETION, answer) == output
+    translated, _ = OUTPUTS[Task.TRANSLATION]
+    answer = dump_answer(translated)
+    del answer["generated"]
+    assert load_answer(Task.TRANSLATION, answer) == translated
 
 
 def test_an_answer_of_another_task_is_refused() -> None:

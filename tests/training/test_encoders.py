@@ -1,8 +1,10 @@
 """What the encoders' scripts promise: how text is masked, what is kept apart, and adapters that load again."""
 
+import lzma
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from peft import PeftModel
@@ -10,13 +12,15 @@ from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerBase
 
 from benchmarks.masking import PASSAGE_LENGTH, masked, packed
-from benchmarks.metrics import exact_match, f1, normalised_answer
+from benchmarks.metrics import calibration_error, exact_match, f1, normalised_answer
+from models.calibration import Calibration
 from training import masked_lm, spans, text
-from training.adapters import adapted, save_adapter, shuffled_batches, trunk_tokenizer
+from training.adapters import adapter_of, freeze_but, low_rank, save_adapter, shuffled_batches, trunk_tokenizer
+from training.calibration import Judged
 from training.cards import Card, Source, render
 from training.loop import Batch, Plan, train
 from training.question_answering import apart
-from training.sentiment import detokenised, distinct
+from training.sentiment import detokenised, development_sentences, distinct, phrase_rows, review_rows
 
 
 @pytest.fixture(scope="module")
@@ -146,29 +150,93 @@ def test_a_run_that_was_killed_ends_with_the_weights_of_one_that_was_not(tmp_pat
     assert torch.equal(whole.weight, resumed.weight) and torch.equal(whole.bias, resumed.bias)
 
 
-def test_a_saved_adapter_gives_the_same_answers_over_the_same_trunk(tmp_path: Path) -> None:
+def test_the_cut_to_a_rank_is_exact_for_a_change_of_that_rank_and_closer_the_higher_it_is() -> None:
+    change = torch.randn(12, 3) @ torch.randn(3, 20)
+    thin, wide = low_rank(change, 3)
+    assert thin.shape == (3, 20) and wide.shape == (12, 3)
+    assert torch.allclose(wide @ thin, change, atol=1e-4)
+    errors = [torch.dist(change, wide @ thin).item() for thin, wide in (low_rank(change, rank) for rank in (1, 2))]
+    assert errors[0] > errors[1] > 0.1
+
+
+HEADS = ["pooler", "classifier"]
+
+
+def _trunk() -> BertForSequenceClassification:
+    torch.manual_seed(3)
     config = BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
         id2label={0: "negative", 1: "positive"}, label2id={"negative": 0, "positive": 1},
     )  # fmt: skip
-    trunk = BertForSequenceClassification(config).eval()
-    weights = {name: tensor.clone() for name, tensor in trunk.state_dict().items()}
-    model = adapted(trunk, 4, ["pooler", "classifier"])
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            assert "embeddings" not in name
-            nn.init.normal_(parameter, std=0.3)
-    ids = torch.randint(0, 50, (2, 7))
-    save_adapter(model, tmp_path)
-    expected = model.eval()(input_ids=ids).logits
+    return BertForSequenceClassification(config).eval()
 
-    again = BertForSequenceClassification(BertConfig.from_pretrained(tmp_path)).eval()
-    again.load_state_dict(weights)
+
+def test_blocks_and_heads_are_trained_and_nothing_else() -> None:
+    model = _trunk()
+    freeze_but(model, HEADS)
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    assert "bert.encoder.layer.1.attention.self.query.weight" in trained and "classifier.bias" in trained
+    assert not [name for name in trained if "embeddings" in name or "LayerNorm" in name or name.endswith("query.bias")]
+
+
+def test_a_saved_adapter_makes_the_trained_model_of_the_trunk_again(tmp_path: Path) -> None:
+    model = _trunk()
+    freeze_but(model, HEADS)
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data += 0.2 * torch.randn_like(parameter)
+    ids = torch.randint(0, 50, (2, 7))
+    expected = model(input_ids=ids).logits
+    save_adapter(adapter_of(model, _trunk(), 16, HEADS), tmp_path)
+
+    again = _trunk()
     assert not torch.allclose(again(input_ids=ids).logits, expected, atol=1e-3)
     loaded = PeftModel.from_pretrained(again, tmp_path).eval()
-    assert torch.allclose(loaded(input_ids=ids).logits, expected, atol=1e-4)
-    assert loaded.config.id2label == {0: "negative", 1: "positive"}
+    assert torch.allclose(loaded(input_ids=ids).logits, expected, atol=2e-3)
+    assert BertConfig.from_pretrained(tmp_path).id2label == {0: "negative", 1: "positive"}
     assert "assets/checkpoints/clearhead-minilm" in (tmp_path / "adapter_config.json").read_text()
+
+
+def test_calibration_error_is_the_weighted_gap_between_probability_and_share_of_right_answers() -> None:
+    # Two at 0.9 with one right: a gap of 0.4 for half of them; two at 0.55, both right: 0.45 for the other half.
+    assert calibration_error([0.9, 0.9, 0.55, 0.55], [True, False, True, True]) == pytest.approx(42.5)
+    assert calibration_error([1.0, 1.0], [True, True]) == 0.0
+
+
+def test_what_is_shown_of_a_question_is_judged_by_temperature_and_bias() -> None:
+    # Spans worth 2 and 1, no answer 1: shares of a half, a quarter and a quarter.
+    judged = Judged(np.log([2.0, 1.0]), 0.0, span_f1=0.5, span_is_right=False, unanswerable=True)
+    assert judged.shown(Calibration()) == (pytest.approx(0.5), 0.5, False)
+    # Eight times as likely: 8 of 11; the square root at a temperature of two.
+    assert judged.shown(Calibration(1.0, np.log(8))) == (pytest.approx(8 / 11), 1.0, True)
+    roots = np.sqrt([2.0, 1.0, 8.0])
+    assert judged.shown(Calibration(2.0, np.log(8)))[0] == pytest.approx(roots[2] / roots.sum())
+
+
+def _sentiment_data(folder: Path) -> Path:
+    (folder / "sst2").mkdir()
+    (folder / "sst2/dev.tsv").write_text("sentence\tlabel\nthe owl slept .\t0\n")
+    (folder / "sst2/train.tsv").write_text(
+        "sentence\tlabel\nthe owl  slept !\t0\na bright and merry film about barns\t1\n"
+    )
+    (folder / "imdb").mkdir()
+    long = "Rain fell on the barn all night. " * 10
+    reviews = ["1\t9\t1\t" + long + "The owl slept. I loved it.", "2\t5\t0\tNeither here nor there.",
+               "3\t1\t0\tA waste of<br />an evening."]  # fmt: skip
+    with lzma.open(folder / "imdb/train.tsv.xz", "wt") as file:
+        file.write("\n".join(reviews))
+    return folder
+
+
+def test_no_development_sentence_is_in_the_sentiment_data(tmp_path: Path) -> None:
+    data = _sentiment_data(tmp_path)
+    held_out = development_sentences(data)
+    assert [text.normalised(row) for row, _ in phrase_rows(data, held_out)] == ["a bright and merry film about barns"]
+    rows = review_rows(data, held_out)
+    assert ("A waste of an evening.", 0) in rows and not [row for row, _ in rows if "Neither" in row]
+    # The opening of the first review stays, its ending holds a development sentence.
+    assert [row.startswith("Rain fell") for row, label in rows if label == 1] == [True]
+    assert not [row for row, _ in rows if "owl" in row]
 
 
 def test_a_card_states_data_licences_figures_and_digests() -> None:

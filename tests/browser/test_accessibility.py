@@ -1,0 +1,55 @@
+"""No tab, with its tools unfolded and used, has a serious or critical violation of WCAG AA that axe-core finds."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.reading import TABS, choose_tab
+
+GRAVE = ("serious", "critical")
+_STANDARDS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds on the page as it stands: rule, element and why."""
+    response = Axe().run(page, options=_STANDARDS).response
+    return [
+        f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:160]} {node['failureSummary']}"
+        for each in response["violations"]
+        if each["impact"] in GRAVE
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+@pytest.mark.parametrize("light", ["light", "dark"])
+def test_no_tab_has_a_serious_violation(open_page: Open, width: int, light: str) -> None:
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=light)
+    found = []
+    for name in TABS:
+        panel = choose_tab(page, name)
+        expect(panel.locator(".word.source")).to_be_visible()
+        for tool in panel.locator(".tool > button").all():
+            tool.click()
+        for table in panel.locator(".as-table summary").all():
+            table.click()
+        expect(panel.locator(".sheet img")).to_be_visible()
+        found += [f"{name}: {each}" for each in violations(page)]
+    for name in ("History", "About"):
+        page.get_by_role("tab", name=name).click()
+        found += [f"{name}: {each}" for each in violations(page)]
+    assert not found, "\n".join(found)
+
+
+def test_the_results_of_the_tools_have_no_serious_violation(page: Page) -> None:
+    panel = choose_tab(page, "Sentiment")
+    for tool in panel.locator(".tool > button").all():
+        tool.click()
+    panel.get_by_role("button", name="Work it out").click()
+    panel.get_by_role("radio", name="One head").check()
+    panel.get_by_role("button", name="Compare", exact=True).click()
+    expect(panel.locator(".tool-result .legend")).to_be_visible()
+    expect(panel.locator(".compared")).to_be_visible()
+    found = violations(page)
+    assert not found, "\n".join(found)

@@ -1,0 +1,123 @@
+"""The decoder step by step in the page: choose a token, walk, go on from another one, draw the tree, stop a search."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.reading import choose_tab, expect_live_answer, fill, press
+
+
+def write(page: Page, tokens: int = 12, strategy: str = "Sampling", seed: str = "7") -> Locator:
+    """A short text on the tab "Write on"."""
+    panel = choose_tab(page, "Write on")
+    panel.get_by_role("radio", name=strategy).check()
+    panel.get_by_label("number input for Tokens to write").fill(str(tokens))
+    if strategy == "Sampling":
+        fill(panel, "Seed", seed)
+    press(panel, "Write on")
+    expect_live_answer(panel)
+    return panel
+
+
+def expect_step(panel: Locator, step: int, count: int) -> None:
+    expect(panel.get_by_role("heading", name=f"Step {step} of {count}:")).to_be_visible()
+    expect(panel.get_by_label("number input for Step", exact=True)).to_have_value(str(step))
+    expect(panel.locator(f"[role=radio][data-step='{step}']")).to_have_attribute("aria-checked", "true")
+
+
+def test_a_token_is_chosen_by_pointer_and_by_keyboard_and_the_attention_grows_along(page: Page) -> None:
+    panel = choose_tab(page, "Write on")
+    rows = panel.locator(".heatmap-frame .ytick")
+    whole = rows.count()
+    tokens = panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio")
+    tokens.nth(3).click()
+    expect_step(panel, 4, 40)
+    expect(rows).not_to_have_count(whole)
+    shown = rows.count()
+    assert 0 < shown < whole
+    page.keyboard.press("ArrowRight")
+    expect_step(panel, 5, 40)
+    expect(tokens.nth(4)).to_be_focused()
+    expect(rows).to_have_count(shown + 1)
+    page.keyboard.press("Home")
+    expect_step(panel, 1, 40)
+    expect(panel.get_by_role("table").filter(visible=True).first.get_by_role("row")).to_have_count(11)
+
+
+def test_the_slider_walks_through_a_translation(page: Page) -> None:
+    panel = choose_tab(page, "Translate")
+    step = panel.get_by_label("number input for Step", exact=True)
+    count = int(step.input_value())
+    step.fill("2")
+    step.press("Enter")
+    expect_step(panel, 2, count)
+    expect(panel.locator(".step")).to_contain_text("Beam search keeps several drafts")
+    expect(panel.locator(".heatmap-frame .ytick")).to_have_count(2)
+
+
+@pytest.mark.parametrize("tab", ["Translate", "Write on"])
+def test_a_text_goes_on_from_another_token_beside_the_old_one(page: Page, tab: str) -> None:
+    panel = choose_tab(page, tab)
+    panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio").nth(1).click()
+    expect(panel.get_by_role("heading", name="Step 2 of")).to_be_visible()
+    other = panel.get_by_role("button", name="Go on from").nth(1)
+    word = str(other.get_attribute("aria-label")).removeprefix("Go on from ").removesuffix(" instead")
+    other.click()
+    parted = panel.locator(".forked")
+    expect(parted).to_contain_text(f"With “{word}” in place of")
+    expect(parted.get_by_role("region")).to_have_count(2)
+    expect(parted.locator("mark").first).to_be_visible()
+    panel.get_by_role("button", name="Walk through the new text").click()
+    expect(parted).to_be_hidden()
+    expect_live_answer(panel)
+    panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio").nth(1).click()
+    expect(panel.get_by_role("heading", name="Step 2 of")).to_contain_text(f"“{word}” was put in")
+    page.get_by_role("tab", name="History").click()
+    expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_count(1)
+
+
+def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open) -> None:
+    page = open_page(viewport={"width": 360, "height": 800}, has_touch=True)
+    panel = choose_tab(page, "Write on")
+    panel.get_by_role("button", name="Three strategies in one picture").click()
+    panel.get_by_label("number input for Steps to draw").fill("8")
+    panel.get_by_role("button", name="Draw the tree").click()
+    expect(panel.locator(".tree-frame .textpoint").nth(20)).to_be_attached()
+    expect(panel.locator(".strategies").get_by_role("listitem")).to_have_count(3)
+    panel.get_by_text("The tree as a table").click()
+    expect(panel.get_by_role("region", name="The tree as a table").get_by_role("row").nth(20)).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    wide = panel.locator(".tree-frame").evaluate("frame => [frame.scrollWidth, frame.clientWidth]")
+    assert wide[0] > wide[1], "the picture scrolls in its frame"
+
+
+def test_a_beam_search_can_be_stopped_and_its_draft_stays(page: Page) -> None:
+    panel = choose_tab(page, "Write on")
+    panel.get_by_role("radio", name="Beam search").check()
+    panel.get_by_label("number input for Tokens to write").fill("200")
+    press(panel, "Write on")
+    expect(panel.locator(".caret").first).to_be_attached()
+    press(panel, "Stop")
+    expect(panel.locator(".block.answer").first).to_contain_text("You stopped it here.")
+    assert 0 < panel.locator(".written [role=radio]").count() < 199
+
+
+def test_two_runs_with_one_seed_are_the_same_to_the_last_character(open_page: Open) -> None:
+    answers, tables = [], []
+    for seed in ("7", "7", "8"):
+        panel = write(open_page(), seed=seed)
+        answers.append(panel.locator(".written").first.inner_html())
+        tables.append(panel.locator(".step table").first.inner_html())
+    assert answers[0] == answers[1] != answers[2]
+    assert tables[0] == tables[1]
+
+
+def test_few_shot_prompts_are_ready_and_honest(page: Page) -> None:
+    panel = choose_tab(page, "Write on")
+    expect(panel.get_by_text("does not learn from them")).to_be_visible()
+    panel.get_by_role("button", name="translate by example").click()
+    expect(panel.get_by_label("The beginning of your text")).to_have_value(
+        "English: cat\nFrench: chat\n\nEnglish: house\nFrench: maison\n\nEnglish: bread\nFrench: pain\n\n"
+        "English: water\nFrench:"
+    )
+    expect(panel.get_by_role("radio", name="Greedy")).to_be_checked()

@@ -1,0 +1,232 @@
+"""A head that is switched off does nothing: as if its columns of the output map were zero, and only while it lasts."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from models.ablation import kinds_of, without
+from models.assembly import wrap
+from models.base import AnyTaskModel
+from models.errors import InputError
+from models.findings import SwitchedOff
+from models.outputs import generated_ids
+from models.tasks import Task
+from tests.models.architectures import FITTING
+from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
+
+Folder = Callable[[str, Task, int], Path]
+FIELDS: dict[Task, dict[str, Any]] = {
+    Task.FILL_MASK: {"text": "The keeper [MASK] the lamp."},
+    Task.SENTIMENT: {"text": "She reads a quiet book."},
+    Task.QUESTION_ANSWERING: {"question": "Who lit the lamp?", "context": "The old keeper lit the lamp. It burned."},
+    Task.TRANSLATION: {"text": "The rain falls on the garden.", "num_beams": 2},
+    Task.COMPLETION: {"prompt": "The boats turned", "max_new_tokens": 6, "strategy": "greedy"},
+}
+# Where each architecture brings its heads together, spelt out: `{}` is the layer.
+MAPS = {
+    ("bert", "encoder"): "bert.encoder.layer.{}.attention.output.dense",
+    ("roberta", "encoder"): "roberta.encoder.layer.{}.attention.output.dense",
+    ("electra", "encoder"): "electra.encoder.layer.{}.attention.output.dense",
+    ("distilbert", "encoder"): "distilbert.transformer.layer.{}.attention.out_lin",
+    ("gpt2", "decoder"): "transformer.h.{}.attn.c_proj",
+    ("openai-gpt", "decoder"): "transformer.h.{}.attn.c_proj",
+    ("marian", "encoder"): "model.encoder.layers.{}.self_attn.out_proj",
+    ("marian", "decoder"): "model.decoder.layers.{}.self_attn.out_proj",
+    ("marian", "cross"): "model.decoder.layers.{}.encoder_attn.out_proj",
+    ("bart", "encoder"): "model.encoder.layers.{}.self_attn.out_proj",
+    ("bart", "decoder"): "model.decoder.layers.{}.self_attn.out_proj",
+    ("bart", "cross"): "model.decoder.layers.{}.encoder_attn.out_proj",
+    ("t5", "encoder"): "encoder.block.{}.layer.0.SelfAttention.o",
+    ("t5", "decoder"): "decoder.block.{}.layer.0.SelfAttention.o",
+    ("t5", "cross"): "decoder.block.{}.layer.1.EncDecAttention.o",
+}
+# ALBERT has one layer for all: no copy of it can lack a head in one layer only. It has a test of its own.
+CASES = [
+    (task, architecture, kind)
+    for task in Task
+    for architecture in FITTING[task]
+    for kind in kinds_of(task)
+    if (architecture, kind) in MAPS
+]
+
+
+def numbers_of(model: AnyTaskModel, fields: dict[str, Any]) -> tuple[list[Any], np.ndarray]:
+    """What the answer says, and every number in it and in the attention behind it."""
+    output = model(**fields)
+    said, numbers = [], []
+
+    def collect(part: Any) -> None:
+        if isinstance(part, float):
+            numbers.append(part)
+        elif isinstance(part, dict | tuple | list):
+            for each in part.values() if isinstance(part, dict) else part:
+                collect(each)
+        else:
+            said.append(part)
+
+    collect({name: part for name, part in asdict(output).items() if name != "checkpoint"})
+    attentions = model.attend(model.inputs_type(**fields), generated_ids(output))
+    weights = [attention.weights.ravel() for attention in attentions.values()]
+    return said, np.concatenate([np.array(numbers), *weights])
+
+
+def close(ours: tuple[list[Any], np.ndarray], theirs: tuple[list[Any], np.ndarray]) -> bool:
+    return ours[0] == theirs[0] and np.allclose(ours[1], theirs[1], atol=1e-5)
+
+
+def zero_columns(projection: Any, columns: slice) -> None:
+    """Nothing of these inputs comes out; the bias stays."""
+    with torch.no_grad():
+        if isinstance(projection, nn.Linear):
+            projection.weight[:, columns] = 0
+        else:
+            # GPT-2's Conv1D has its weight the other way round.
+            projection.weight[columns] = 0
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 1), (1, 0), (1, -1)])
+@pytest.mark.parametrize(("task", "architecture", "kind"), CASES, ids=str)
+def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
+    task: Task, architecture: str, kind: str, layer: int, head: int, tiny: TinyModel, tiny_folder: Folder
+) -> None:
+    model = tiny(architecture, task)
+    before = numbers_of(model, FIELDS[task])
+    maimed = wrap(tiny_checkpoint(architecture, task), tiny_folder(architecture, task, 0), "0" * 40)
+    projection = maimed.network.get_submodule(MAPS[architecture, kind].format(layer))
+    config = model.network.config
+    width = projection.weight.shape[1 if isinstance(projection, nn.Linear) else 0]
+    heads = config.num_attention_heads
+    if kind != "encoder" and architecture in ("marian", "bart"):
+        heads = config.decoder_attention_heads
+    size = width // heads
+    zero_columns(projection, slice(None) if head == -1 else slice(head * size, (head + 1) * size))
+
+    with without(model, SwitchedOff(kind, layer, head)):
+        changed = numbers_of(model, FIELDS[task])
+    assert close(changed, numbers_of(maimed, FIELDS[task]))
+    assert not close(changed, before)
+    assert close(numbers_of(model, FIELDS[task]), before)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_layer_that_is_used_twice_is_silent_in_one_of_its_uses(layer: int, tiny: TinyModel) -> None:
+    model = tiny("albert", Task.SENTIMENT)
+    fields = FIELDS[Task.SENTIMENT]
+    ids = model.preprocess(model.inputs_type(**fields)).ids
+    projection = model.network.get_submodule("albert.encoder.albert_layer_groups.0.albert_layers.0.attention.dense")
+    seen: list[torch.Tensor] = []
+
+    def note(_module: nn.Module, inputs: tuple[torch.Tensor, ...], _output: torch.Tensor) -> None:
+        seen.append(inputs[0].clone())
+
+    spy = projection.register_forward_hook(note)
+    with torch.inference_mode(), without(model, SwitchedOff("encoder", layer, 1)):
+        # Twice, so that the counting does not stop at the first pass.
+        first = model.run(input_ids=ids).logits
+        second = model.run(input_ids=ids).logits
+    spy.remove()
+    half = seen[0].shape[-1] // 2
+    for number, mixed in enumerate(seen):
+        assert bool((mixed[..., half:] == 0).all()) == (number % 2 == layer)
+        assert (mixed[..., :half] != 0).any()
+    assert len(seen) == 4
+    torch.testing.assert_close(first, second)
+
+
+@pytest.mark.parametrize("task", Task)
+def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bundled: BundledModel) -> None:
+    model = bundled(
+        {
+            Task.FILL_MASK: "clearhead-minilm",
+            Task.SENTIMENT: "clearhead-sentiment",
+            Task.QUESTION_ANSWERING: "clearhead-qa",
+            Task.TRANSLATION: "clearhead-en-fr",
+            Task.COMPLETION: "clearhead-stories",
+        }[task]
+    )
+    before = asdict(model(**FIELDS[task]))
+    for kind in kinds_of(task):
+        with without(model, SwitchedOff(kind, 0)):
+            assert asdict(model(**FIELDS[task])) != before
+    assert asdict(model(**FIELDS[task])) == before
+
+
+@contextmanager
+def held_open(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
+    """Another thread that has something switched off all the while."""
+    ready, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with without(model, off):
+            ready.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    ready.wait(30)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_other_threads_never_notice(tiny: TinyModel) -> None:
+    model = tiny("bert", Task.SENTIMENT)
+    fields = FIELDS[Task.SENTIMENT]
+    whole = asdict(model(**fields))
+    parts = {}
+    for layer in (0, 1):
+        with without(model, SwitchedOff("encoder", layer)):
+            parts[layer] = asdict(model(**fields))
+    with held_open(model, SwitchedOff("encoder", 0)):
+        assert asdict(model(**fields)) == whole
+
+    def visit(number: int) -> bool:
+        if number % 3 == 2:
+            return asdict(model(**fields)) == whole
+        with without(model, SwitchedOff("encoder", number % 3)):
+            return asdict(model(**fields)) == parts[number % 3]
+
+    with ThreadPoolExecutor(6) as visitors:
+        assert all(visitors.map(visit, range(90)))
+
+
+def test_it_is_restored_after_an_error(tiny: TinyModel) -> None:
+    model = tiny("gpt2", Task.COMPLETION)
+    before = asdict(model(**FIELDS[Task.COMPLETION]))
+    with pytest.raises(RuntimeError, match="in between"), without(model, SwitchedOff("decoder", 0)):
+        raise RuntimeError("in between")
+    assert not any(module._forward_pre_hooks for module in model.network.modules())
+    assert asdict(model(**FIELDS[Task.COMPLETION])) == before
+
+
+@pytest.mark.parametrize(
+    ("off", "field"),
+    [
+        (SwitchedOff("cross", 0), "kind"),
+        (SwitchedOff("encoder", 2), "layer"),
+        (SwitchedOff("encoder", -1), "layer"),
+        (SwitchedOff("encoder", 0, 2), "head"),
+        (SwitchedOff("encoder", 0, -2), "head"),
+    ],
+)
+def test_what_is_not_there_is_refused(off: SwitchedOff, field: str, tiny: TinyModel) -> None:
+    with pytest.raises(InputError) as refused, without(tiny("bert", Task.SENTIMENT), off):
+        pass
+    assert refused.value.field == field
+
+
+def test_a_model_whose_heads_cannot_be_told_apart_says_so(tiny: TinyModel) -> None:
+    model = tiny("xlnet", Task.SENTIMENT)
+    with pytest.raises(InputError, match="cannot be switched off"), without(model, SwitchedOff("encoder", 0)):
+        pass

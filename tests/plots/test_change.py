@@ -1,0 +1,59 @@
+"""What a change did to an answer, said for each task."""
+
+import re
+
+import pytest
+
+from demo.plots.change import what_changed
+from models.outputs import (
+    Answer,
+    CompletionOutput,
+    FillMaskOutput,
+    Prediction,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+)
+from tests.plots.made_up import CHECKPOINT
+
+
+def sentiment(positive: float) -> SentimentOutput:
+    scores = (Prediction("negative", 1 - positive), Prediction("positive", positive))
+    return SentimentOutput(CHECKPOINT, (), "positive" if positive > 0.5 else "negative", scores)
+
+
+def blank(**words: float) -> FillMaskOutput:
+    return FillMaskOutput(CHECKPOINT, (), (tuple(Prediction(word, score) for word, score in words.items()),), ())
+
+
+def answer(text: str, score: float) -> QuestionAnsweringOutput:
+    return QuestionAnsweringOutput(CHECKPOINT, (), (Answer(text, score, 0, 1),), 0.3, (), (), 1)
+
+
+def translation(text: str) -> TranslationOutput:
+    return TranslationOutput(CHECKPOINT, (), (Prediction(text, -0.1),), ())
+
+
+def completion(text: str) -> CompletionOutput:
+    return CompletionOutput(CHECKPOINT, (), text, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (sentiment(0.9), sentiment(0.7), "The answer stays “positive”, with 70 % of the probability instead of 90 %."),
+        (sentiment(0.9), sentiment(0.9), "Nothing that shows: “positive” keeps 90 % of the probability."),
+        (sentiment(0.9), sentiment(0.2),
+         "The answer turns from “positive” (90 %) into “negative” (80 %); “positive” falls to 20 %."),
+        (blank(tea=0.4, ink=0.1), blank(ink=0.5, mud=0.2), "The answer turns from “tea” (40 %) into “ink” (50 %)."),
+        (answer("Rome", 0.6), answer("Oslo", 0.1),
+         "The answer turns from “Rome” (60 %) into “no answer in this text” (30 %)."),
+        (translation("le chat noir"), translation("le chat"), "The text ends early, before “noir”."),
+        (translation("le chat"), translation("le chien"), "The texts part at word 2: “chien” instead of “chat”."),
+        (completion("so it was"), completion("so it was"), "Nothing that shows: the text is the same, word for word."),
+        (completion("so"), completion("so it"), "The text goes on: “it” comes after what was its end."),
+    ],
+)  # fmt: skip
+def test_the_change_is_said(before: TaskOutput, after: TaskOutput, said: str) -> None:
+    assert re.sub("\u202f", " ", what_changed(before, after)) == said
