@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import sessionmaker
 
 from demo.sessions.records import Run
-from demo.sessions.tables import RunRow, SessionRow
+from demo.sessions.tables import RunRow, SessionRow, SharedRunRow
 from models.tasks import Task
 
 WRITES = {"writes": True}
@@ -58,6 +58,29 @@ class RunRepository:
             gone = session.execute(delete(RunRow).where(RunRow.session_id == session_id))
             session.execute(delete(SessionRow).where(SessionRow.id == session_id))
             return cast(CursorResult[Any], gone).rowcount
+
+    def share(self, run_id: str, session_id: str, key: str) -> str | None:
+        """The key under which others can see a run of this session: `key`, or the one it has; `None` without such."""
+        with self._writing() as session:
+            if session.scalar(select(RunRow.id).where(RunRow.id == run_id, RunRow.session_id == session_id)) is None:
+                return None
+            there = session.scalar(select(SharedRunRow.key).where(SharedRunRow.run_id == run_id))
+            if there is None:
+                session.add(SharedRunRow(key=key, run_id=run_id, created_utc=datetime.now(UTC)))
+            return there or key
+
+    def unshare(self, run_id: str, session_id: str) -> bool:
+        """Let nobody else see a run of this session any more; says whether somebody could."""
+        own = select(RunRow.id).where(RunRow.id == run_id, RunRow.session_id == session_id)
+        with self._writing() as session:
+            gone = session.execute(delete(SharedRunRow).where(SharedRunRow.run_id.in_(own)))
+            return cast(CursorResult[Any], gone).rowcount == 1
+
+    def shared(self, key: str) -> Run | None:
+        """The run that is shared under this key."""
+        with self._reading() as session:
+            row = session.scalar(select(RunRow).join(SharedRunRow).where(SharedRunRow.key == key))
+            return _run(row) if row else None
 
     def _insert(self, run: Run) -> None:
         with self._writing() as session:

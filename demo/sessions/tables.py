@@ -63,3 +63,13 @@ class RunRow(Base):
     duration_ms: Mapped[float] = mapped_column(Double)
     error: Mapped[str | None] = mapped_column(Text)
     created_utc: Mapped[datetime]
+
+
+class SharedRunRow(Base):
+    """A run that its owner lets others see: whoever has the unguessable key. It goes when the run goes."""
+
+    __tablename__ = "shared_runs"
+
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), unique=True)
+    created_utc: Mapped[datetime]

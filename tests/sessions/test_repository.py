@@ -87,3 +87,36 @@ def test_a_deleted_text_is_wiped_from_the_database_file(tmp_path: Path) -> None:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     engine.dispose()
     assert all(b"marmalade" not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_run_is_shared_only_by_its_own_session_and_keeps_its_key(runs: RunRepository) -> None:
+    runs.record(finished_run("a"))
+    assert runs.share("a", "another-session", "stolen") is None
+    assert runs.share("nowhere", "a-session", "stolen") is None
+    assert runs.shared("stolen") is None
+    assert runs.share("a", "a-session", "key") == "key"
+    assert runs.share("a", "a-session", "another key") == "key"
+    assert runs.shared("key") == runs.get("a")
+    assert runs.shared("another key") is None
+
+
+def test_a_run_is_unshared_only_by_its_own_session(runs: RunRepository) -> None:
+    runs.record(finished_run("a"))
+    runs.share("a", "a-session", "key")
+    assert not runs.unshare("a", "another-session")
+    assert runs.shared("key") is not None
+    assert runs.unshare("a", "a-session")
+    assert runs.shared("key") is None
+    assert not runs.unshare("a", "a-session")
+
+
+def test_a_key_goes_with_its_run(runs: RunRepository) -> None:
+    for run_id in ("a", "b"):
+        runs.record(finished_run(run_id))
+        runs.share(run_id, "a-session", f"key of {run_id}")
+    runs.delete("a", "a-session")
+    assert runs.shared("key of a") is None
+    assert runs.shared("key of b") is not None
+    runs.delete_all("a-session")
+    runs.record(finished_run("b"))
+    assert runs.shared("key of b") is None, "the key of a forgotten run opens no later one"
