@@ -112,6 +112,9 @@ def _switched_off(
     service: DemoService, source: AttentionSource, change: str, kind: str, how: str, layer: int, head: int
 ) -> tuple[Changed, str]:
     """The answers with and without what the reader shows, and what was switched off."""
+    if how == "head":
+        # A head has a layer: 0, all layers, is what the slider still says until the reader has moved it on.
+        layer = max(layer, 1)
     if layer < 1 or (change == "head" and how != "head"):
         raise InputError(f"Choose {'a layer' if change == 'layer' else 'one head'} above first, then compare.")
     if change == "layer":

@@ -15,6 +15,14 @@ def choose_tab(page: Page, name: str) -> Locator:
     return panel
 
 
+def settle(page: Page) -> None:
+    """Wait until nothing on the page waits for an answer or is still fading: what is half seen has no contrast."""
+    page.wait_for_function(
+        """() => !document.querySelector('.pending, .generating') && document.getAnimations().every(
+            (each) => each.playState !== 'running' || each.effect.getComputedTiming().iterations === Infinity)"""
+    )
+
+
 def press(panel: Locator, button: str) -> None:
     panel.get_by_role("button", name=button, exact=True).click()
 

@@ -1,18 +1,21 @@
 """No tab, with its tools unfolded and used, has a serious or critical violation of WCAG AA that axe-core finds."""
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import TABS, choose_tab
+from tests.browser.reading import TABS, choose_tab, settle
 
 GRAVE = ("serious", "critical")
 _STANDARDS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds on the page as it stands: rule, element and why."""
+    """What axe-core finds on the page once it stands still: rule, element and why."""
+    settle(page)
     response = Axe().run(page, options=_STANDARDS).response
     return [
         f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:160]} {node['failureSummary']}"
@@ -48,6 +51,7 @@ def test_the_results_of_the_tools_have_no_serious_violation(page: Page) -> None:
         tool.click()
     panel.get_by_role("button", name="Work it out").click()
     panel.get_by_role("radio", name="One head").check()
+    expect(panel.locator(".read-out").first).to_contain_text(re.compile(r"layer \d+, head \d+"))
     panel.get_by_role("button", name="Compare", exact=True).click()
     expect(panel.locator(".tool-result .legend")).to_be_visible()
     expect(panel.locator(".compared")).to_be_visible()
