@@ -68,12 +68,23 @@ FIELDS: dict[Task, dict[str, Field]] = {
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
 
 
+INSIDE_FIELDS = {
+    "text": Field("The text", str, "text"),
+    "second": Field("The second text", str, "text"),
+}
+"""The texts that are looked at step by step, which belong to no task."""
+
+
 def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     """The fields as a model may have them; raises `InputError` with one sentence for the first that cannot be used.
 
     Every size is checked before any character is looked at, so that ten megabytes are refused at once.
     """
-    known = FIELDS[task]
+    return clean_fields(FIELDS[task], fields, limits)
+
+
+def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """The same for fields that belong to no task; `known` says what each of them is."""
     for name, value in fields.items():
         if isinstance(value, str):
             _require_size(name, value, known[name], limits)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from demo.attempt import Attempt, Finished
 from demo.attention import AttentionSource, source_of
+from demo.inside import Inside
 from demo.inspection import OUR_FAULT, Changed, Inspection
 from demo.limits import clean, plain_text
 from demo.sessions.answers import load_answer
@@ -42,6 +43,7 @@ class DemoService:
         self._store = store
         self._runs = runs
         self._inspection = Inspection(settings, store)
+        self.inside = Inside(settings, store)
         self._losing_runs = not runs.lasting
 
     @property

@@ -9,6 +9,7 @@ from demo.tabs.about import create_about_tab
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.history import create_history_tab
+from demo.tabs.inside import create_inside_tab
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
@@ -48,6 +49,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 create_translation_tab(service, session),
                 create_completion_tab(service, session),
             )
+            create_inside_tab(service)
             create_history_tab(service, session, tabs, task_tabs)
             create_about_tab()
 

@@ -1,0 +1,1 @@
+"""The steps of the tab Inside: a module for each."""

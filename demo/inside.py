@@ -1,0 +1,124 @@
+"""The service behind the tab Inside: one narrow call per step; nothing is logged, and nothing of torch comes back."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from demo.inside_request import InsideRequest
+from demo.inspection import OUR_FAULT
+from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
+from demo.settings import Settings
+from models.checkpoints import REGISTRY, Checkpoint
+from models.errors import CheckpointUnavailable, InputError
+from models.inside.outputs import Shape, TokenizedText
+from models.loading import ModelStore
+
+if TYPE_CHECKING:
+    from models.base import AnyTaskModel
+
+MOST_TOKENS = 64
+"""Up to this many tokens every step can be drawn so that each of them is named."""
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+def checkpoints_inside() -> tuple[Checkpoint, ...]:
+    """The checkpoints that can be looked into: the bundled ones."""
+    return tuple(each for each in REGISTRY.values() if not each.hub_id)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What can be chosen for a text and a checkpoint: its tokens, layers and heads."""
+
+    tokens: TokenizedText
+    shape: Shape
+
+
+class Inside:
+    """Computes the steps for visitors; safe to call from many threads."""
+
+    def __init__(self, settings: Settings, store: ModelStore) -> None:
+        self._settings = settings
+        self._store = store
+
+    def checked(self, request: InsideRequest) -> tuple[InsideRequest, Place]:
+        """The request as the models may have it, and what else could be chosen; loads no network.
+
+        A layer, head or position that is not there becomes the last one that is: another model may have fewer. Raises
+        `InputError` for a text or a checkpoint that cannot be used.
+        """
+        checkpoint = self.checkpoint(request)
+        text = self._text(request.text)
+        place = Place(self._tokenized(checkpoint, text), _shape(checkpoint))
+        count = len(place.tokens.pieces)
+        position = whole_number(request.position, "The position", "position")
+        return replace(
+            request,
+            text=text,
+            checkpoint=checkpoint.name,
+            layer=_within(whole_number(request.layer, "The layer", "layer"), place.shape.layers),
+            head=_within(whole_number(request.head, "The head", "head"), place.shape.heads),
+            position=max(0, position + count) if position < 0 else _within(position, count),
+        ), place
+
+    def checkpoint(self, request: InsideRequest) -> Checkpoint:
+        """The checkpoint that is asked for; raises `CheckpointUnavailable` for one that cannot be looked into."""
+        found = {each.name: each for each in checkpoints_inside()}.get(str(request.checkpoint))
+        if found is None:
+            offered = ", ".join(each.name for each in checkpoints_inside())
+            raise CheckpointUnavailable(f"There is no such model to look into. You can choose among: {offered}.")
+        return found
+
+    def tokens(self, request: InsideRequest, second: str = "", padding: int = 0) -> tuple[TokenizedText, ...]:
+        """Step 1: the text in three vocabularies' pieces; the first spells the `second` text behind it as well."""
+        from models.inside.tokens import SIDE_BY_SIDE
+
+        second = self._text(second, "second") if second else ""
+        first, *others = (REGISTRY[name] for name in SIDE_BY_SIDE)
+        return (
+            self._tokenized(first, request.text, second, padding),
+            *(self._tokenized(each, request.text) for each in others),
+        )
+
+    def ask(self, request: InsideRequest, look: Callable[["AnyTaskModel"], Result], checkpoint: str = "") -> Result:
+        """What `look` sees in the model of `request`, or in the one called `checkpoint`.
+
+        Raises `InputError`; the details of any other error go to the host's log.
+        """
+        try:
+            return look(self._store.load(REGISTRY[checkpoint] if checkpoint else self.checkpoint(request)))
+        except InputError:
+            raise
+        except Exception as error:
+            _log.exception("looking inside %s failed", checkpoint or request.checkpoint)
+            raise InputError(OUR_FAULT) from error
+
+    def _text(self, text: object, field: str = "text") -> str:
+        return str(clean_fields(INSIDE_FIELDS, {field: text}, self._settings.limits)[field])
+
+    def _tokenized(self, checkpoint: Checkpoint, text: str, second: str = "", padding: int = 0) -> TokenizedText:
+        from models.inside.tokens import tokenize
+
+        read = tokenize(checkpoint, text, second, padding)
+        count = sum(piece.attended for piece in read.pieces)
+        if count > MOST_TOKENS:
+            raise InputError(
+                f"That is {count} tokens in the pieces of {checkpoint.title}, and at most {MOST_TOKENS} are drawn "
+                "here. Please shorten it.",
+                "second" if second else "text",
+            )
+        return read
+
+
+def _shape(checkpoint: Checkpoint) -> Shape:
+    from models.inside.shapes import shape_of
+
+    return shape_of(checkpoint)
+
+
+def _within(number: int, count: int) -> int:
+    return min(max(number, 0), count - 1)

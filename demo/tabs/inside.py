@@ -1,0 +1,241 @@
+"""Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+from gradio.events import Dependency
+
+from demo.components import Updates
+from demo.components.inside.step import BuiltStep, InsideControls, Step
+from demo.components.inside.steps import STEPS
+from demo.components.notice import create_notice, noticed
+from demo.inside import Inside, Place, checkpoints_inside
+from demo.inside_request import InsideRequest
+from demo.messages import for_visitors
+from demo.recorded_inside import inside_examples
+from demo.service import DemoService
+from demo.settings import MODEL_QUEUE
+from demo.tabs.task_tab import lead
+from models.errors import InputError
+from models.inside.outputs import Piece
+
+_LEAD = (
+    "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
+    "choose another word, layer or head, and it changes."
+)
+_CHOICES = ("layer", "head", "position")
+_TURNING: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+
+@dataclass(frozen=True, eq=False)
+class InsideTab:
+    """The tab as handlers see it: the controls that all steps share, the stepper, and a group for each step."""
+
+    controls: InsideControls
+    stepper: gr.Radio
+    back: gr.Button
+    forward: gr.Button
+    heading: gr.HTML
+    button: gr.Button
+    example: Dependency
+    notices: dict[str, gr.HTML]
+    groups: dict[str, gr.Column]
+    built: dict[str, BuiltStep]
+
+    @property
+    def inputs(self) -> list[Component]:
+        """What is asked: the step, what all steps share, then what each step has of its own."""
+        return [self.stepper, *self.controls.inputs, *(each for built in self.built.values() for each in built.inputs)]
+
+    @property
+    def turned(self) -> list[Component | gr.Column]:
+        """What another step changes at once."""
+        shown = [self.stepper, self.back, self.forward, self.heading, *self._choices.values()]
+        return [*shown, *self.groups.values()]
+
+    @property
+    def drawn(self) -> list[Component]:
+        """What the drawing of a step may change."""
+        outputs = [each for built in self.built.values() for each in built.outputs]
+        return [*self._all_notices, *self._choices.values(), *outputs]
+
+    def request(self, step: str, text: str, checkpoint: str, layer: int, head: int, position: int) -> InsideRequest:
+        """What the page asks for, layers and heads counted from 0."""
+        return InsideRequest(
+            step, text, checkpoint, int(layer) - 1, int(head) - 1, -1 if position is None else position
+        )
+
+    def show(self, step: str, *asked: Any) -> Updates:
+        """The picture of the step, or a sentence beside the field that is to be mended."""
+        values = list(asked[len(self.controls.inputs) :])
+        own: dict[str, list[Any]] = {}
+        for key, built in self.built.items():
+            own[key], values = values[: len(built.inputs)], values[len(built.inputs) :]
+        silent: Updates = {notice: noticed("") for notice in self._all_notices}
+        built = self.built[step]
+        try:
+            request, place = self.controls.inside.checked(self.request(step, *asked[: len(self.controls.inputs)]))
+            return silent | self._place(request, place) | built.draw(request, *own[step])
+        except InputError as error:
+            notices = {**self.notices, **built.notices}
+            return silent | {notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+
+    def turn(self, step: str) -> Updates:
+        """The frame of the step, at once and still as it was drawn last."""
+        chosen, place = _step(step)
+        return {
+            self.stepper: step,
+            self.back: gr.update(interactive=place > 0),
+            self.forward: gr.update(interactive=place < len(STEPS) - 1),
+            self.heading: _heading(chosen),
+            **{control: gr.update(visible=name in chosen.uses) for name, control in self._choices.items()},
+            **{group: gr.update(visible=key == step) for key, group in self.groups.items()},
+        }
+
+    def open(self, request: InsideRequest) -> Updates:
+        """The controls set to `request`, and the frame of its step; draw it next."""
+        step = request.step if request.step in self.built else STEPS[0].key
+        shared = (request.text, request.checkpoint, request.layer + 1, request.head + 1, request.position)
+        return self.turn(step) | dict(zip(self.controls.inputs, shared, strict=True))
+
+    def connect(self, concurrency: int) -> None:
+        """Let the stepper turn the page, and every control draw the step that is shown."""
+        drawing: dict[str, Any] = {
+            "concurrency_id": MODEL_QUEUE,
+            "concurrency_limit": concurrency,
+            "show_progress_on": self.heading,
+            "api_visibility": "private",
+        }
+        show = for_visitors(self.show)
+        turns = [
+            self.stepper.input(for_visitors(self.turn), self.stepper, self.turned, **_TURNING),
+            *(
+                button.click(for_visitors(_beside(self, by)), self.stepper, self.turned, **_TURNING)
+                for button, by in ((self.back, -1), (self.forward, 1))
+            ),
+        ]
+        for turned in turns:
+            turned.then(show, self.inputs, self.drawn, **drawing)
+        self.example.then(show, self.inputs, self.drawn, **drawing)
+        own = [each for built in self.built.values() for each in built.inputs]
+        gr.on(
+            [self.button.click, self.controls.text.submit, *(each.input for each in (*self.controls.inputs[1:], *own))],  # type: ignore[attr-defined]
+            show,
+            self.inputs,
+            self.drawn,
+            trigger_mode="always_last",
+            **drawing,
+        )
+
+    def _place(self, request: InsideRequest, place: Place) -> Updates:
+        """The choices that this text and model leave, each at what was asked for."""
+        return {
+            self.controls.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
+            self.controls.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
+            self.controls.position: gr.update(choices=_words(place.tokens.pieces), value=request.position),
+        }
+
+    @property
+    def _choices(self) -> dict[str, Component]:
+        return {name: getattr(self.controls, name) for name in _CHOICES}
+
+    @property
+    def _all_notices(self) -> list[gr.HTML]:
+        return [*self.notices.values(), *(each for built in self.built.values() for each in built.notices.values())]
+
+
+def create_inside_tab(service: DemoService) -> InsideTab:
+    """The tab with its events; it opens on the first step of its first example, as recorded."""
+    request = inside_examples()[0].request
+    first = STEPS[0]
+    with gr.Tab("Inside", id="inside", elem_id="tab-inside"):
+        lead(_LEAD)
+        text = gr.Textbox(request.text, label="Your text", lines=1, max_lines=4, elem_classes="visitor-text")
+        text_notice = create_notice()
+        fields = [text]
+        examples = gr.Examples(
+            [[each.request.text] for each in inside_examples()],
+            fields,
+            example_labels=[each.label for each in inside_examples()],
+            label="Examples",
+            api_visibility="private",
+        )
+        with gr.Row(elem_classes="run-row", equal_height=False):
+            checkpoint = gr.Dropdown(
+                [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
+                value=request.checkpoint,
+                label="Model",
+                filterable=False,
+                elem_classes="picker-list",
+            )
+            button = gr.Button("Look inside", variant="primary", scale=0, min_width=140, elem_classes="run-button")
+        checkpoint_notice = create_notice()
+        stepper = gr.Radio(
+            [(f"{step.number} {step.title}", step.key) for step in STEPS],
+            value=first.key,
+            label="Step",
+            elem_classes="stepper",
+        )
+        with gr.Row(elem_classes="step-head"):
+            back = gr.Button("Back", scale=0, min_width=96, interactive=False)
+            forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
+        heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
+        controls = InsideControls(service.inside, text, checkpoint, *_create_choices(service.inside, request, first))
+        groups: dict[str, gr.Column] = {}
+        built: dict[str, BuiltStep] = {}
+        for step in STEPS:
+            with gr.Column(visible=step is first, elem_classes="inside-step") as groups[step.key]:
+                built[step.key] = step.create(controls)
+    notices = {"text": text_notice, "checkpoint": checkpoint_notice}
+    tab = InsideTab(
+        controls, stepper, back, forward, heading, button, examples.load_input_event, notices, groups, built
+    )
+    tab.connect(service.settings.concurrency)
+    return tab
+
+
+def _create_choices(inside: Inside, request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
+    """Layer, head and word, each seen in the steps that heed it."""
+    place = inside.checked(request)[1]
+    with gr.Row():
+        layer = gr.Slider(
+            1, place.shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
+            visible="layer" in step.uses,
+        )  # fmt: skip
+        head = gr.Slider(
+            1, place.shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
+            visible="head" in step.uses,
+        )  # fmt: skip
+        position = gr.Dropdown(
+            _words(place.tokens.pieces), value=request.position, label="Word", info="a token of your text",
+            filterable=False, visible="position" in step.uses,
+        )  # fmt: skip
+    return layer, head, position
+
+
+def _beside(tab: InsideTab, by: int) -> Any:
+    """Turns to the step `by` places on."""
+
+    def move(key: str) -> Updates:
+        place = min(max(_step(key)[1] + by, 0), len(STEPS) - 1)
+        return tab.turn(STEPS[place].key)
+
+    return move
+
+
+def _step(key: str) -> tuple[Step, int]:
+    """The step called `key` and its place in the list."""
+    place = next(place for place, step in enumerate(STEPS) if step.key == key)
+    return STEPS[place], place
+
+
+def _words(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
+    return [(f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", place) for place, piece in enumerate(pieces)]
+
+
+def _heading(step: Step) -> str:
+    return f'<h2 aria-live="polite">{step.number}. {html.escape(step.title)}</h2><p class="step-text">{step.text}</p>'

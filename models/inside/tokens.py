@@ -1,0 +1,47 @@
+"""Step 1: text becomes tokens, as three vocabularies spell it. Only tokenizers are read here, no network."""
+
+import json
+from functools import cache
+
+from tokenizers import Tokenizer
+
+from models.checkpoints import BUNDLED, Checkpoint
+from models.inside.outputs import Piece, TokenizedText
+
+SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
+"""A checkpoint for each way of spelling: WordPiece, byte-level pairs, and pairs that fall back on bytes."""
+
+
+def tokenize(checkpoint: Checkpoint, text: str, second: str = "", padding: int = 0) -> TokenizedText:
+    """`text` in the pieces of a bundled `checkpoint`, with a `second` text behind it where there is one.
+
+    `padding` is the number of empty places at the end, as when a longer text is read in the same batch; a checkpoint
+    that knows no padding piece gets none.
+    """
+    tokenizer, pad = _tokenizer(checkpoint.name)
+    encoding = tokenizer.encode(text, second) if second else tokenizer.encode(text)
+    columns = (encoding.tokens, encoding.ids, encoding.type_ids, encoding.special_tokens_mask, encoding.offsets)
+    pieces = [
+        Piece(piece, token_id, segment, True, bool(special), *offsets)
+        for piece, token_id, segment, special, offsets in zip(*columns, strict=True)
+    ]
+    pad_id = tokenizer.token_to_id(pad) if pad else None
+    if pad_id is not None:
+        pieces += [Piece(pad, pad_id, 0, False, True, 0, 0)] * padding
+    return TokenizedText(checkpoint.name, _scheme(tokenizer), tokenizer.get_vocab_size(), tuple(pieces))
+
+
+def _scheme(tokenizer: Tokenizer) -> str:
+    """How the vocabulary spells words."""
+    if type(tokenizer.model).__name__ == "WordPiece":
+        return "wordpiece"
+    return "byte-level" if type(tokenizer.decoder).__name__ == "ByteLevel" else "bpe"
+
+
+@cache
+def _tokenizer(name: str) -> tuple[Tokenizer, str]:
+    """The tokenizer of a bundled checkpoint and the piece it fills up with, "" where that is its end piece."""
+    folder = BUNDLED / name
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    pad = settings.get("pad_token", "")
+    return Tokenizer.from_file(str(folder / "tokenizer.json")), "" if pad == settings.get("eos_token") else pad
