@@ -1,30 +1,30 @@
 """The session log as the service uses it: write a run, read runs, forget runs."""
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, Engine, delete, select
+from sqlalchemy import CursorResult, Engine, delete, exists, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import sessionmaker
+from sqlalchemy.orm import Session, sessionmaker
 
+from demo.sessions.engines import WRITES, forgets_at_restart, wipe_deleted
 from demo.sessions.records import Run
-from demo.sessions.tables import RunRow, SessionRow, SharedRunRow
+from demo.sessions.tables import CountedRunRow, RunRow, SessionRow, SharedRunRow
 from models.tasks import Task
-
-WRITES = {"writes": True}
-"""The execution options of a transaction that will write."""
 
 
 class RunRepository:
-    """Runs in a database whose tables are there; safe to call from many threads.
+    """Runs in a database whose tables are there; safe to call from many threads."""
 
-    `lasting` is false where the database forgets at restart.
-    """
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-    def __init__(self, engine: Engine, lasting: bool = True) -> None:
-        self.lasting = lasting
-        self._reading = sessionmaker(engine).begin
-        self._writing = sessionmaker(engine.execution_options(**WRITES)).begin
+    @property
+    def lasting(self) -> bool:
+        """Whether runs survive a restart."""
+        return not forgets_at_restart(self._engine.url)
 
     def record(self, run: Run) -> None:
         """Write a run, and its session if this is its first; both are committed when this returns."""
@@ -50,14 +50,46 @@ class RunRepository:
         """Forget a run if it belongs to this session; says whether it did."""
         with self._writing() as session:
             gone = session.execute(delete(RunRow).where(RunRow.id == run_id, RunRow.session_id == session_id))
-            return cast(CursorResult[Any], gone).rowcount == 1
+        self._wipe()
+        return cast(CursorResult[Any], gone).rowcount == 1
 
     def delete_all(self, session_id: str) -> int:
         """Forget a session with all its runs; says how many runs it had."""
         with self._writing() as session:
             gone = session.execute(delete(RunRow).where(RunRow.session_id == session_id))
             session.execute(delete(SessionRow).where(SessionRow.id == session_id))
-            return cast(CursorResult[Any], gone).rowcount
+        self._wipe()
+        return cast(CursorResult[Any], gone).rowcount
+
+    def count(self, run: Run) -> None:
+        """Write that there was a run, and nothing of what it said or of who ran it."""
+        day = run.created_utc.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        with self._writing() as session:
+            session.add(
+                CountedRunRow(
+                    task=run.task.value, duration_ms=run.duration_ms, failed=run.error is not None, day_utc=day
+                )
+            )
+
+    def delete_before(self, before: datetime, most: int) -> int:
+        """Forget at most `most` of the runs that began earlier, the oldest first; says how many there were.
+
+        Sessions that have no run since then go as well, and so do the counts.
+        """
+        old = select(RunRow.number).where(RunRow.created_utc < before).order_by(RunRow.number).limit(most)
+        with self._writing() as session:
+            gone = session.execute(delete(RunRow).where(RunRow.number.in_(old)))
+            empty = ~exists().where(RunRow.session_id == SessionRow.id)
+            session.execute(delete(SessionRow).where(SessionRow.created_utc < before, empty))
+            session.execute(delete(CountedRunRow).where(CountedRunRow.day_utc < before))
+        self._wipe()
+        return cast(CursorResult[Any], gone).rowcount
+
+    def every_run(self) -> Iterator[Run]:
+        """All runs of all sessions, oldest first, a few at a time in memory."""
+        with self._reading() as session:
+            for row in session.scalars(select(RunRow).order_by(RunRow.number).execution_options(yield_per=100)):
+                yield _run(row)
 
     def share(self, run_id: str, session_id: str, key: str) -> str | None:
         """The key under which others can see a run of this session: `key`, or the one it has; `None` without such."""
@@ -81,6 +113,18 @@ class RunRepository:
         with self._reading() as session:
             row = session.scalar(select(RunRow).join(SharedRunRow).where(SharedRunRow.key == key))
             return _run(row) if row else None
+
+    def _reading(self) -> AbstractContextManager[Session]:
+        """A transaction that reads."""
+        return sessionmaker(self._engine).begin()
+
+    def _writing(self) -> AbstractContextManager[Session]:
+        """A transaction that writes, committed when it is left without an error."""
+        return sessionmaker(self._engine.execution_options(**WRITES)).begin()
+
+    def _wipe(self) -> None:
+        """Leave nothing of what was deleted in the files."""
+        wipe_deleted(self._engine)
 
     def _insert(self, run: Run) -> None:
         with self._writing() as session:

@@ -27,6 +27,33 @@ class UTCDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+class StorableText(TypeDecorator[str]):
+    """Text of any length that every database takes: PostgreSQL holds no NUL, and none holds half of a character."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
+        """What cannot be stored as its escape sequence."""
+        return None if value is None else _storable(str(value))
+
+
+class StorableString(TypeDecorator[str]):
+    """The same for short texts."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
+        """What cannot be stored as its escape sequence."""
+        return None if value is None else _storable(str(value))
+
+
+def _storable(text: str) -> str:
+    # The texts of visitors are in JSON, which escapes by itself.
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 class Base(DeclarativeBase):
     """The metadata that the migrations are compared with."""
 
@@ -38,7 +65,7 @@ class SessionRow(Base):
 
     __tablename__ = "sessions"
 
-    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    id: Mapped[str] = mapped_column(StorableString(64), primary_key=True)
     created_utc: Mapped[datetime]
 
 
@@ -50,18 +77,18 @@ class RunRow(Base):
 
     # Counts the runs in the order in which they were written, which two runs of one millisecond need.
     number: Mapped[int] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(String(32), unique=True)
-    session_id: Mapped[str] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"))
-    task: Mapped[str] = mapped_column(String(32))
-    checkpoint: Mapped[str] = mapped_column(Text)
-    revision: Mapped[str] = mapped_column(Text)
-    license: Mapped[str] = mapped_column(Text)
+    id: Mapped[str] = mapped_column(StorableString(32), unique=True)
+    session_id: Mapped[str] = mapped_column(StorableString(64), ForeignKey("sessions.id", ondelete="CASCADE"))
+    task: Mapped[str] = mapped_column(StorableString(32))
+    checkpoint: Mapped[str] = mapped_column(StorableText)
+    revision: Mapped[str] = mapped_column(StorableText)
+    license: Mapped[str] = mapped_column(StorableText)
     inputs: Mapped[dict[str, Any]]
     parameters: Mapped[dict[str, Any]]
     seed: Mapped[int | None] = mapped_column(BigInteger)
     answer: Mapped[dict[str, Any] | None]
     duration_ms: Mapped[float] = mapped_column(Double)
-    error: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None] = mapped_column(StorableText)
     created_utc: Mapped[datetime]
 
 
@@ -70,6 +97,18 @@ class SharedRunRow(Base):
 
     __tablename__ = "shared_runs"
 
-    key: Mapped[str] = mapped_column(String(64), primary_key=True)
-    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), unique=True)
+    key: Mapped[str] = mapped_column(StorableString(64), primary_key=True)
+    run_id: Mapped[str] = mapped_column(StorableString(32), ForeignKey("runs.id", ondelete="CASCADE"), unique=True)
     created_utc: Mapped[datetime]
+
+
+class CountedRunRow(Base):
+    """A run that its visitor did not want kept: that there was one, on which day, and nothing of what it said."""
+
+    __tablename__ = "counted_runs"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    task: Mapped[str] = mapped_column(StorableString(32))
+    duration_ms: Mapped[float] = mapped_column(Double)
+    failed: Mapped[bool]
+    day_utc: Mapped[datetime]

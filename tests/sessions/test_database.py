@@ -34,7 +34,7 @@ def test_every_connection_has_wal_foreign_keys_and_patience(tmp_path: Path) -> N
     with engine.connect(), engine.connect() as second:
         assert second.execute(text("PRAGMA foreign_keys")).scalar() == 1
     assert pragma(engine, "journal_mode") == "wal"
-    assert pragma(engine, "busy_timeout") == 5_000
+    assert pragma(engine, "busy_timeout") == 1_000
     assert pragma(engine, "synchronous") == 1
     assert pragma(engine, "secure_delete") == 1
 

@@ -1,0 +1,236 @@
+"""The session log as it stays in service: its database may fail and come back while visitors run models."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
+from sqlalchemy.orm import Session
+
+from demo.sessions.engines import file_of, forgets_at_restart, leave_open, wipe_deleted
+from demo.sessions.errors import DatabaseGone, LogUnavailable
+from demo.sessions.files import OpenedFile
+from demo.sessions.held import HeldRuns
+from demo.sessions.records import Run
+from demo.sessions.repository import RunRepository
+
+_log = logging.getLogger(__name__)
+_MOST_WAITING = 2_000
+_NOT_OPENED_YET = "it is not open yet"
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """An engine, and the file behind it where there is one."""
+
+    engine: Engine
+    file: OpenedFile | None
+
+    def require(self) -> None:
+        if self.file is not None:
+            self.file.require()
+
+    def close(self) -> None:
+        if self.file is not None and not self.file.is_a_database:
+            # Closing would write the log's pages into what stands there now.
+            leave_open(self.engine)
+            return
+        self.engine.dispose()
+        if self.file is not None:
+            self.file.close()
+
+
+class SessionLog(RunRepository):
+    """The log at `database_url`, which `open_database` opens; safe to call from many threads.
+
+    While the database cannot be written, runs are held in memory; `recover` opens it again and writes them. What
+    needs the database then raises `LogUnavailable`, and nobody waits for it longer than for a lock.
+    """
+
+    def __init__(self, database_url: str, open_database: Callable[[str], Engine]) -> None:
+        self._url = database_url
+        self._open_database = open_database
+        self._waiting = HeldRuns(_MOST_WAITING)
+        self._opened: _Opened | None = None
+        self._users = 0
+        self._turn = threading.Condition()
+        # Held while a run goes from memory to the database, so that it cannot be deleted in between.
+        self._moving = threading.RLock()
+        self._recovering = threading.Lock()
+        self._why = _NOT_OPENED_YET
+        self._to_wipe = False
+        self.recover()
+
+    @property
+    def lasting(self) -> bool:
+        """Whether runs survive a restart now."""
+        opened = self._opened
+        return not self._why and opened is not None and not forgets_at_restart(opened.engine.url)
+
+    @property
+    def why_not(self) -> str:
+        """Why the database cannot be written, for the host; empty while it can."""
+        return self._why
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine of the database while it is open, for figures about it."""
+        return self._opened.engine if self._opened else None
+
+    def record(self, run: Run) -> None:
+        """Write a run, committed when this returns; where that fails it waits in memory."""
+        if not self._why:
+            with suppress(LogUnavailable):
+                super().record(run)
+                return
+        if not self._waiting.put(run):
+            _log.error("more than %d runs wait for the session log; the oldest is lost", _MOST_WAITING)
+        if self._is_gone():
+            # Nothing has to be waited for: a file that went away is made anew at once.
+            self.recover()
+
+    def get(self, run_id: str) -> Run | None:
+        """The run with this id, wherever it is."""
+        return self._waiting.get(run_id) or super().get(run_id)
+
+    def for_session(self, session_id: str) -> tuple[Run, ...]:
+        """The runs of a session, newest first; only those in memory while the database cannot be read."""
+        waiting = self._waiting.for_session(session_id)
+        try:
+            written = super().for_session(session_id)
+        except LogUnavailable:
+            return waiting
+        ids = {run.id for run in waiting}
+        return (*waiting, *(run for run in written if run.id not in ids))
+
+    def delete(self, run_id: str, session_id: str) -> bool:
+        """Forget a run if it belongs to this session; says whether it did."""
+        with self._moving:
+            if self._waiting.get(run_id) is not None:
+                return self._waiting.drop(run_id, session_id)
+            return super().delete(run_id, session_id)
+
+    def delete_all(self, session_id: str) -> int:
+        """Forget a session with all its runs; says how many runs it had."""
+        with self._moving:
+            return super().delete_all(session_id) + self._waiting.drop_all(session_id)
+
+    def recover(self) -> bool:
+        """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
+        if not self._why and not len(self._waiting):
+            return True
+        if not self._recovering.acquire(blocking=False):
+            return False
+        try:
+            if self._why:
+                self._reopen()
+            self._write_waiting()
+        except Exception as error:
+            # Whatever it is: visitors get their answers all the same.
+            self._fails(error)
+            return False
+        finally:
+            self._recovering.release()
+        if self._why not in ("", _NOT_OPENED_YET):
+            _log.warning("the session log is written again; it could not be: %s", self._why)
+        self._why = ""
+        return True
+
+    def tidy(self) -> None:
+        """What deletions left to do, because somebody was reading from the database."""
+        if self._to_wipe:
+            with suppress(LogUnavailable):
+                self._wipe()
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._turn:
+            opened, self._opened = self._opened, None
+            self._turn.wait_for(lambda: self._users == 0)
+        if opened is not None:
+            opened.close()
+
+    def _reopen(self) -> None:
+        """A new engine in the place of the old one, whose connections would get in its way."""
+        self.close()
+        engine = self._open_database(self._url)
+        file = file_of(engine.url)
+        self._opened = _Opened(engine, OpenedFile(file) if file else None)
+
+    def _write_waiting(self) -> None:
+        while True:
+            with self._moving:
+                run = self._waiting.first()
+                if run is None:
+                    return
+                try:
+                    if super().get(run.id) is None:
+                        super().record(run)
+                except SQLAlchemyError:
+                    # The database itself is well, or `LogUnavailable` had been raised.
+                    _log.exception("run %s cannot be written to the session log", run.id)
+                self._waiting.drop(run.id, run.session_id)
+
+    def _is_gone(self) -> bool:
+        try:
+            if self._opened is not None:
+                self._opened.require()
+        except DatabaseGone:
+            return True
+        return False
+
+    @contextmanager
+    def _using(self) -> Iterator[_Opened]:
+        """The open database, which is not closed meanwhile; its failures become `LogUnavailable`."""
+        with self._turn:
+            if self._opened is None:
+                raise LogUnavailable
+            opened = self._opened
+            self._users += 1
+        try:
+            yield opened
+        except (SQLAlchemyError, DatabaseGone) as error:
+            if not _is_failure(error):
+                raise
+            self._fails(error)
+            raise LogUnavailable from error
+        finally:
+            with self._turn:
+                self._users -= 1
+                self._turn.notify_all()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        with self._using() as opened, RunRepository(opened.engine)._reading() as session:
+            yield session
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        with self._using() as opened:
+            opened.require()
+            with RunRepository(opened.engine)._writing() as session:
+                yield session
+            # A file that was deleted takes what is written to it all the same.
+            opened.require()
+
+    def _wipe(self) -> None:
+        with self._using() as opened:
+            self._to_wipe = not wipe_deleted(opened.engine)
+
+    def _fails(self, error: Exception) -> None:
+        cause = error.__cause__ if isinstance(error, LogUnavailable) and error.__cause__ else error
+        why = " ".join(str(getattr(cause, "orig", None) or cause).split()) or type(cause).__name__
+        if why != self._why:
+            _log.error("runs are not kept, because the session log cannot be written: %s", why, exc_info=cause)
+        self._why = why
+
+
+def _is_failure(error: Exception) -> bool:
+    """Whether the database is at fault, rather than the one run that it was given."""
+    if isinstance(error, StatementError):
+        return isinstance(error, DBAPIError) and not isinstance(error, IntegrityError | DataError)
+    return not isinstance(error, SQLAlchemyError) or isinstance(error, NoFreeConnection)
