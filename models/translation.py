@@ -139,7 +139,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         """Beam search from the decoder's start token and what is kept behind it."""
         config = self.network.generation_config
         ends, room = end_ids(config), self._room(sentence)
-        given = torch.cat([self._start(), batch_of_one(list(sentence.kept), self.network)], dim=1)
+        given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.network)], dim=1)
         steps: tuple[Step, ...] = ()
         if sentence.kept:
             with torch.inference_mode():
@@ -162,7 +162,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
-        read = torch.cat([self._start(), batch_of_one(list(written), self.network)], dim=1)[:, :-1]
+        read = torch.cat([self.start(), batch_of_one(list(written), self.network)], dim=1)[:, :-1]
         with self.eager_attention(), torch.inference_mode():
             output = self.network(
                 input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False
@@ -179,7 +179,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             "decoder": Attention("decoder", own, read_by_decoder, read_by_decoder, causal(len(target))),
         }
 
-    def _start(self) -> Tensor:
+    def start(self) -> Tensor:
         """The decoder's first token, `[1, 1]`."""
         config = self.network.generation_config
         start = config.decoder_start_token_id

@@ -1,0 +1,190 @@
+"""One head, worked out step by step: the lecture's numbers, and every architecture's own weights and outputs."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from models.base import AnyTaskModel
+from models.errors import InputError
+from models.inside.head import shares
+from models.inside.look import look_inside
+from models.inside.reading import read
+from models.outputs import generated_ids
+from models.tasks import Task
+from tests.models.conftest import BundledModel, TinyModel
+from tests.models.inside_cases import ANIMAL, BUNDLED, PAIR, SECOND_LAW, TAKEN_APART, TEXTS, fields_of
+
+WITHIN = 1e-4
+MASKED_SCORES = np.array(
+    [[0.11, 0.00, 0.81, 0.79], [0.19, 0.50, 0.30, 0.48], [0.53, 0.98, 0.95, 0.14], [0.81, 0.86, 0.38, 0.90]],
+    dtype=np.float32,
+)
+MASKED_SHARES = [[1], [0.48, 0.52], [0.31, 0.35, 0.34], [0.25, 0.26, 0.23, 0.26]]
+LATER = np.triu(np.ones((4, 4), dtype=bool), k=1)
+
+
+def check_each_head(model: AnyTaskModel, text: str, kind: str) -> None:
+    """All heads of all layers against the model's own weights, captured by the way that the tabs take."""
+    captured = None
+    # The tabs read no pair of texts, and the tokens that a translator writes are asked for in another way there.
+    if text != PAIR and (model.checkpoint.task, kind) != (Task.TRANSLATION, "decoder"):
+        inputs = model.inputs_type(**fields_of(model.checkpoint.task, text))
+        written = generated_ids(model.answer(inputs)) if kind == "encoder" else ()
+        captured = model.attend(inputs, written)[kind]
+    first = look_inside(model, text, kind=kind)
+    for layer in range(first.layers):
+        for head in range(first.heads):
+            look = look_inside(model, text, layer, head, kind=kind)
+            numbers = look.numbers
+            assert numbers.deviation < WITHIN
+            if captured is not None:
+                np.testing.assert_allclose(numbers.weights, captured.weights[layer, head], atol=WITHIN)
+            np.testing.assert_allclose(numbers.weights.sum(axis=-1), 1, atol=1e-5)
+            np.testing.assert_allclose(numbers.outputs, numbers.weights @ numbers.values, atol=1e-6)
+            assert numbers.divisor == pytest.approx(np.sqrt(numbers.width))
+            assert (numbers.weights[numbers.masked] == 0).all()
+            assert numbers.masked.any() == (kind == "decoder" and len(look.tokens) > 1)
+
+
+def hooks_of(model: AnyTaskModel) -> int:
+    """How many hooks are on the network; transformers puts some there for good."""
+    modules = list(model.network.modules())
+    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in modules)
+
+
+def test_thinking_machines() -> None:
+    scaled, weights = shares(np.array([112.0, 96.0], dtype=np.float32), np.sqrt(64))
+    assert scaled.tolist() == [14, 12]
+    assert weights.round(2).tolist() == pytest.approx([0.88, 0.12])
+
+
+def test_masked_scores_are_divided_by_four_before_the_softmax() -> None:
+    _, weights = shares(MASKED_SCORES, 4, LATER)
+    for place, row in enumerate(MASKED_SHARES):
+        assert weights[place, : place + 1].round(2).tolist() == pytest.approx(row)
+        assert not weights[place, place + 1 :].any()
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 5, 8, 16])
+def test_no_other_division_gives_those_rows(divisor: float) -> None:
+    _, weights = shares(MASKED_SCORES, divisor, LATER)
+    rows = [weights[place, : place + 1].round(2).tolist() for place in range(4)]
+    assert rows != [pytest.approx(row) for row in MASKED_SHARES]
+
+
+@pytest.mark.parametrize(("name", "kind", "text"), BUNDLED, ids=str)
+def test_every_head_of_the_bundled_checkpoints_is_as_the_model_has_it(
+    name: str, kind: str, text: str, bundled: BundledModel
+) -> None:
+    check_each_head(bundled(name), text, kind)
+
+
+@pytest.mark.parametrize(("task", "architecture", "kind"), TAKEN_APART, ids=str)
+def test_every_head_of_each_architecture_is_as_the_model_has_it(
+    task: Task, architecture: str, kind: str, tiny: TinyModel
+) -> None:
+    check_each_head(tiny(architecture, task), TEXTS[task], kind)
+
+
+@pytest.mark.parametrize(
+    ("task", "architecture"),
+    [
+        (Task.FILL_MASK, "albert"),
+        (Task.SENTIMENT, "xlnet"),
+        (Task.TRANSLATION, "t5"),
+        (Task.COMPLETION, "openai-gpt"),
+    ],
+)
+def test_other_architectures_are_refused_in_one_sentence(task: Task, architecture: str, tiny: TinyModel) -> None:
+    with pytest.raises(InputError, match="cannot be taken apart here") as refused:
+        look_inside(tiny(architecture, task), TEXTS[task])
+    assert refused.value.field == "checkpoint"
+
+
+@pytest.mark.parametrize(("text", "word", "greatest"), [(SECOND_LAW, "robot", 0.4), (ANIMAL, "animal", 0.4)])
+def test_it_looks_at_what_it_stands_for(text: str, word: str, greatest: float, bundled: BundledModel) -> None:
+    model = bundled("clearhead-minilm")
+    tokens = [token.text for token in read(model, text).tokens]
+    look = look_inside(model, text, layer=3, head=1, position=tokens.index("it"))
+    row = look.numbers.weights[look.position]
+    assert tokens[int(row.argmax())] == word
+    assert row.max() > greatest
+
+
+def test_a_pair_has_two_segments_and_the_same_tokens_with_and_without_its_marks(bundled: BundledModel) -> None:
+    model = bundled("clearhead-minilm")
+    pair = read(model, PAIR)
+    assert [token.text for token in pair.tokens][:3] == ["[CLS]", "the", "man"]
+    assert pair.segments == (0,) * 8 + (1,) * 7
+    assert pair.network_inputs["token_type_ids"][0].tolist() == list(pair.segments)
+    assert pair.guess_at == 3
+    bare = read(model, "the man [MASK] to the store [SEP] penguin [MASK] are flightless birds")
+    assert bare.tokens == pair.tokens
+    assert not any(read(model, "the man [MASK] to the store").segments)
+
+
+def test_another_layer_head_or_position_has_other_numbers(bundled: BundledModel) -> None:
+    model = bundled("clearhead-stories")
+    first = look_inside(model, ANIMAL)
+    assert first.position == len(first.tokens) - 1
+    for other in ({"layer": 1}, {"head": 1}):
+        assert np.abs(look_inside(model, ANIMAL, **other).numbers.queries - first.numbers.queries).max() > 0.1
+    moved = look_inside(model, ANIMAL, position=2)
+    assert moved.position == 2
+    assert np.abs(moved.block.stages[0].vector - first.block.stages[0].vector).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence", "field"),
+    [
+        ({"layer": 6}, "Layer 6 is not there: this model has layers 0 to 5.", "layer"),
+        ({"layer": -1}, "Layer -1 is not there", "layer"),
+        ({"head": 12}, "Head 12 is not there: this model has heads 0 to 11.", "head"),
+        ({"position": 99}, "Token 99 is not there: this text has tokens 0 to", "position"),
+        ({"position": -2}, "Token -2 is not there", "position"),
+        ({"kind": "cross"}, "no such attention; it has: encoder", "kind"),
+        ({"text": " "}, "The text is empty", "text"),
+        ({"text": "[CLS] [SEP]"}, "The text is empty", "text"),
+        ({"text": "word " * 600}, "602 tokens, and this model reads at most 512", "text"),
+    ],
+)
+def test_what_is_not_there_is_told_in_one_sentence(
+    chosen: dict[str, str | int], sentence: str, field: str, bundled: BundledModel
+) -> None:
+    with pytest.raises(InputError, match=sentence) as refused:
+        look_inside(bundled("clearhead-minilm"), **{"text": ANIMAL, **chosen})  # type: ignore[arg-type]
+    assert refused.value.field == field
+
+
+def test_other_visitors_are_neither_recorded_nor_changed(bundled: BundledModel) -> None:
+    model = bundled("clearhead-minilm")
+    text = "She turned the [MASK] and opened the door."
+    answer, look = model(text=text), look_inside(model, ANIMAL, 2, 3)
+    hooks = hooks_of(model)
+    answers, looks, errors = [], [], []
+
+    def visit(number: int) -> None:
+        try:
+            for _ in range(6):
+                if number % 2:
+                    answers.append(model(text=text))
+                else:
+                    looks.append(look_inside(model, ANIMAL, 2, 3))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=visit, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(answers) == len(looks) == 12
+    for each in answers:
+        assert [one.text for one in each.predictions[0]] == [one.text for one in answer.predictions[0]]
+    for each in looks:
+        np.testing.assert_allclose(each.numbers.weights, look.numbers.weights, atol=1e-6)
+        assert each.lens is not None and look.lens is not None
+        assert each.lens.layers[-1].guesses[0].text == look.lens.layers[-1].guesses[0].text
+    assert hooks_of(model) == hooks

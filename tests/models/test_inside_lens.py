@@ -1,0 +1,108 @@
+"""The guess after every layer: the last one is the model's own answer, whichever its task and architecture."""
+
+import pytest
+
+from models.base import AnyTaskModel
+from models.inside.head_outputs import Lens
+from models.inside.look import look_inside
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+)
+from models.tasks import Task
+from tests.models.conftest import BundledModel, TinyModel
+from tests.models.inside_cases import BUNDLED, PAIR, TAKEN_APART, TEXTS, fields_of
+
+WITHIN = 1e-4
+GUESSES = [case for case in TAKEN_APART if (case[0], case[2]) != (Task.TRANSLATION, "encoder")]
+
+
+def answered(output: TaskOutput) -> tuple[str, list[tuple[str, float]]]:
+    """What a task's answer says is guessed, and the likeliest choices with their probabilities."""
+    match output:
+        case FillMaskOutput():
+            return "word here", [(each.text, each.score) for each in output.predictions[0]]
+        case SentimentOutput():
+            best = sorted(output.scores, key=lambda each: each.score, reverse=True)
+            return "label", [(each.text, each.score) for each in best]
+        case QuestionAnsweringOutput():
+            named = zip([token.text for token in output.tokens], output.start_probabilities, strict=True)
+            return "first token of the answer", sorted(named, key=lambda each: each[1], reverse=True)[:5]
+        case CompletionOutput():
+            written = output.generated[0]
+            return "next word", [(written.token.text, written.probability)]
+        case TranslationOutput():
+            written = output.generated[0]
+            return "next word", [(written.token.text, written.probability)]
+        case _:
+            raise TypeError(type(output).__name__)
+
+
+def lens_of(model: AnyTaskModel, text: str) -> Lens:
+    look = look_inside(model, text, position=0 if model.checkpoint.task is Task.TRANSLATION else -1)
+    assert look.lens is not None
+    assert [each.layer for each in look.lens.layers] == list(range(look.layers + 1))
+    for each in look.lens.layers:
+        scores = [guess.score for guess in each.guesses]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 < sum(scores) <= 1 + WITHIN
+    return look.lens
+
+
+def check_last_guess(model: AnyTaskModel, text: str) -> None:
+    about, expected = answered(model(**fields_of(model.checkpoint.task, text)))
+    lens = lens_of(model, text)
+    assert lens.about == about
+    last = lens.layers[-1].guesses
+    assert [each.text.strip() for each in last[: len(expected)]] == [text.strip() for text, _ in expected]
+    assert [each.score for each in last[: len(expected)]] == pytest.approx([score for _, score in expected], abs=WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(name, text) for name, kind, text in BUNDLED if text != PAIR and (name, kind) != ("clearhead-en-fr", "encoder")],
+)
+def test_the_last_guess_of_the_bundled_checkpoints_is_their_answer(name: str, text: str, bundled: BundledModel) -> None:
+    check_last_guess(bundled(name), text)
+
+
+@pytest.mark.parametrize(("task", "architecture", "kind"), GUESSES, ids=str)
+def test_the_last_guess_of_every_architecture_is_its_answer(
+    task: Task, architecture: str, kind: str, tiny: TinyModel
+) -> None:
+    if task is Task.TRANSLATION:
+        # A random model's beams differ in nothing but chance, and its forced end changes what is written.
+        assert lens_of(tiny(architecture, task), TEXTS[task]).about == "next word"
+    else:
+        check_last_guess(tiny(architecture, task), TEXTS[task])
+
+
+def test_a_translators_encoder_guesses_nothing(bundled: BundledModel) -> None:
+    assert look_inside(bundled("clearhead-en-fr"), "A dog.", kind="encoder").lens is None
+
+
+def test_both_blanks_of_the_pair_are_read_with_their_segments(bundled: BundledModel) -> None:
+    model = bundled("clearhead-minilm")
+    guesses = {}
+    for position in (3, 9):
+        look = look_inside(model, PAIR, position=position)
+        assert look.tokens[position].text == "[MASK]"
+        assert look.lens is not None
+        guesses[position] = [each.text for each in look.lens.layers[-1].guesses]
+    assert {"goes", "went"} <= set(guesses[3])
+    assert not set(guesses[3]) & set(guesses[9])
+
+
+def test_the_guess_is_read_at_the_token_that_is_followed(bundled: BundledModel) -> None:
+    model = bundled("clearhead-stories")
+    for position, expected in ((0, "upon"), (1, "a"), (2, "time")):
+        look = look_inside(model, "Once upon a time there", position=position)
+        assert look.lens is not None
+        assert look.lens.position == position
+        assert look.lens.layers[-1].guesses[0].text.strip() == expected
+        # Before the first layer the vector is the word's own, so that the word itself is what is read off it.
+        assert look.lens.layers[0].guesses[0].text.strip() == look.tokens[position].text.strip()
