@@ -15,8 +15,10 @@ from sqlalchemy import Engine, text
 
 from demo.sessions import database
 from demo.sessions.database import migrate, newest_revision, open_database, open_runs
+from demo.sessions.errors import DatabaseFromTheFuture, DriverMissing
 from demo.sessions.repository import RunRepository
 from demo.sessions.tables import Base
+from tests.sessions.postgres import Postgres
 from tests.sessions.runs import finished_run
 
 
@@ -54,10 +56,11 @@ def test_the_folder_is_made_where_there_is_none(tmp_path: Path) -> None:
     assert (tmp_path / "some" / "where" / "runs.sqlite3").exists()
 
 
-def test_the_migrations_make_the_tables_that_the_code_expects(tmp_path: Path) -> None:
-    engine = open_database(url_of(tmp_path / "runs.sqlite3"))
+def test_the_migrations_make_the_tables_that_the_code_expects(database_url: str) -> None:
+    engine = open_database(database_url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+    engine.dispose()
 
 
 def test_the_newest_revision_is_the_one_that_alembic_finds() -> None:
@@ -66,13 +69,52 @@ def test_the_newest_revision_is_the_one_that_alembic_finds() -> None:
     assert ScriptDirectory.from_config(config).get_heads() == [newest_revision()]
 
 
-def test_migrating_again_changes_nothing_and_loses_nothing(tmp_path: Path) -> None:
-    url = url_of(tmp_path / "runs.sqlite3")
-    engine = open_database(url)
+def test_migrating_again_changes_nothing_and_loses_nothing(database_url: str) -> None:
+    engine = open_database(database_url)
     RunRepository(engine).record(finished_run("a"))
     migrate(engine)
     engine.dispose()
-    assert RunRepository(open_database(url)).get("a") is not None
+    again = open_runs(database_url)
+    assert again.lasting
+    assert again.get("a") is not None
+    again.close()
+
+
+def test_a_servers_database_from_a_newer_version_is_left_alone(database_url: str) -> None:
+    engine = open_database(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(DatabaseFromTheFuture, match="9999"):
+        open_database(database_url)
+
+
+def test_a_database_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite3"
+    open_runs(url_of(path)).record(finished_run("a"))
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
+
+
+def test_a_missing_driver_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(DriverMissing, match=r"psycopg is not installed.*requirements-postgres\.txt"):
+        open_database("postgresql+psycopg://somebody@/nowhere")
+
+
+def test_a_server_that_went_away_and_came_back_gets_the_runs_of_meanwhile(postgres: Postgres) -> None:
+    runs = open_runs(postgres.new_database("comes-back"))
+    runs.record(finished_run("before"))
+    postgres.stop()
+    try:
+        runs.record(finished_run("during"))
+        assert not runs.lasting
+        assert [run.id for run in runs.for_session("a-session")] == ["during"]
+        assert not runs.recover()
+    finally:
+        postgres.start()
+    assert runs.recover()
+    assert [run.id for run in runs.for_session("a-session")] == ["during", "before"]
+    runs.close()
 
 
 def test_a_current_database_opens_without_alembic(tmp_path: Path) -> None:

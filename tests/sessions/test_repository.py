@@ -1,5 +1,6 @@
 """The log gives back what was written, to whom it belongs, and forgets when asked."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta, timezone
 from pathlib import Path
@@ -8,12 +9,16 @@ import pytest
 
 from demo.sessions.database import open_database
 from demo.sessions.repository import RunRepository
+from demo.sessions.retention import purge
+from tests.sessions.processes import start_python
 from tests.sessions.runs import failed_run, finished_run
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> RunRepository:
-    return RunRepository(open_database(f"sqlite:///{tmp_path}/runs.sqlite3"))
+def runs(database_url: str) -> Iterator[RunRepository]:
+    engine = open_database(database_url)
+    yield RunRepository(engine)
+    engine.dispose()
 
 
 def test_a_run_comes_back_as_it_was_written(runs: RunRepository) -> None:
@@ -69,13 +74,81 @@ def test_a_moment_keeps_its_time_zone_and_needs_one(runs: RunRepository) -> None
         runs.record(finished_run("c", created_utc=run.created_utc.replace(tzinfo=None)))
 
 
-@pytest.mark.parametrize("where", ["file", "memory"])
-def test_many_threads_write_into_one_new_session(tmp_path: Path, where: str) -> None:
-    url = "sqlite://" if where == "memory" else f"sqlite:///{tmp_path}/runs.sqlite3"
-    runs = RunRepository(open_database(url))
+def written_by_many_threads(runs: RunRepository) -> set[str]:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: runs.record(finished_run(str(number))), range(80)))
-    assert {run.id for run in runs.for_session("a-session")} == {str(number) for number in range(80)}
+    return {run.id for run in runs.for_session("a-session")}
+
+
+def test_many_threads_write_into_one_new_session(runs: RunRepository) -> None:
+    assert written_by_many_threads(runs) == {str(number) for number in range(80)}
+
+
+def test_many_threads_share_a_database_in_memory() -> None:
+    runs = RunRepository(open_database("sqlite://"))
+    assert written_by_many_threads(runs) == {str(number) for number in range(80)}
+    assert not runs.lasting
+
+
+_ODD = "NUL \0, half of a character \ud800, 🙂 and \\u0000"
+
+
+def test_what_a_database_cannot_hold_is_held_all_the_same(runs: RunRepository) -> None:
+    runs.record(failed_run("odd", session_id=_ODD, checkpoint=_ODD, parameters={"strategy": _ODD}))
+    (kept,) = runs.for_session(_ODD)
+    assert kept.parameters == {"strategy": _ODD}
+    assert kept.checkpoint == "NUL \\x00, half of a character \\ud800, 🙂 and \\u0000"
+    assert runs.get(_ODD) is None
+    assert runs.delete_all(_ODD) == 1
+
+
+def test_a_checkpoint_that_is_no_text_is_written_as_text(runs: RunRepository) -> None:
+    runs.record(failed_run("a", checkpoint=5))
+    kept = runs.get("a")
+    assert kept is not None
+    assert kept.checkpoint == "5"
+
+
+def test_a_counted_run_leaves_no_text_and_no_session(runs: RunRepository) -> None:
+    runs.count(finished_run("secret", inputs={"text": "marmalade"}))
+    assert runs.get("secret") is None
+    assert runs.for_session("a-session") == ()
+
+
+def test_old_runs_go_a_few_at_a_time_with_the_sessions_that_are_empty_then(runs: RunRepository) -> None:
+    now = finished_run("").created_utc
+    for days in (40, 35, 31, 29):
+        runs.record(finished_run(f"{days} days", created_utc=now - timedelta(days=days)))
+    assert runs.delete_before(now - timedelta(days=30), most=2) == 2
+    assert [run.id for run in runs.every_run()] == ["31 days", "29 days"]
+    assert purge(runs, 30, now) == 1
+    assert [run.id for run in runs.every_run()] == ["29 days"]
+    assert purge(runs, 30, now) == 0
+
+
+_WRITE = """
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from demo.sessions.database import open_runs
+from tests.sessions.runs import finished_run
+runs = open_runs(sys.argv[1])
+assert runs.lasting, runs.why_not
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(lambda number: runs.record(finished_run(f"{sys.argv[2]}-{number}")), range(100)))
+assert runs.recover(), runs.why_not
+"""
+
+
+def test_two_processes_start_on_one_new_database_and_write_into_one_session(database_url: str) -> None:
+    writers = [start_python(_WRITE, database_url, name) for name in ("one", "two")]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=120)
+        assert writer.returncode == 0, errors
+    engine = open_database(database_url)
+    written = {run.id for run in RunRepository(engine).for_session("a-session")}
+    engine.dispose()
+    assert written == {f"{name}-{number}" for name in ("one", "two") for number in range(100)}
 
 
 def test_a_deleted_text_is_wiped_from_the_database_file(tmp_path: Path) -> None:
