@@ -32,6 +32,8 @@ class Settings:
 
     # CLEARHEAD_DATABASE_URL: where the session log is, as an SQLAlchemy URL.
     database_url: str = field(default_factory=_default_database_url)
+    # CLEARHEAD_RETENTION_DAYS: after how many days a run is deleted; without it, when its visitor deletes it.
+    retention_days: int | None = None
     # CLEARHEAD_MODEL_MB: how many megabytes of models stay in memory before the least recently used one is dropped.
     model_bytes: int = 2_000_000_000
     # CLEARHEAD_ATTENTION_MB: how many megabytes of captured attention stay in memory.
@@ -71,6 +73,7 @@ class Settings:
         limits = plain.limits
         return cls(
             database_url=given.get("DATABASE_URL", plain.database_url),
+            retention_days=number("RETENTION_DAYS", 0) if "RETENTION_DAYS" in given else None,
             model_bytes=number("MODEL_MB", plain.model_bytes // 10**6) * 10**6,
             attention_bytes=number("ATTENTION_MB", plain.attention_bytes // 10**6) * 10**6,
             concurrency=number("CONCURRENCY", plain.concurrency),

@@ -19,6 +19,7 @@ def test_every_setting_can_be_given() -> None:
     given = Settings.from_environment(
         {
             "CLEARHEAD_DATABASE_URL": "sqlite:////data/runs.sqlite3",
+            "CLEARHEAD_RETENTION_DAYS": "30",
             "CLEARHEAD_MODEL_MB": "500",
             "CLEARHEAD_ATTENTION_MB": "64",
             "CLEARHEAD_CONCURRENCY": "4",
@@ -35,6 +36,7 @@ def test_every_setting_can_be_given() -> None:
     )
     assert given == Settings(
         database_url="sqlite:////data/runs.sqlite3",
+        retention_days=30,
         model_bytes=500_000_000,
         attention_bytes=64_000_000,
         concurrency=4,
