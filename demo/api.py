@@ -10,6 +10,7 @@ import gradio as gr
 from demo import contract
 from demo.decoder_api import add_decoder_endpoints
 from demo.endpoint import add_endpoint, required_session_of, session_of, short_text
+from demo.inside_api import add_inside_endpoints
 from demo.inspection_api import add_inspection_endpoints
 from demo.service import DemoService
 from demo.sessions.export import LoggedRun, public_fields
@@ -30,6 +31,7 @@ def add_endpoints(service: DemoService) -> None:
     _add_task_endpoints(service)
     add_inspection_endpoints(service)
     add_decoder_endpoints(service)
+    add_inside_endpoints(service)
     _add_session_endpoints(service)
 
 

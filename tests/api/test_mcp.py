@@ -37,7 +37,7 @@ def test_every_task_is_a_tool_whose_parameters_are_explained(server: Server) -> 
     tools = with_tools(server, lambda session: session.list_tools()).tools
     names = ["fill_mask", "sentiment", "question_answering", "translation", "completion"]
     names += ["attention", "attention_sheet", "head_roles", "attribution", "ablate", "replace_token"]
-    names += ["decode_tree", "fork"]
+    names += ["decode_tree", "fork", "inside"]
     assert [tool.name for tool in tools] == names
     for tool in tools:
         assert tool.description
