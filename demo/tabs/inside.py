@@ -10,6 +10,7 @@ from gradio.components import Component
 from gradio.events import Dependency
 
 from demo.components import Updates
+from demo.components.glossary import terms_linked, with_terms
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
 from demo.components.notice import create_notice, noticed
@@ -71,18 +72,23 @@ class InsideTab:
 
     def show(self, step: str, *asked: Any) -> Updates:
         """The picture of the step, or a sentence beside the field that is to be mended."""
+        try:
+            return self.picture(step, *asked)
+        except InputError as error:
+            notices = {**self.notices, **self.built[step].notices}
+            silent: Updates = {notice: noticed("") for notice in self._all_notices}
+            return silent | {notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+
+    def picture(self, step: str, *asked: Any) -> Updates:
+        """The picture of the step and no sentence anywhere; raises `InputError`."""
         values = list(asked[len(self.controls.inputs) :])
         own: dict[str, list[Any]] = {}
         for key, built in self.built.items():
             own[key], values = values[: len(built.inputs)], values[len(built.inputs) :]
         silent: Updates = {notice: noticed("") for notice in self._all_notices}
-        built = self.built[step]
-        try:
-            request, place = self.controls.inside.checked(self.request(step, *asked[: len(self.controls.inputs)]))
-            return silent | self._place(request, place) | built.draw(request, *own[step])
-        except InputError as error:
-            notices = {**self.notices, **built.notices}
-            return silent | {notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+        request, place = self.controls.inside.checked(self.request(step, *asked[: len(self.controls.inputs)]))
+        picture = self.built[step].draw(request, *own[step])
+        return terms_linked(silent | self._place(request, place) | picture)
 
     def turn(self, step: str) -> Updates:
         """The frame of the step, at once and still as it was drawn last."""
@@ -238,4 +244,5 @@ def _words(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
 
 
 def _heading(step: Step) -> str:
-    return f'<h2 aria-live="polite">{step.number}. {html.escape(step.title)}</h2><p class="step-text">{step.text}</p>'
+    said = f'<p class="step-text">{with_terms(step.text)}</p>'
+    return f'<h2 aria-live="polite">{step.number}. {html.escape(step.title)}</h2>{said}'
