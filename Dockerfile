@@ -1,0 +1,37 @@
+# Clearhead with its weights: `docker build -t clearhead .`; docs/hosting.md explains every line that matters in public.
+
+# The Python that the constraints were tested with.
+FROM python:3.11-slim-bookworm AS packages
+# An index with CPU builds of PyTorch makes the image several gigabytes smaller; pip reads this name by itself.
+ARG PIP_EXTRA_INDEX_URL=""
+RUN python -m venv /opt/clearhead
+WORKDIR /build
+COPY requirements.txt requirements-postgres.txt constraints.txt ./
+RUN /opt/clearhead/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
+        --constraint constraints.txt --requirement requirements.txt --requirement requirements-postgres.txt
+
+FROM python:3.11-slim-bookworm
+# 1000 is also the only user that a Hugging Face Space runs an image as.
+RUN useradd --uid 1000 --home-dir /var/lib/clearhead --create-home --shell /usr/sbin/nologin clearhead
+COPY --from=packages /opt/clearhead /opt/clearhead
+WORKDIR /srv/clearhead
+COPY app.py LICENSE ./
+COPY assets assets
+COPY models models
+COPY demo demo
+# Compiled now, because the user that runs it may not write here.
+RUN /opt/clearhead/bin/python -m compileall -q app.py demo models
+
+ENV CLEARHEAD_HOST=0.0.0.0 \
+    CLEARHEAD_PORT=7860 \
+    CLEARHEAD_DATABASE_URL=sqlite:////var/lib/clearhead/sessions.sqlite3 \
+    CLEARHEAD_LOG=json \
+    HF_HOME=/var/lib/clearhead/hub \
+    MPLCONFIGDIR=/tmp/matplotlib \
+    PYTHONUNBUFFERED=1
+USER 1000:1000
+VOLUME /var/lib/clearhead
+EXPOSE 7860
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["/opt/clearhead/bin/python", "-c", "import os, urllib.request as r; r.urlopen(f\"http://127.0.0.1:{os.environ['CLEARHEAD_PORT']}/healthz\", timeout=4)"]
+CMD ["/opt/clearhead/bin/python", "app.py"]
