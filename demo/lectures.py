@@ -1,0 +1,225 @@
+"""Lectures: ordered steps for a room, each a few plain sentences and a view of the page, read from JSON files."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from demo.inside import checkpoints_inside
+from demo.inside_request import InsideRequest
+from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields
+from demo.settings import Limits
+from demo.share import Place
+from models.checkpoints import checkpoints_for
+from models.errors import InputError
+from models.tasks import Task
+
+SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
+LECTURE, STEP = "lecture", "step"
+"""The names in an address: `?lecture=NAME&step=N`, steps counted from 1."""
+
+_NAME = r"[a-z0-9-]{1,40}"
+_LONGEST_ADDRESS = 2_000
+_MOST_STEPS = 50
+
+
+class LectureError(ValueError):
+    """A file that is no lecture; its message is one sentence for the host."""
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """A task's answer to fixed fields, by a bundled checkpoint, with its attention at `place`."""
+
+    task: Task
+    fields: Mapping[str, Any]
+    checkpoint: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class LectureStep:
+    """A step: what the room reads, and what it sees. `text` may mark terms of the trade with asterisks."""
+
+    title: str
+    text: str
+    view: InsideRequest | TaskView
+
+
+@dataclass(frozen=True)
+class Lecture:
+    """A set of steps; `name` stands in addresses, `about` says in a sentence what the room will learn."""
+
+    name: str
+    title: str
+    about: str
+    steps: tuple[LectureStep, ...]
+
+
+@dataclass(frozen=True)
+class LecturePlace:
+    """A step of a lecture, `number` counted from 1, and the address of the page (`base`) that it was opened at."""
+
+    lecture: Lecture
+    number: int
+    base: str
+
+    @property
+    def step(self) -> LectureStep:
+        """The step itself."""
+        return self.lecture.steps[self.number - 1]
+
+    @property
+    def link(self) -> str:
+        """The whole address that opens this step on any device that reaches the page."""
+        return self.base + query_of(self.lecture, self.number)
+
+
+def query_of(lecture: Lecture, number: int = 1) -> str:
+    """The end of an address that opens step `number` of `lecture`."""
+    return "?" + urlencode({LECTURE: lecture.name, STEP: number})
+
+
+def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | None:
+    """What a browser's address asks for, none where it names no lecture; raises `InputError` for what is not there."""
+    try:
+        parts = urlsplit(address[:_LONGEST_ADDRESS])
+    except ValueError:
+        return None
+    query = dict(parse_qsl(parts.query))
+    if LECTURE not in query or parts.scheme not in ("http", "https"):
+        return None
+    lecture = lectures.get(query[LECTURE])
+    if lecture is None:
+        offered = ", ".join(each.title for each in lectures.values())
+        raise InputError(f"There is no lecture of that name here; there are: {offered}.")
+    number, count = query.get(STEP, "1"), len(lecture.steps)
+    if not re.fullmatch(r"[0-9]{1,3}", number) or not 1 <= int(number) <= count:
+        raise InputError(f"“{lecture.title}” has no such step; its steps go from 1 to {count}.")
+    host = parts.netloc.rpartition("@")[2]
+    return LecturePlace(lecture, int(number), f"{parts.scheme}://{host}{parts.path}")
+
+
+@cache
+def lectures_of(folder: str | None, inside_steps: Collection[str], limits: Limits) -> dict[str, Lecture]:
+    """The shipped lectures and then those in `folder`, by name; one there takes the place of a shipped namesake.
+
+    `inside_steps` are the keys of the steps of the tab Inside. Raises `LectureError` for the first that cannot be used.
+    """
+    found = [*_files(SHIPPED)]
+    if folder is not None:
+        if not Path(folder).is_dir():
+            raise LectureError(f"CLEARHEAD_LECTURES must name a folder, and {folder!r} is none.")
+        found += _files(Path(folder))
+    return {path.stem: read_lecture(path, inside_steps, limits) for path in found}
+
+
+def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits) -> Lecture:
+    """The lecture in a file; raises `LectureError` that names the file, the step and what is wrong with it."""
+    if not re.fullmatch(_NAME, path.stem):
+        raise LectureError(f"{path.name}: a lecture's file name is made of a to z, digits and hyphens, 40 at most.")
+    try:
+        written = _WrittenLecture.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise LectureError(f"{path.name} cannot be read as a text file.") from error
+    except ValidationError as error:
+        raise LectureError(f"{path.name}: {_first_fault(error)}") from error
+    steps = []
+    for number, step in enumerate(written.steps, start=1):
+        try:
+            steps.append(LectureStep(step.title, step.text, _view(step, inside_steps, limits)))
+        except InputError as error:
+            raise LectureError(f"{path.name}, step {number}: {error.sentence}") from error
+    return Lecture(path.stem, written.title, written.about, tuple(steps))
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _WrittenInside(_Strict):
+    step: str
+    text: str
+    checkpoint: str = ""
+    layer: int = Field(0, ge=0, le=999)
+    head: int = Field(0, ge=0, le=999)
+    position: int = Field(-1, ge=-999, le=999)
+
+
+class _WrittenPlace(_Strict):
+    kind: str = ""
+    how: str = Field("mean", pattern="mean|maximum|head|rollout")
+    layer: int = Field(0, ge=0, le=999)
+    head: int = Field(1, ge=1, le=999)
+    step: int = Field(0, ge=0, le=999)
+
+
+class _WrittenTask(_Strict):
+    task: str
+    fields: dict[str, JsonValue]
+    checkpoint: str = ""
+    attention: _WrittenPlace = _WrittenPlace()
+
+
+class _WrittenStep(_Strict):
+    title: str = Field(min_length=1, max_length=80)
+    text: str = Field(min_length=1, max_length=400)
+    inside: _WrittenInside | None = None
+    tab: _WrittenTask | None = None
+
+
+class _WrittenLecture(_Strict):
+    title: str = Field(min_length=1, max_length=80)
+    about: str = Field(min_length=1, max_length=200)
+    steps: list[_WrittenStep] = Field(min_length=1, max_length=_MOST_STEPS)
+
+
+def _view(step: _WrittenStep, inside_steps: Collection[str], limits: Limits) -> InsideRequest | TaskView:
+    if step.inside is not None and step.tab is None:
+        return _inside_view(step.inside, inside_steps, limits)
+    if step.tab is not None and step.inside is None:
+        return _task_view(step.tab, limits)
+    raise InputError("It needs a view, either “inside” or “tab”.")
+
+
+def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: Limits) -> InsideRequest:
+    if asked.step not in inside_steps:
+        raise InputError(f"Inside has no step “{asked.step}”; there are {', '.join(inside_steps)}.")
+    bundled = [each.name for each in checkpoints_inside()]
+    checkpoint = asked.checkpoint or bundled[0]
+    if checkpoint not in bundled:
+        raise InputError(f"“{checkpoint}” is no bundled model; there are {', '.join(bundled)}.")
+    text = clean_fields(INSIDE_FIELDS, {"text": asked.text}, limits)["text"]
+    return InsideRequest(asked.step, text, checkpoint, asked.layer, asked.head, asked.position)
+
+
+def _task_view(asked: _WrittenTask, limits: Limits) -> TaskView:
+    tasks = {each.endpoint: each for each in Task}
+    if asked.task not in tasks:
+        raise InputError(f"There is no task “{asked.task}”; there are {', '.join(tasks)}.")
+    task = tasks[asked.task]
+    unknown = [name for name in asked.fields if name not in FIELDS[task]]
+    if unknown:
+        raise InputError(f"“{asked.task}” has no field “{unknown[0]}”; there are {', '.join(FIELDS[task])}.")
+    # A room has no network beyond this host.
+    bundled = [each.name for each in checkpoints_for(task) if not each.hub_id]
+    checkpoint = asked.checkpoint or bundled[0]
+    if checkpoint not in bundled:
+        raise InputError(f"“{checkpoint}” is no bundled model for “{asked.task}”; there is {', '.join(bundled)}.")
+    return TaskView(task, clean(task, asked.fields, limits), checkpoint, Place(**asked.attention.model_dump()))
+
+
+def _first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a file, in words, steps counted from 1."""
+    fault = error.errors()[0]
+    way = [f"step {part + 1}" if isinstance(part, int) else f"“{part}”" for part in fault["loc"] if part != "steps"]
+    return ", ".join([*way, fault["msg"][0].lower() + fault["msg"][1:]]) + "."
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return sorted(folder.glob("*.json"))

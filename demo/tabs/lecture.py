@@ -1,0 +1,155 @@
+"""Lecture mode: an address that names a step sets the page to it, on the projector as on every phone in the room."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.components import Updates
+from demo.components.inside.steps import STEPS
+from demo.components.lecture_bar import lecture_bar, lecture_refused, stepping
+from demo.inside_request import InsideRequest
+from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
+from demo.messages import for_visitors
+from demo.settings import Settings
+from demo.tabs.inside import InsideTab
+from demo.tabs.task_tab import TaskTab
+from models.errors import InputError
+from models.tasks import Task
+
+_ADDRESS = f"() => new URLSearchParams(location.search).has('{LECTURE}') ? location.href : ''"
+"""Run in the page as it opens: its whole address, which the server might see otherwise behind a proxy."""
+
+_NOW = "() => location.href"
+_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+
+@dataclass(frozen=True, eq=False)
+class LectureMode:
+    """The bar above the tabs, empty outside a lecture, and the address of the step."""
+
+    lectures: Mapping[str, Lecture]
+    bar: gr.HTML
+    address: gr.Textbox
+
+    def connect(self, demo: gr.Blocks, tabs: gr.Tabs, task_tabs: Iterable[TaskTab], inside: InsideTab) -> None:
+        """Let addresses set the page: the bar and the fields at once, then the view, computed once for all visitors."""
+        views = LectureViews({tab.task: tab for tab in task_tabs}, inside)
+
+        def turn(address: str) -> Updates:
+            try:
+                place = place_of(address, self.lectures)
+            except InputError as error:
+                return {self.bar: lecture_refused(error.sentence)}
+            if place is None:
+                return {self.bar: ""}
+            return {
+                self.bar: lecture_bar(place),
+                tabs: gr.Tabs(selected=views.tab_of(place.step)),
+                **views.frame(place.step),
+            }
+
+        def show(address: str) -> Updates:
+            try:
+                place = place_of(address, self.lectures)
+            except InputError:
+                return {}
+            return views.view(place) if place else {}
+
+        demo.load(None, None, self.address, js=_ADDRESS)
+        self.bar.select(None, None, self.address, js=_NOW)
+        self.address.change(for_visitors(turn), self.address, [self.bar, tabs, *views.outputs], **_HIDDEN).then(
+            for_visitors(show),
+            self.address,
+            views.outputs,
+            queue=False,
+            show_progress_on=views.waiting,
+            trigger_mode="always_last",
+            api_visibility="private",
+        )
+
+
+def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
+    """The lectures of this host by name; raises `LectureError` with a sentence on the first that cannot be used."""
+    return lectures_of(settings.lectures, tuple(step.key for step in STEPS), settings.limits)
+
+
+def create_lecture_mode(lectures: Mapping[str, Lecture]) -> LectureMode:
+    """The place of the bar, above the tabs; it takes no room outside a lecture."""
+    bar = gr.HTML("", js_on_load=stepping(), elem_classes="lecture-bar", padding=False, label="Lecture")
+    return LectureMode(lectures, bar, gr.Textbox("", visible="hidden", label="Address"))
+
+
+class LectureViews:
+    """The views of all steps. Each is computed once and kept: a room opens the same step at the same moment."""
+
+    def __init__(self, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> None:
+        self._task_tabs = task_tabs
+        self._inside = inside
+        self._own = [each for built in inside.built.values() for each in built.inputs]
+        self._kept: dict[tuple[str, int], Updates] = {}
+        self._one_at_a_time = threading.Lock()
+
+    @property
+    def outputs(self) -> list[Component | gr.Column]:
+        """Everything that a view may change."""
+        of_tasks = [
+            each
+            for tab in self._task_tabs.values()
+            for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools.outputs)
+        ]
+        of_inside = [*self._inside.controls.inputs, *self._inside.turned, *self._inside.drawn, *self._own]
+        return list(dict.fromkeys([*of_tasks, *of_inside]))
+
+    @property
+    def waiting(self) -> list[Component]:
+        """Where it is seen that a view is being computed."""
+        return [self._inside.heading, *(tab.answer[0] for tab in self._task_tabs.values())]
+
+    def tab_of(self, step: LectureStep) -> str:
+        """The id of the tab that shows `step`."""
+        return step.view.task.value if isinstance(step.view, TaskView) else "inside"
+
+    def frame(self, step: LectureStep) -> Updates:
+        """What is known of a view before anything is computed: the fields, and the frame of a step of Inside."""
+        if isinstance(step.view, InsideRequest):
+            return self._inside.open(step.view)
+        tab = self._task_tabs[step.view.task]
+        return {tab.fields[name]: value for name, value in step.view.fields.items() if name in tab.fields}
+
+    def view(self, place: LecturePlace) -> Updates:
+        """The answer or the picture; raises `InputError` for one that cannot be had now."""
+        key = place.lecture.name, place.number
+        if key not in self._kept:
+            with self._one_at_a_time:
+                if key not in self._kept:
+                    self._kept[key] = self._computed(place.step)
+        # Gradio takes updates apart as it sends them.
+        return {block: dict(value) if isinstance(value, dict) else value for block, value in self._kept[key].items()}
+
+    def _computed(self, step: LectureStep) -> Updates:
+        view = step.view
+        if isinstance(view, TaskView):
+            return _answered(self._task_tabs[view.task], view)
+        inside, own = self._inside, {each: each.value for each in self._own}
+        asked = (view.text, view.checkpoint, view.layer + 1, view.head + 1, view.position)
+        return {**own, **inside.picture(view.step, *asked, *own.values())}
+
+
+def _answered(tab: TaskTab, view: TaskView) -> Updates:
+    """The answer of a task and its attention, drawn at the place that the step asks for; nobody's run."""
+    run = tab.service.answer(view.task, dict(view.fields), view.checkpoint).run
+    reader, place = tab.reader, view.place
+    updates = tab.restore(run, place)
+    source, not_yet = updates[reader.source], updates[reader.not_yet]
+    seen = reader.see(source, place.kind, place.how, place.layer, place.head)
+    return {
+        **updates,
+        **reader.tools.forget(tab.service, source),
+        **reader.controls.show(seen),
+        **reader.draw(seen, place.words, place.specials, not_yet),
+        reader.shown: source,
+    }
