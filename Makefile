@@ -4,11 +4,12 @@ PYTHON ?= python3
 PYTHON_IN_VENV := .venv/bin/python
 PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: help demo test checkpoints examples speed clean
+.PHONY: help demo test audit checkpoints examples speed clean
 
 help:
 	@echo "make demo         open the page; it prints its address"
 	@echo "make test         lint, types and all tests"
+	@echo "make audit        look for known holes in the code and in the packages; asks an advisory service"
 	@echo "make speed        measure speed and memory against plain transformers and plain Gradio"
 	@echo "make examples     record the examples that the tabs open on"
 	@echo "make checkpoints DATA=folder [TASK=name]   train the bundled checkpoints again"
@@ -23,6 +24,11 @@ test: .venv/installed-dev
 	$(PYTHON_IN_VENV) -m mypy
 	$(PYTHON_IN_VENV) -m pytest
 
+audit: .venv-audit/installed
+	.venv-audit/bin/python -m bandit --quiet --configfile pyproject.toml --recursive app.py demo models
+	.venv-audit/bin/python -m pip_audit --disable-pip --no-deps --strict \
+		--requirement requirements.txt --requirement requirements-postgres.txt --requirement constraints.txt
+
 speed: .venv/installed-dev
 	$(PYTHON_IN_VENV) -m benchmarks.speed
 
@@ -34,7 +40,7 @@ checkpoints: .venv/installed-training
 	$(PYTHON_IN_VENV) -m training --data "$(DATA)" $(if $(TASK),--task $(TASK))
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-audit .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps make a second call instant; a changed requirement installs again.
@@ -49,6 +55,13 @@ clean:
 
 .venv/installed-training: requirements-training.txt .venv/installed-dev
 	$(PIP) --no-deps --requirement requirements-training.txt
+	@touch $@
+
+# In an environment of its own, so that what audits is not among what is audited.
+.venv-audit/installed: requirements-audit.txt constraints.txt
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --disable-pip-version-check --quiet \
+		--constraint constraints.txt --requirement requirements-audit.txt
 	@touch $@
 
 $(PYTHON_IN_VENV):
