@@ -47,6 +47,8 @@ class Settings:
     port: int | None = None
     # CLEARHEAD_ROOT_PATH: the path under which a proxy serves the demo, such as "/clearhead".
     root_path: str | None = None
+    # CLEARHEAD_LECTURES: a folder with lectures of the host's own, beside those that are shipped.
+    lectures: str | None = None
     # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field.
     limits: Limits = field(default_factory=Limits)
 
@@ -81,6 +83,7 @@ class Settings:
             host=given.get("HOST"),
             port=number("PORT", 0) if "PORT" in given else None,
             root_path=given.get("ROOT_PATH"),
+            lectures=given.get("LECTURES"),
             limits=Limits(
                 text=number("MAX_TEXT", limits.text),
                 question=number("MAX_QUESTION", limits.question),

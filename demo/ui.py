@@ -3,6 +3,7 @@
 import gradio as gr
 
 from demo.api import add_endpoints
+from demo.components.glossary import create_sentences, link_terms
 from demo.page import launch_options
 from demo.service import DemoService
 from demo.tabs.about import create_about_tab
@@ -52,6 +53,8 @@ def build_demo(service: DemoService) -> gr.Blocks:
             create_inside_tab(service)
             create_history_tab(service, session, tabs, task_tabs)
             create_about_tab()
+        create_sentences()
+        link_terms(demo)
 
         def begin(session_id: str) -> str:
             return session_id or service.new_session()

@@ -4,6 +4,7 @@ import html
 
 import gradio as gr
 
+from demo.components.glossary import glossary_section
 from demo.components.run_list import TASK_TITLES
 from demo.tabs.task_tab import lead
 from models.checkpoints import Checkpoint, checkpoints_for
@@ -35,7 +36,7 @@ def create_about_tab() -> None:
     """The tab; nothing on it changes."""
     with gr.Tab("About", id="about", elem_id="tab-about", alignment="right"):
         lead(_LEAD)
-        gr.HTML(f'<div class="prose-page">{_TEXT}{_models()}</div>')
+        gr.HTML(f'<div class="prose-page">{_TEXT}{_models()}{glossary_section()}</div>')
 
 
 def _models() -> str:
