@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable
-from typing import Any, TypedDict
+from typing import Any, TextIO, TypedDict
 
 from demo.sessions.answers import load_answer
 from demo.sessions.records import Run
@@ -22,18 +22,36 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def as_json(runs: Iterable[Run]) -> str:
     """Everything that is kept of the runs, as a JSON list."""
-    return json.dumps([public_fields(run) for run in runs], ensure_ascii=False, indent=2)
+    file = io.StringIO()
+    write_json(runs, file)
+    return file.getvalue()
 
 
 def as_csv(runs: Iterable[Run]) -> str:
     """One line per run, with the answer in words; a cell that a spreadsheet would take for a formula gets an `'`."""
     file = io.StringIO(newline="")
+    write_csv(runs, file)
+    return file.getvalue()
+
+
+def write_json(runs: Iterable[Run], file: TextIO) -> None:
+    """The same, run by run, so that any number of them fits."""
+    between = "[\n"
+    for run in runs:
+        # The only line breaks are JSON's own: those of a text are escaped.
+        lines = json.dumps(public_fields(run), ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        file.write(f"{between}  {lines}")
+        between = ",\n"
+    file.write("[]" if between == "[\n" else "\n]")
+
+
+def write_csv(runs: Iterable[Run], file: TextIO) -> None:
+    """The same, run by run; `file` must leave line ends as they are."""
     lines = csv.writer(file)
     lines.writerow(LoggedRun.__annotations__)
     for run in runs:
         answer = answer_in_words(load_answer(run.task, run.answer)) if run.answer else ""
-        lines.writerow([_cell(value) for value in {**public_fields(run), "answer": answer}.values()])
-    return file.getvalue()
+        lines.writerow([safe_cell(value) for value in {**public_fields(run), "answer": answer}.values()])
 
 
 class LoggedRun(TypedDict):
@@ -88,7 +106,8 @@ def answer_in_words(output: TaskOutput) -> str:
             raise TypeError(f"{type(output).__name__} has no answer in words")
 
 
-def _cell(value: Any) -> str:
+def safe_cell(value: Any) -> str:
+    """A cell of a CSV file; one that a spreadsheet would take for a formula gets an `'` in front."""
     if value is None:
         return ""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from datetime import datetime
 
 from demo.sessions.records import Run
 
@@ -57,3 +58,9 @@ class HeldRuns:
             for run_id in gone:
                 del self._runs[run_id]
             return len(gone)
+
+    def drop_before(self, moment: datetime) -> None:
+        """Let go of the runs that began earlier."""
+        with self._lock:
+            for run_id in [run_id for run_id, run in self._runs.items() if run.created_utc < moment]:
+                del self._runs[run_id]

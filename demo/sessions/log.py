@@ -4,44 +4,26 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
-from sqlalchemy.exc import TimeoutError as NoFreeConnection
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from demo.sessions.engines import file_of, forgets_at_restart, leave_open, wipe_deleted
+from demo.sessions.engines import file_of, forgets_at_restart, wipe_deleted
 from demo.sessions.errors import DatabaseGone, LogUnavailable
 from demo.sessions.files import OpenedFile
 from demo.sessions.held import HeldRuns
+from demo.sessions.keeping import keeps, owner, with_wish
+from demo.sessions.opened import Opened, is_failure
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 
 _log = logging.getLogger(__name__)
 _MOST_WAITING = 2_000
+_MOST_PASSING = 300
+_PASSES_WITHIN = timedelta(hours=1)
 _NOT_OPENED_YET = "it is not open yet"
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """An engine, and the file behind it where there is one."""
-
-    engine: Engine
-    file: OpenedFile | None
-
-    def require(self) -> None:
-        if self.file is not None:
-            self.file.require()
-
-    def close(self) -> None:
-        if self.file is not None and not self.file.is_a_database:
-            # Closing would write the log's pages into what stands there now.
-            leave_open(self.engine)
-            return
-        self.engine.dispose()
-        if self.file is not None:
-            self.file.close()
 
 
 class SessionLog(RunRepository):
@@ -55,14 +37,16 @@ class SessionLog(RunRepository):
         self._url = database_url
         self._open_database = open_database
         self._waiting = HeldRuns(_MOST_WAITING)
-        self._opened: _Opened | None = None
+        # Runs that are not to be kept: for a while, the page goes on from them.
+        self._passing = HeldRuns(_MOST_PASSING)
+        self._opened: Opened | None = None
         self._users = 0
         self._turn = threading.Condition()
         # Held while a run goes from memory to the database, so that it cannot be deleted in between.
         self._moving = threading.RLock()
         self._recovering = threading.Lock()
         self._why = _NOT_OPENED_YET
-        self._to_wipe = False
+        self._to_wipe = True
         self.recover()
 
     @property
@@ -81,8 +65,21 @@ class SessionLog(RunRepository):
         """The engine of the database while it is open, for figures about it."""
         return self._opened.engine if self._opened else None
 
+    def is_kept(self, run_id: str) -> bool:
+        """Whether a run is in the database, or was when it was last seen."""
+        return self._waiting.get(run_id) is None and self._passing.get(run_id) is None
+
     def record(self, run: Run) -> None:
-        """Write a run, committed when this returns; where that fails it waits in memory."""
+        """Write a run, committed when this returns; where that fails it waits in memory.
+
+        Of a session that wants nothing kept, only the fact is written, and the run is soon forgotten.
+        """
+        if not keeps(run.session_id):
+            self._passing.put(run)
+            if not self._why:
+                with suppress(LogUnavailable):
+                    self.count(run)
+            return
         if not self._why:
             with suppress(LogUnavailable):
                 super().record(run)
@@ -95,10 +92,11 @@ class SessionLog(RunRepository):
 
     def get(self, run_id: str) -> Run | None:
         """The run with this id, wherever it is."""
-        return self._waiting.get(run_id) or super().get(run_id)
+        return self._waiting.get(run_id) or self._passing.get(run_id) or super().get(run_id)
 
     def for_session(self, session_id: str) -> tuple[Run, ...]:
         """The runs of a session, newest first; only those in memory while the database cannot be read."""
+        session_id = owner(session_id)
         waiting = self._waiting.for_session(session_id)
         try:
             written = super().for_session(session_id)
@@ -109,15 +107,26 @@ class SessionLog(RunRepository):
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget a run if it belongs to this session; says whether it did."""
+        if self._passing.drop(run_id, session_id):
+            return True
         with self._moving:
             if self._waiting.get(run_id) is not None:
-                return self._waiting.drop(run_id, session_id)
-            return super().delete(run_id, session_id)
+                return self._waiting.drop(run_id, owner(session_id))
+            return super().delete(run_id, owner(session_id))
 
     def delete_all(self, session_id: str) -> int:
         """Forget a session with all its runs; says how many runs it had."""
+        self._passing.drop_all(with_wish(session_id, keep=False))
         with self._moving:
-            return super().delete_all(session_id) + self._waiting.drop_all(session_id)
+            return super().delete_all(owner(session_id)) + self._waiting.drop_all(owner(session_id))
+
+    def share(self, run_id: str, session_id: str, key: str) -> str | None:
+        """The key under which others can see a run of this session; `None` for a run that is not kept."""
+        return super().share(run_id, owner(session_id), key)
+
+    def unshare(self, run_id: str, session_id: str) -> bool:
+        """Let nobody else see a run of this session any more; says whether somebody could."""
+        return super().unshare(run_id, owner(session_id))
 
     def recover(self) -> bool:
         """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
@@ -141,10 +150,13 @@ class SessionLog(RunRepository):
         return True
 
     def tidy(self) -> None:
-        """What deletions left to do, because somebody was reading from the database."""
+        """What deletions left to do, and runs that are not to be kept.
+
+        A deletion is not complete while somebody else reads from the database, or when this process was killed then.
+        """
+        self._passing.drop_before(datetime.now(UTC) - _PASSES_WITHIN)
         if self._to_wipe:
-            with suppress(LogUnavailable):
-                self._wipe()
+            self._wipe()
 
     def close(self) -> None:
         """Close the database."""
@@ -159,7 +171,7 @@ class SessionLog(RunRepository):
         self.close()
         engine = self._open_database(self._url)
         file = file_of(engine.url)
-        self._opened = _Opened(engine, OpenedFile(file) if file else None)
+        self._opened = Opened(engine, OpenedFile(file) if file else None)
 
     def _write_waiting(self) -> None:
         while True:
@@ -184,7 +196,7 @@ class SessionLog(RunRepository):
         return False
 
     @contextmanager
-    def _using(self) -> Iterator[_Opened]:
+    def _using(self) -> Iterator[Opened]:
         """The open database, which is not closed meanwhile; its failures become `LogUnavailable`."""
         with self._turn:
             if self._opened is None:
@@ -194,7 +206,7 @@ class SessionLog(RunRepository):
         try:
             yield opened
         except (SQLAlchemyError, DatabaseGone) as error:
-            if not _is_failure(error):
+            if not is_failure(error):
                 raise
             self._fails(error)
             raise LogUnavailable from error
@@ -218,7 +230,9 @@ class SessionLog(RunRepository):
             opened.require()
 
     def _wipe(self) -> None:
-        with self._using() as opened:
+        # The deletion itself is done, so nothing that goes wrong here is told to whoever asked for it.
+        self._to_wipe = True
+        with suppress(LogUnavailable), self._using() as opened:
             self._to_wipe = not wipe_deleted(opened.engine)
 
     def _fails(self, error: Exception) -> None:
@@ -227,10 +241,3 @@ class SessionLog(RunRepository):
         if why != self._why:
             _log.error("runs are not kept, because the session log cannot be written: %s", why, exc_info=cause)
         self._why = why
-
-
-def _is_failure(error: Exception) -> bool:
-    """Whether the database is at fault, rather than the one run that it was given."""
-    if isinstance(error, StatementError):
-        return isinstance(error, DBAPIError) and not isinstance(error, IntegrityError | DataError)
-    return not isinstance(error, SQLAlchemyError) or isinstance(error, NoFreeConnection)

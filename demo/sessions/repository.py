@@ -26,6 +26,10 @@ class RunRepository:
         """Whether runs survive a restart."""
         return not forgets_at_restart(self._engine.url)
 
+    def is_kept(self, run_id: str) -> bool:
+        """Whether this run survives a restart, if it is there."""
+        return self.lasting
+
     def record(self, run: Run) -> None:
         """Write a run, and its session if this is its first; both are committed when this returns."""
         try:

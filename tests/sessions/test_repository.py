@@ -1,5 +1,8 @@
 """The log gives back what was written, to whom it belongs, and forgets when asked."""
 
+import contextlib
+import random
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta, timezone
@@ -7,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from demo.sessions.database import open_database
+from demo.sessions.database import open_database, open_runs
 from demo.sessions.repository import RunRepository
 from demo.sessions.retention import purge
+from demo.sessions.upkeep import Upkeep
 from tests.sessions.processes import start_python
 from tests.sessions.runs import failed_run, finished_run
 
@@ -151,15 +155,63 @@ def test_two_processes_start_on_one_new_database_and_write_into_one_session(data
     assert written == {f"{name}-{number}" for name in ("one", "two") for number in range(100)}
 
 
-def test_a_deleted_text_is_wiped_from_the_database_file(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path}/runs.sqlite3")
-    runs = RunRepository(engine)
-    runs.record(finished_run("a", inputs={"text": "marmalade sandwich"}))
-    runs.delete_all("a-session")
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    engine.dispose()
-    assert all(b"marmalade" not in path.read_bytes() for path in tmp_path.iterdir())
+@pytest.mark.parametrize("every", [False, True], ids=["run by run", "all at once"])
+def test_what_is_deleted_is_in_no_file_of_the_database_any_more(tmp_path: Path, every: bool) -> None:
+    runs, chance = RunRepository(open_database(f"sqlite:///{tmp_path}/runs.sqlite3")), random.Random(0)
+
+    def text_of(word: str) -> dict[str, str]:
+        return {"text": f"{word} " * chance.choice([1, 3, 20, 100, 600])}
+
+    # Runs of all sizes, mixed and partly deleted, so that pages are split, merged and used again.
+    for number in range(150):
+        session = chance.choice(["mine", "another's"])
+        word = {"mine": "marmalade", "another's": "porridge"}[session]
+        runs.record(finished_run(f"{number:03}", session_id=session, inputs=text_of(word), answer=text_of(word)))
+        if chance.random() < 0.2:
+            runs.delete(chance.choice(runs.for_session(session)).id, session)
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"marmalade" in content
+    if every:
+        runs.delete_all("mine")
+    else:
+        for run in runs.for_session("mine"):
+            assert runs.delete(run.id, "mine")
+    # Nothing is closed or merged first: this is what anybody who copies the files now would have.
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"marmalade" not in content
+    assert b"porridge" in content
+
+
+def test_what_could_not_be_wiped_at_once_is_wiped_later(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite3"
+    runs = open_runs(f"sqlite:///{path}")
+    runs.record(finished_run("a", inputs={"text": "marmalade"}))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM runs").fetchone()
+        assert runs.delete("a", "a-session")
+        assert any(b"marmalade" in file.read_bytes() for file in tmp_path.iterdir())
+    Upkeep(runs, None).look()
+    assert not any(b"marmalade" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_upkeep_forgets_old_runs_at_the_start_and_once_a_day(tmp_path: Path) -> None:
+    runs, hours = open_runs(f"sqlite:///{tmp_path}/runs.sqlite3"), [0.0]
+    upkeep = Upkeep(runs, retention_days=30, clock=lambda: hours[0] * 3600)
+    left = []
+    for hour in (0, 23, 25):
+        runs.record(finished_run(f"old at {hour}"))
+        hours[0] = hour
+        upkeep.look()
+        left.append([run.id for run in runs.every_run()])
+    assert left == [[], ["old at 23"], []]
+
+
+def test_without_a_retention_upkeep_forgets_nothing(tmp_path: Path) -> None:
+    runs = open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
+    runs.record(finished_run("old"))
+    Upkeep(runs, None).look()
+    assert runs.get("old") is not None
 
 
 def test_a_run_is_shared_only_by_its_own_session_and_keeps_its_key(runs: RunRepository) -> None:
