@@ -1,0 +1,9 @@
+"""A few kills of the real app under load, where the benchmark makes many."""
+
+from benchmarks.kills import kill_and_compare
+
+
+def test_every_answer_that_was_seen_before_a_kill_is_in_the_log() -> None:
+    found = kill_and_compare(kills=2, runs=60, callers=4)
+    assert found.seen >= 60
+    assert (found.missing, found.wrong) == (0, 0)
