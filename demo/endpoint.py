@@ -8,6 +8,7 @@ import gradio as gr
 
 from demo.limits import plain_text
 from demo.messages import for_callers
+from demo.sessions.keeping import owner, with_wish
 from models.errors import InputError
 
 _ID_CHARACTERS = 64
@@ -22,14 +23,21 @@ def session_of(request: gr.Request) -> str | None:
     """The session of an API caller: made from the hash that its client sends, and never one of the page's."""
     session_hash = getattr(request, "session_hash", None)
     if not session_hash:
-        return None
-    return "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
+        return None if _keeps(request) else with_wish("", keep=False)
+    session_id = "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
+    return with_wish(session_id, _keeps(request))
+
+
+def _keeps(request: gr.Request) -> bool:
+    """Whether the caller's runs are to be kept: the header `X-Clearhead-Keep: no` says that they are not."""
+    headers = getattr(request, "headers", None) or {}
+    return str(headers.get("x-clearhead-keep", "")).strip().lower() not in ("no", "0", "false")
 
 
 def required_session_of(request: gr.Request) -> str:
     """The session of a caller who must have one; raises `InputError`."""
     session_id = session_of(request)
-    if session_id is None:
+    if session_id is None or not owner(session_id):
         raise InputError("This endpoint needs a session: call it through a client that keeps one.")
     return session_id
 

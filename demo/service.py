@@ -44,12 +44,16 @@ class DemoService:
         self._runs = runs
         self._inspection = Inspection(settings, store)
         self.inside = Inside(settings, store)
-        self._losing_runs = not runs.lasting
+        self._losing_runs = False
 
     @property
     def history_is_kept(self) -> bool:
-        """Whether runs survive a restart; false when the database cannot be opened or the last run was not written."""
-        return not self._losing_runs
+        """Whether runs survive a restart; false while the database cannot be opened or written."""
+        return self._runs.lasting and not self._losing_runs
+
+    def is_kept(self, run: Run) -> bool:
+        """Whether a run outlives a restart; one does not while the database fails, or as its visitor wished."""
+        return self._runs.is_kept(run.id)
 
     def new_session(self) -> str:
         """The id of a new session; whoever knows it can read the session's runs, so nobody can guess it."""
@@ -186,7 +190,7 @@ class DemoService:
         """Write a run to the log; where that fails the visitor still gets the answer, and the host hears why."""
         try:
             self._runs.record(run)
-            self._losing_runs = not self._runs.lasting
+            self._losing_runs = False
         except SQLAlchemyError:
             _log.exception("run %s could not be written to the session log", run.id)
             self._losing_runs = True

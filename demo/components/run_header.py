@@ -8,8 +8,8 @@ from models.checkpoints import REGISTRY
 _SHOWN_OF_REVISION = 8
 
 
-def run_header(run: Run, recorded: bool = False) -> str:
-    """Checkpoint, revision, licence and duration of a run; a recorded example is marked as one."""
+def run_header(run: Run, recorded: bool = False, kept: bool = True) -> str:
+    """Checkpoint, revision, licence and duration of a run; a recorded example, or one not `kept`, is marked as such."""
     known = REGISTRY.get(run.checkpoint)
     parts = [
         f'<span title="{html.escape(run.checkpoint)}">{html.escape(known.title if known else run.checkpoint)}</span>',
@@ -17,6 +17,7 @@ def run_header(run: Run, recorded: bool = False) -> str:
         f"{html.escape(run.revision[:_SHOWN_OF_REVISION])}</span>",
         f"<span>{html.escape(run.license)}</span>",
         f"<span>{_duration(run.duration_ms)}</span>",
+        *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
     return f'<p class="run-header">{mark}{" · ".join(parts)}</p>'

@@ -155,7 +155,7 @@ class TaskTab:
         return {
             **self.draw(finished.run.fields, finished.output),
             **(self.steps.show(finished) if self.steps else {}),
-            self.header: run_header(finished.run),
+            self.header: run_header(finished.run, kept=self.service.is_kept(finished.run)),
             self.reader.source: finished.source,
             **self.clear(),
         }

@@ -1,0 +1,49 @@
+"""The line on the first screen that says what is kept of a visitor's runs, and for how long."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from demo.service import DemoService
+from demo.sessions.keeping import keeps
+
+_UNDER = "under a random number that only this browser knows, with no name and no address"
+_IN_HISTORY = "In History you can delete them, or have none kept."
+
+
+def kept_note(service: DemoService, session_id: str) -> str:
+    """What happens to the next run of this session, as HTML."""
+    if not keeps(session_id):
+        return _line("Your runs are not kept: within an hour, nothing you typed is left here. History can change that.")
+    if service.settings.forgets_at_restart:
+        return _line(f"Your runs are kept until this host restarts, {_UNDER}. {_IN_HISTORY}")
+    if not service.history_is_kept:
+        return _line(
+            "History is not being kept at the moment: you get your answers, but they may be gone tomorrow.",
+            ' role="alert"',
+        )
+    days = service.settings.retention_days
+    until = "until you delete them" if days is None else "for a day" if days == 1 else f"for {days:,} days"
+    return _line(f"Your runs are kept {until}, {_UNDER}. {_IN_HISTORY}")
+
+
+def _line(text: str, role: str = "") -> str:
+    return f'<p class="quiet"{role}>{text}</p>'
+
+
+@dataclass(frozen=True, eq=False)
+class KeptNote:
+    """The line, which follows the visitor's choice and what the database can do."""
+
+    service: DemoService
+    line: gr.HTML
+
+    def says(self, session_id: str) -> dict[str, Any]:
+        """The update that makes it true for this session now."""
+        return gr.update(value=kept_note(self.service, session_id))
+
+
+def create_kept_note(service: DemoService) -> KeptNote:
+    """The line, for a visitor who has made no choice yet."""
+    return KeptNote(service, gr.HTML(kept_note(service, ""), elem_classes="kept-note", label="What is kept"))
