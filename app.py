@@ -8,12 +8,15 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from demo.service import DemoService
 from demo.sessions.database import open_runs
+from demo.sessions.upkeep import Upkeep
 from demo.settings import Settings
 from demo.ui import build_demo, launch_options
 from models.loading import ModelStore
 
 settings = Settings.from_environment()
-service = DemoService(settings, ModelStore(settings.model_bytes), open_runs(settings.database_url))
+runs = open_runs(settings.database_url)
+Upkeep(runs, settings.retention_days).start()
+service = DemoService(settings, ModelStore(settings.model_bytes), runs)
 demo = build_demo(service).queue(max_size=settings.queue, default_concurrency_limit=settings.concurrency)
 
 if __name__ == "__main__":
