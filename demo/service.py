@@ -17,6 +17,7 @@ from demo.sessions.export import as_csv, as_json
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.settings import Settings
+from demo.share import Sharing
 from demo.strategies import grow_tree
 from models.checkpoints import find
 from models.errors import InputError
@@ -44,6 +45,7 @@ class DemoService:
         self._runs = runs
         self._inspection = Inspection(settings, store)
         self.inside = Inside(settings, store)
+        self.sharing = Sharing(runs)
         self._losing_runs = False
 
     @property

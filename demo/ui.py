@@ -13,6 +13,7 @@ from demo.tabs.history import create_history_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
+from demo.tabs.shared import create_shared_runs
 from demo.tabs.translation import create_translation_tab
 
 __all__ = ["build_demo", "launch_options"]
@@ -42,6 +43,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         add_endpoints(service)
         session = gr.BrowserState("", storage_key=_STORED_AS, secret=_STORED_AS)
         gr.HTML(_HEADER, js_on_load=_SWITCH_THEME, elem_classes="masthead-box")
+        shared = create_shared_runs()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
             task_tabs = (
                 create_fill_mask_tab(service, session),
@@ -53,6 +55,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             create_inside_tab(service)
             create_history_tab(service, session, tabs, task_tabs)
             create_about_tab()
+        shared.connect(service, demo, tabs, task_tabs)
         create_sentences()
         link_terms(demo)
 

@@ -86,7 +86,7 @@ function paint() {
 function say(source, gives, shares) {
   const line = box.querySelector('.pointed');
   const verb = box.dataset[gives ? 'gives' : 'gets'];
-  const named = shares.slice(0, NAMED).map(([token, share]) => `${percent(share)} ${gives ? 'to' : 'from'} ${name(token)}`);
+  const named = shares.slice(0, NAMED).map(([token, share]) => `${percent(share)} ${box.dataset[gives ? 'to' : 'from']} ${name(token)}`);
   const unseen = shares.find(([token]) => 'rest' in token.dataset);
   const rest = unseen && !shares.slice(0, NAMED).includes(unseen) ? `; not shown: ${percent(unseen[1])}` : '';
   line.textContent = `${name(source)} ${verb} ${named.join(', ')}${rest}.`;

@@ -2,13 +2,14 @@
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 from gradio.events import Dependency
 
+from demo.attempt import Finished
 from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
@@ -18,14 +19,17 @@ from demo.components.head_sheet import sheet_of
 from demo.components.read_out import said
 from demo.components.reader_controls import ReaderControls, create_reader_controls
 from demo.components.reader_tools import ReaderTools, create_reader_tools
+from demo.components.taken import Taken
 from demo.components.try_it import DrawAnswer
 from demo.messages import for_visitors
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.roles import role_of
 from demo.plots.shown import shown, so_far
 from demo.plots.view import AttentionView, view_of
+from demo.recorded import Recorded
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
+from demo.share import Place
 from models.errors import InputError
 
 _HELP = """<h2>What it looked at</h2>
@@ -37,11 +41,14 @@ its <em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head<
 class AttentionReader:
     """The controls and the pictures: `source` is whose attention to show, `shown` whose is in the pictures.
 
-    `not_yet` is how many tokens at the end of what the model wrote are left out, for a walk through its steps.
+    `not_yet` is how many tokens at the end of what the model wrote are left out, for a walk through its steps;
+    `finished` is the run itself, and `example` what the reader opens on.
     """
 
     service: DemoService
+    example: Recorded
     source: gr.State
+    finished: gr.State
     shown: gr.State
     not_yet: gr.State
     controls: ReaderControls
@@ -56,6 +63,11 @@ class AttentionReader:
         return [self.source, self.not_yet, self.tools.sheet.unfolded, *self.controls.inputs]
 
     @property
+    def subject(self) -> list[Component]:
+        """What another run changes before its attention is there."""
+        return [self.source, self.finished, self.not_yet]
+
+    @property
     def pictures(self) -> list[Component]:
         """What another layer or head changes."""
         return [self.sentence, self.plot, self.reading]
@@ -64,6 +76,20 @@ class AttentionReader:
     def all(self) -> list[Component]:
         """What another source or kind changes."""
         return [*self.controls.inputs, *self.pictures, self.tools.sheet.picture]
+
+    def turn_to(self, finished: Finished, own: bool = True) -> Updates:
+        """The updates that make `finished` the run to read; one that is not the visitor's `own` has no id here."""
+        run = replace(finished.run, id=finished.run.id if own else "", session_id="", answer=None)
+        return {self.source: finished.source, self.finished: replace(finished, run=run), self.not_yet: 0}
+
+    def turn_to_place(self, place: Place, written: int) -> Updates:
+        """The updates that set the controls as `place` says, for a run that wrote so many tokens; drawing follows."""
+        return {
+            **self.controls.turn_to(place, self.example.view.kinds),
+            self.not_yet: max(0, written - place.step) if place.step else 0,
+            # Even a run with the same text is drawn anew, for it may be at another place.
+            self.shown: None,
+        }
 
     def draw(self, view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0) -> Updates:
         """The updates that redraw the pictures of `view`, up to the last `not_yet` tokens."""
@@ -76,6 +102,11 @@ class AttentionReader:
 
     def see(self, source: AttentionSource, kind: str, how: str, layer: int, head: int) -> AttentionView:
         """The view that the controls ask for, captured if need be; raises `InputError`."""
+        first = self.example.view
+        at_first = (kind, how, layer) == (first.kind, first.how, first.layer + 1)
+        if source == self.example.source and at_first and (how != "head" or head == first.head + 1):
+            # The numbers that the page opened on stay what they were; another machine might round them otherwise.
+            return first
         attentions = self.service.attention(source)
         if how == "head":
             there = attentions[kind if kind in attentions else next(iter(attentions))]
@@ -97,22 +128,21 @@ class AttentionReader:
         """Redraw when `event` has set another source: the answer is shown first, and attention comes after it."""
 
         def redraw(
-            shown: AttentionSource, source: AttentionSource, _not_yet: int, unfolded: bool, *controls: Any
+            shown: AttentionSource | None, source: AttentionSource, not_yet: int, unfolded: bool, *controls: Any
         ) -> Updates:
             if source == shown:
                 return {self.shown: shown}
             draw = self._drawing(self._show)
             return {
                 **self.tools.forget(self.service, source),
-                **draw(source, 0, unfolded, *controls),
+                **draw(source, not_yet, unfolded, *controls),
                 self.shown: source,
-                self.not_yet: 0,
             }
 
         event.then(
             for_visitors(redraw),
             [self.shown, *self.asked],
-            [self.shown, self.not_yet, *self.all, *self.tools.outputs],
+            [self.shown, *self.all, *self.tools.outputs],
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.plot,
@@ -122,6 +152,29 @@ class AttentionReader:
     def compare(self, draw: DrawAnswer) -> None:
         """Let visitors compare answers, which `draw` draws as the tab does."""
         self.tools.compare(self.service, self.source, self.controls, draw)
+
+    def take_away(self, session: gr.BrowserState) -> None:
+        """Let visitors take home what they see, and share it."""
+
+        def take(
+            finished: Finished,
+            source: AttentionSource,
+            not_yet: int,
+            _unfolded: bool,
+            kind: str,
+            how: str,
+            layer: int,
+            head: int,
+            words: bool,
+            specials: bool,
+        ) -> Taken:
+            view = self.see(source, kind, how, layer, head)
+            step = len(source.written) - not_yet if not_yet else 0
+            place = Place(view.kind, view.how, view.layer + 1, max(view.head + 1, 1), words, specials, step)
+            role = role_of(so_far(view, not_yet))
+            return Taken(finished, shown(view, words, specials, not_yet), place, role)
+
+        self.tools.take_away.connect(self.service, session, take, [self.finished, *self.asked])
 
     def connect(self) -> None:
         """Let the controls and the sheet redraw what they change."""
@@ -213,8 +266,9 @@ class AttentionReader:
         }
 
 
-def create_attention_reader(service: DemoService, source: AttentionSource, view: AttentionView) -> AttentionReader:
-    """A reader that opens on `view`; its controls capture the attention of `source` when they are first moved."""
+def create_attention_reader(service: DemoService, example: Recorded) -> AttentionReader:
+    """A reader that opens on a recorded view; its controls capture the rest when they are first moved."""
+    source, view = example.source, example.view
     seen = shown(view)
     with gr.Column(elem_classes="reader"):
         gr.HTML(_HELP)
@@ -233,7 +287,17 @@ def create_attention_reader(service: DemoService, source: AttentionSource, view:
         reading = gr.HTML(said(seen, role_of(view)), js_on_load=KEEP_OPEN, elem_classes="reading")
         tools = create_reader_tools(source, view)
     reader = AttentionReader(
-        service, gr.State(source), gr.State(source), gr.State(0), controls, sentence, plot, reading, tools
+        service,
+        example,
+        gr.State(source),
+        gr.State(Finished(example.run, example.output, source)),
+        gr.State(source),
+        gr.State(0),
+        controls,
+        sentence,
+        plot,
+        reading,
+        tools,
     )
     reader.connect()
     return reader

@@ -14,11 +14,12 @@ from models.outputs import Token
 
 _MASKED, _WHOLE = 65535, 65534
 _HOW_TO = "Point at a word, tap it, or move with the arrow keys."
+# What the chosen word does in either direction, and the word before those it does it with.
 _VERBS = {
-    "head": ("gives", "receives"),
-    "mean": ("gives", "receives"),
-    "maximum": ("gives at most", "receives at most"),
-    "rollout": ("has come to hold", "has passed on"),
+    "head": ("gives", "to", "receives", "from"),
+    "mean": ("gives", "to", "receives", "from"),
+    "maximum": ("gives at most", "to", "receives at most", "from"),
+    "rollout": ("has come to hold", "from", "has passed on", "to"),
 }
 
 
@@ -34,7 +35,7 @@ def coloured_sentence(view: AttentionView) -> str:
     """
     levels = np.where(view.masked, _MASKED, np.rint(np.clip(view.weights, 0, 1) * _WHOLE)).astype("<u2")
     top = scale_top(view)
-    gives, gets = _VERBS[view.how]
+    gives, to, gets, from_ = _VERBS[view.how]
     start, _ = strongest_link(view)
     data = {
         "weights": base64.b64encode(levels.tobytes()).decode("ascii"),
@@ -44,7 +45,9 @@ def coloured_sentence(view: AttentionView) -> str:
         "layer": view.layer,
         "head": view.head,
         "gives": gives,
+        "to": to,
         "gets": gets,
+        "from": from_,
         "read-out": html.escape(read_out(view)),
     }
     attributes = "".join(f' data-{name}="{value}"' for name, value in data.items())

@@ -68,6 +68,12 @@ class DecoderSteps:
             **self.part("", writing=False),
         }
 
+    def go_to(self, finished: Finished, step: int) -> Updates:
+        """The updates that show `step` of a run that is shown already."""
+        step = _within(step, finished.output)
+        slider = _slider(len(generated_of(finished.output))) | {"value": step}
+        return {self.slider: slider, self.table: _table(finished.run, finished.output, step)}
+
     def part(self, text: str, *, writing: bool, forked: str = "") -> Updates:
         """The updates that show the other text; `forked` is its run once it is finished."""
         return {

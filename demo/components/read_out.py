@@ -17,29 +17,30 @@ _ROLLOUT = (
 )
 _MAXIMUM = "Each cell shows the head that looks hardest, so a row may add up to more than 100&nbsp;%."
 _NOT_SHOWN = "The column “not shown” holds what goes to tokens that are not in the picture."
+_LEFT_OUT = f"The text is too long to be shown whole: the pictures have its first {MOST_SHOWN} words or tokens."
+_CLOSER = ", drag over an area to come closer, double-click to go back"
 _CAUTION = (
     "Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. Full stops, first "
     "words and the marks [CLS] and [SEP] around a text often collect weight that no word needs."
 )
 
 
-def said(view: AttentionView, role: HeadRole | None) -> str:
-    """The text under the picture of `view`."""
+def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
+    """The text under the picture of `view`; `live` is whether visitors can choose another head and come closer."""
     tokens = max(len(view.query_tokens), len(view.key_tokens))
     notes = [
         _HATCHED if view.masked.any() else "",
         {"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, ""),
         _NOT_SHOWN if view.key_tokens[-1] is NOT_SHOWN else "",
-        f"The text is too long to be shown whole: the pictures have its first {MOST_SHOWN} words or tokens."
-        if tokens > MOST_SHOWN
-        else "",
-        f"{tokens} are more than {DRAWN_WHOLE}, so only some are named on the axes; point at a cell to read its words, "
-        "drag over an area to come closer, double-click to go back."
+        _LEFT_OUT if tokens > MOST_SHOWN else "",
+        f"{tokens} are more than {DRAWN_WHOLE}, so only some are named on the axes; point at a cell to read its words"
+        f"{_CLOSER if live else ''}."
         if tokens > DRAWN_WHOLE
         else "",
     ]
+    does = f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
     remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
     return (
         f'<p class="read-out" aria-live="polite">{html.escape(read_out(view))}</p>'
-        f'<p class="head-role">{said_role(role)}</p>{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
+        f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
     )

@@ -1,5 +1,6 @@
 """What a visitor can choose about the attention to see."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from gradio.components import Component
 
 from demo.components import Updates
 from demo.plots.view import AttentionView
+from demo.share import Place
 
 KINDS = {
     "encoder": "Within the text it reads (encoder)",
@@ -46,6 +48,17 @@ class ReaderControls:
     def show(self, view: AttentionView) -> Updates:
         """The updates that set the controls to `view`; sliders count from 1."""
         return {control: gr.update(**settings) for control, settings in zip(self.place, _settings(view), strict=True)}
+
+    def turn_to(self, place: Place, kinds: Sequence[str]) -> Updates:
+        """The updates that set the controls to `place` before it is known what there is; `show` then says what is."""
+        return {
+            self.kind: gr.update(value=place.kind) if place.kind in kinds else gr.skip(),
+            self.how: gr.update(choices=[(name, way) for way, name in _WAYS.items()], value=place.how),
+            self.layer: gr.update(minimum=0, maximum=max(1, place.layer), value=place.layer),
+            self.head: gr.update(maximum=max(2, place.head), value=max(1, place.head)),
+            self.words: place.words,
+            self.specials: place.specials,
+        }
 
 
 def create_reader_controls(view: AttentionView) -> ReaderControls:

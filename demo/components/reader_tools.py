@@ -1,4 +1,4 @@
-"""The tools under the attention reader, folded away: the sheet of all heads, a second opinion, and trying changes."""
+"""The tools under the attention reader, folded away: all heads, a second opinion, trying changes, taking it away."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from demo.components import Updates
 from demo.components.attribution_panel import AttributionPanel, See, create_attribution_panel
 from demo.components.head_sheet import HeadSheet, create_head_sheet
 from demo.components.reader_controls import ReaderControls
+from demo.components.take_away import TakeAway, create_take_away
 from demo.components.try_it import DrawAnswer, TryIt, create_try_it
 from demo.plots.view import AttentionView
 from demo.service import DemoService
@@ -25,15 +26,19 @@ class ReaderTools:
     sheet: HeadSheet
     attribution: AttributionPanel | None
     try_it: TryIt
+    take_away: TakeAway
 
     @property
     def outputs(self) -> list[Component]:
         """What is about one source and says nothing about another, the sheet apart."""
-        return [*self.try_it.outputs, *([self.attribution.result] if self.attribution else [])]
+        second = [self.attribution.result] if self.attribution else []
+        return [*self.try_it.outputs, *self.take_away.outputs, *second]
 
     def forget(self, service: DemoService, source: AttentionSource) -> Updates:
         """The updates that take away what was found out about another source, and offer the tokens of `source`."""
-        cleared: Updates = {self.attribution.result: ""} if self.attribution else {}
+        cleared: Updates = dict.fromkeys(self.take_away.outputs, "")
+        if self.attribution:
+            cleared[self.attribution.result] = ""
         try:
             first, *_ = service.attention(source).values()
         except InputError:
@@ -57,6 +62,7 @@ def create_reader_tools(source: AttentionSource, view: AttentionView) -> ReaderT
         create_head_sheet(),
         create_attribution_panel(source.task),
         create_try_it(_read(view.kind, view.key_tokens, source)),
+        create_take_away(),
     )
 
 

@@ -55,7 +55,7 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
     )
     if view.masked.any():
         figure.update_layout(shapes=_hatching(view.masked))
-    cell = _cell(max(len(keys), len(queries)))
+    cell = cell_side(max(len(keys), len(queries)))
     figure.update_layout(
         width=round(cell * len(keys)) + _LABEL_ROOM + _COLORBAR_ROOM,
         height=round(cell * len(queries)) + _LABEL_ROOM,
@@ -67,7 +67,7 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
     return figure
 
 
-def _cell(tokens: int) -> float:
+def cell_side(tokens: int) -> float:
     """The side of a cell in pixels: comfortable for a sentence, no smaller than a label up to `DRAWN_WHOLE` tokens."""
     if tokens > DRAWN_WHOLE:
         return _THINNED_WIDTH / tokens
@@ -85,8 +85,8 @@ def _token_axis(names: list[str], cell: float) -> dict[str, object]:
     }
 
 
-def _hatching(masked: NDArray[np.bool_]) -> list[dict[str, object]]:
-    """Grey under the masked cells `[query, key]` and lines across them, as two shapes in steps of one cell."""
+def hatching(masked: NDArray[np.bool_]) -> tuple[str, str]:
+    """The masked cells `[query, key]`, and lines across them, as SVG paths in steps of a cell from its middle."""
     rows, count = masked.shape
     ground = []
     for row, hidden in enumerate(masked):
@@ -100,10 +100,16 @@ def _hatching(masked: NDArray[np.bool_]) -> list[dict[str, object]]:
         for first, behind in _runs(masked[total - columns, columns]):
             left, right = int(columns[first]), int(columns[behind - 1])
             lines.append(f"M{left - 0.5},{total - left + 0.5}L{right + 0.5},{total - right - 0.5}")
+    return "".join(ground), "".join(lines)
+
+
+def _hatching(masked: NDArray[np.bool_]) -> list[dict[str, object]]:
+    """Grey under the masked cells and lines across them, as two shapes."""
+    ground, lines = hatching(masked)
     shared = {"type": "path", "layer": "below", "xref": "x", "yref": "y", "name": "masked"}
     return [
-        shared | {"path": "".join(ground), "fillcolor": "rgba(127,127,127,0.12)", "line": {"width": 0}},
-        shared | {"path": "".join(lines), "line": {"width": 1, "color": "rgba(127,127,127,0.45)"}},
+        shared | {"path": ground, "fillcolor": "rgba(127,127,127,0.12)", "line": {"width": 0}},
+        shared | {"path": lines, "line": {"width": 1, "color": "rgba(127,127,127,0.45)"}},
     ]
 
 

@@ -100,8 +100,11 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(str(fields["prompt"]), output)}
 
+    def draw_step(run: Run, output: TaskOutput, step: int) -> str:
+        return draw_answer(str(run.fields["prompt"]), output, step)
+
     notices = {"prompt": prompt_notice} | {name: settings_notice for name in fields if name != "prompt"}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
     # The pages (by Gradio's session) whose visitor pressed Stop; a run takes its page out when it ends.
     stopped: set[str] = set()
 
@@ -158,9 +161,6 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             **{each: gr.update(visible=samples) for each in (temperature, top_k, top_p, seed)},
             beams: gr.update(visible=strategy == "beam"),
         }
-
-    def draw_step(run: Run, output: TaskOutput, step: int) -> str:
-        return draw_answer(str(run.fields["prompt"]), output, step)
 
     tab.connect([prompt.submit], run, row.run, row.stop)
     tab.walk(steps, answer, draw_step)

@@ -7,23 +7,12 @@ import gradio as gr
 
 from demo.components import Updates
 from demo.components.run_list import CHOOSE_RUN, run_list
+from demo.components.saved_file import TextFile, create_saved_file, csv_file, json_file
 from demo.messages import for_visitors
 from demo.service import DemoService
 from demo.tabs.task_tab import TaskTab, lead
 
 _LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
-_SAVE = """
-(text, name, type) => {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], {type: type}));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  return [text, name, type];
-}
-"""
-"""Run in the page: saves a text as a file, so that the server keeps no file of a visitor."""
-
 _HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
@@ -45,7 +34,7 @@ def create_history_tab(
         runs = gr.HTML(
             run_list((), service.history_is_kept), js_on_load=CHOOSE_RUN, elem_classes="run-list", label="Runs"
         )
-        text, name, kind = (gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type"))
+        file = create_saved_file()
 
     def refresh(session_id: str) -> str:
         return run_list(service.history(session_id) if session_id else (), service.history_is_kept)
@@ -64,11 +53,11 @@ def create_history_tab(
         service.delete_all(session_id)
         return {runs: refresh(session_id), question: gr.update(visible=False)}
 
-    def export_csv(session_id: str) -> tuple[str, str, str]:
-        return service.export_csv(session_id), "clearhead-runs.csv", "text/csv;charset=utf-8"
+    def export_csv(session_id: str) -> TextFile:
+        return csv_file(service.export_csv(session_id), "clearhead-runs")
 
-    def export_json(session_id: str) -> tuple[str, str, str]:
-        return service.export_json(session_id), "clearhead-runs.json", "application/json"
+    def export_json(session_id: str) -> TextFile:
+        return json_file(service.export_json(session_id), "clearhead-runs")
 
     tab.select(for_visitors(refresh), session, runs, **_HIDDEN)
     reopened = [runs, tabs, *(each for task_tab in by_task.values() for each in task_tab.reopened_outputs)]
@@ -79,7 +68,5 @@ def create_history_tab(
     delete_all.click(lambda: gr.update(visible=True), None, question, **_HIDDEN)
     keep.click(lambda: gr.update(visible=False), None, question, **_HIDDEN)
     confirm.click(for_visitors(forget), session, [runs, question], **_HIDDEN)
-    for button, export in ((as_csv, export_csv), (as_json, export_json)):
-        button.click(for_visitors(export), session, [text, name, kind], **_HIDDEN).then(
-            None, [text, name, kind], None, js=_SAVE
-        )
+    file.connect(as_csv, export_csv, [session])
+    file.connect(as_json, export_json, [session])

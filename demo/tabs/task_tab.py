@@ -21,6 +21,7 @@ from demo.recorded import examples_of, recorded
 from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
+from demo.share import Place
 from models.errors import InputError
 from models.loading import Progress
 from models.outputs import TaskOutput
@@ -71,15 +72,14 @@ def create_header(task: Task) -> gr.HTML:
 
 def create_reader(service: DemoService, task: Task) -> AttentionReader:
     """The attention reader, on the recorded example."""
-    example = recorded(task)
-    return create_attention_reader(service, example.source, example.view)
+    return create_attention_reader(service, recorded(task))
 
 
 @dataclass(frozen=True, eq=False)
 class TaskTab:
     """A task's tab as handlers see it; `notices` has a place for a sentence beside each field that may need one.
 
-    `steps` walks through what a decoder wrote, in the tabs that have one.
+    `steps` walks through what a decoder wrote, in the tabs that have one, and `draw_step` draws the answer for it.
     """
 
     task: Task
@@ -93,17 +93,24 @@ class TaskTab:
     reader: AttentionReader
     draw: Draw
     steps: DecoderSteps | None = None
+    draw_step: DrawStep | None = None
 
     @property
     def outputs(self) -> list[Component]:
         """Every component that an answer or a refusal changes."""
         steps = self.steps.outputs if self.steps else []
-        return [*self.answer, *steps, self.header, self.reader.source, *self._all_notices, self.row.picker.dropdown]
+        subject = [*steps, self.header, *self.reader.subject]
+        return [*self.answer, *subject, *self._all_notices, self.row.picker.dropdown]
 
     @property
     def reopened_outputs(self) -> list[Component]:
         """Every component that reopening a run changes."""
         return [*self.outputs, *self.fields.values()]
+
+    @property
+    def restored_outputs(self) -> list[Component]:
+        """Every component that opening a shared run at its place changes."""
+        return [*self.reopened_outputs, self.reader.shown, *self.reader.controls.inputs]
 
     @property
     def inputs(self) -> list[Component]:
@@ -129,6 +136,7 @@ class TaskTab:
         )
         self.reader.follow(event)
         self.reader.compare(self._drawn)
+        self.reader.take_away(self.session)
 
     def walk(self, steps: DecoderSteps, answer: gr.HTML, draw: DrawStep) -> None:
         """Let visitors walk through the steps of `answer`, the attention with them, and take over a text that parts."""
@@ -156,7 +164,7 @@ class TaskTab:
             **self.draw(finished.run.fields, finished.output),
             **(self.steps.show(finished) if self.steps else {}),
             self.header: run_header(finished.run, kept=self.service.is_kept(finished.run)),
-            self.reader.source: finished.source,
+            **self.reader.turn_to(finished),
             **self.clear(),
         }
 
@@ -180,6 +188,19 @@ class TaskTab:
             return self.show(self.service.reopen(run)) | kept
         except InputError as error:
             return self.refuse(InputError(run.error or error.sentence)) | kept
+
+    def restore(self, run: Run, place: Place) -> Updates:
+        """A run that somebody shared, as it was and where it was looked at; its owner's alone stays its id."""
+        updates = self.reopen(run)
+        if run.answer is None:
+            return updates
+        finished = self.service.reopen(run)
+        updates |= self.reader.turn_to(finished, own=False)
+        updates |= self.reader.turn_to_place(place, len(finished.source.written))
+        if self.steps and self.draw_step and place.step:
+            updates |= self.steps.go_to(finished, place.step)
+            updates[self.answer[0]] = self.draw_step(run, finished.output, place.step)
+        return updates
 
     def _drawn(self, source: AttentionSource, output: TaskOutput) -> str:
         """The answer as this tab draws it, for a comparison."""

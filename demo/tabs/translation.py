@@ -63,14 +63,14 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}
 
+    def draw_step(_run: Run, output: TaskOutput, step: int) -> str:
+        return draw_answer(output, step)
+
     notices = {"text": text_notice, "num_beams": beams_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
 
     def run(session_id: str, checkpoint: str, text: str, num_beams: int, progress: gr.Progress = PROGRESS) -> Updates:
         return tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
-
-    def draw_step(_run: Run, output: TaskOutput, step: int) -> str:
-        return draw_answer(output, step)
 
     tab.connect([text.submit], run)
     tab.walk(steps, answer, draw_step)

@@ -51,13 +51,13 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
             ),
         )
 
-    def open_(**options: object) -> Page:
+    def open_(address: str = "", **options: object) -> Page:
         context = browser.new_context(**options)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(_PATIENCE_MS)
         watch(page)
-        page.goto(server.url)
+        page.goto(address or server.url)
         page.get_by_role("tab", name="Fill the blank").wait_for()
         return page
 

@@ -1,0 +1,33 @@
+// The address of a shared run: written out where the page stands, copied, and taken back.
+// `element`, `trigger` and `watch` come from Gradio.
+function write() {
+  const field = element.querySelector('input[data-key]');
+  if (!field) return;
+  const address = new URL(location.pathname, location.origin);
+  address.searchParams.set('shared', field.dataset.key);
+  address.hash = field.dataset.place;
+  field.value = address.href;
+}
+
+async function copy() {
+  const field = element.querySelector('input[data-key]'), line = element.querySelector('[role=status]');
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    // Pages that came without encryption have no clipboard of their own.
+    if (!document.execCommand('copy')) {
+      line.textContent = 'The browser did not let this page copy. The address is marked: copy it with Ctrl+C or ⌘C.';
+      return;
+    }
+  }
+  line.textContent = 'Copied.';
+}
+
+element.addEventListener('click', (event) => {
+  if (event.target.closest('[data-copy]')) copy();
+  if (event.target.closest('[data-unshare]')) trigger('delete', {});
+});
+element.addEventListener('focusin', (event) => event.target.select?.());
+watch('value', write);
+write();

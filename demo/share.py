@@ -1,0 +1,103 @@
+"""Links to a run: what they say about the view, and what becomes of one that leads nowhere."""
+
+import re
+import secrets
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+from demo.sessions.records import Run
+from demo.sessions.repository import RunRepository
+from models.aggregation import WAYS
+from models.errors import InputError
+
+KEY = "shared"
+"""The name of a link's key in the page's address."""
+
+_KEY_BYTES = 24
+_LOOKS_LIKE_A_KEY = r"[A-Za-z0-9_-]{1,64}"
+_LONGEST_ADDRESS = 500
+_MOST_STEPS = 9_999
+_NOT_YOURS = "Only a run that this browser made and that is still in its History can be shared. Run it here first."
+_LEADS_NOWHERE = (
+    "This link leads to no run: the run was deleted, is no longer shared, or belongs to another host. "
+    "What you see here are the recorded examples."
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the reader showed: layers, heads and steps count from 1; step 0 is the whole text, layer 0 all of them."""
+
+    kind: str = ""
+    how: str = "mean"
+    layer: int = 0
+    head: int = 1
+    words: bool = True
+    specials: bool = True
+    step: int = 0
+
+    def as_fragment(self) -> str:
+        """The place as the part of an address behind `#`, which browsers keep to themselves."""
+        settings = {"kind": self.kind, "how": self.how, "layer": self.layer, "head": self.head}
+        switches = {"words": int(self.words), "specials": int(self.specials)}
+        return urlencode(settings | switches | ({"step": self.step} if self.step else {}))
+
+
+@dataclass(frozen=True)
+class Link:
+    """An address taken apart: the key of a run, and the place to open it at."""
+
+    key: str
+    place: Place
+
+
+def link_of(address: str) -> Link:
+    """The link in an address's query and fragment; what is no setting of the reader there counts as not given."""
+    before, _, fragment = address[:_LONGEST_ADDRESS].partition("#")
+    query = dict(parse_qsl(before.partition("?")[2]))
+    given = dict(parse_qsl(fragment))
+    plain = Place()
+    how = given.get("how", plain.how)
+    place = Place(
+        given.get("kind", plain.kind),
+        how if how in WAYS else plain.how,
+        _number(given.get("layer"), plain.layer),
+        _number(given.get("head"), plain.head),
+        given.get("words") != "0",
+        given.get("specials") != "0",
+        _number(given.get("step"), plain.step),
+    )
+    key = query.get(KEY, "")
+    return Link(key if re.fullmatch(_LOOKS_LIKE_A_KEY, key) else "", place)
+
+
+class Sharing:
+    """Who lets whom see which run: a run is private until its owner shares it."""
+
+    def __init__(self, runs: RunRepository) -> None:
+        self._runs = runs
+
+    def share(self, run_id: str, session_id: str) -> str:
+        """The unguessable key of a run of this session; raises `InputError` for any other."""
+        key = self._runs.share(run_id, session_id, secrets.token_urlsafe(_KEY_BYTES)) if run_id else None
+        if key is None:
+            raise InputError(_NOT_YOURS)
+        return key
+
+    def unshare(self, run_id: str, session_id: str) -> bool:
+        """Let the link of a run lead nowhere from now on; says whether there was one."""
+        return self._runs.unshare(run_id, session_id)
+
+    def open(self, key: str) -> Run:
+        """The run that is shared under `key`; raises `InputError` where there is none."""
+        run = self._runs.shared(key)
+        if run is None:
+            raise InputError(_LEADS_NOWHERE)
+        return run
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    """A whole number as links have them."""
+    if text is None or not text.isascii() or not text.isdigit() or int(text) > _MOST_STEPS:
+        return otherwise
+    return int(text)

@@ -1,0 +1,205 @@
+"""Pictures, numbers and pages are saved as files, and a link opens a run for whoever has it, while its owner wants."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, find, press
+
+ON_SCREEN = """() => {
+  const {x, y, z} = [...document.querySelectorAll('.heatmap-frame .js-plotly-plot')].find((each) => each.offsetParent)
+      ._fullData[0];
+  return [...z].map((row) => [...row]);
+}"""
+
+
+def unfold(panel: Locator) -> Locator:
+    """The tools to take away what `panel` shows."""
+    tool = panel.locator(".tool").filter(has_text="Take it away")
+    tool.get_by_role("button", name=re.compile("^Take it away")).click()
+    return tool
+
+
+def save(page: Page, tool: Locator, button: str) -> Path:
+    with page.expect_download() as download:
+        tool.get_by_role("button", name=button, exact=True).click()
+    path = Path(download.value.path())
+    return path.rename(path.with_name(download.value.suggested_filename))
+
+
+def run_sentiment(page: Page, word: str, text: str) -> Locator:
+    panel = choose_tab(page, "Sentiment")
+    fill(panel, "Your text", text)
+    press(panel, "Read it")
+    expect_live_answer(panel)
+    expect(panel.locator(".sentence").get_by_role("button", name=word, exact=True)).to_be_visible()
+    return panel
+
+
+def as_drawn(rows: list[list[float]]) -> list[list[float]]:
+    """Numbers in the precision in which the picture has them."""
+    return np.array(rows, dtype=np.float32).tolist()
+
+
+def share(tool: Locator) -> str:
+    tool.get_by_role("button", name="Link", exact=True).click()
+    address = tool.get_by_label("Address of this run and view")
+    expect(address).to_have_value(re.compile(r"\?shared=[\w-]{32}#kind="))
+    return address.input_value()
+
+
+def test_the_numbers_in_both_files_are_those_on_screen(page: Page) -> None:
+    panel = run_sentiment(page, "unputdownable", "An unputdownable thriller.")
+    panel.get_by_role("radio", name="One head").check()
+    expect(panel.locator(".read-out").first).to_contain_text("in layer 1, head 1.")
+    panel.get_by_label("Special tokens").uncheck()
+    expect_heatmap(panel, "unputdownable")
+    expect(panel.locator(".heatmap-frame .xtick").filter(has_text="not shown")).to_be_attached()
+    on_screen = page.evaluate(ON_SCREEN)
+    tool = unfold(panel)
+    document = json.loads(save(page, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))
+    assert document["query_tokens"] == ["an", "unputdownable", "thriller", "."]
+    assert (document["layer"], document["head"], document["how"]) == (1, 1, "head")
+    assert as_drawn(on_screen) == as_drawn(document["weights"])
+    path = save(page, tool, "Numbers (CSV)")
+    assert path.name == "clearhead-sentiment-encoder-layer-1-head-1.csv"
+    lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    table = lines[lines.index([]) + 2 :]
+    assert [[float(cell) for cell in row[1:]] for row in table] == document["weights"]
+
+
+def test_the_picture_is_a_png_with_ink_on_its_ground(page: Page) -> None:
+    panel = choose_tab(page, "Translate")
+    expect_heatmap(panel)
+    tool = unfold(panel)
+    image = Image.open(save(page, tool, "Picture (PNG)"))
+    assert image.format == "PNG"
+    frame = panel.locator(".heatmap-frame .js-plotly-plot").bounding_box()
+    assert image.width >= 2 * frame["width"]  # type: ignore[index]
+    assert image.convert("L").getextrema()[0] < 100, "the darkest cell is ink"
+    assert image.getpixel((0, 0)) == (250, 250, 248, 255)
+    expect(tool.get_by_role("status").first).to_have_text("Saved as clearhead-attention.png.")
+
+
+def test_the_page_works_from_a_folder_without_a_network(page: Page, browser: Browser, tmp_path: Path) -> None:
+    panel = run_sentiment(page, "delightful", "A <b>delightful</b> evening.")
+    path = save(page, unfold(panel), "Page (HTML)")
+    saved = tmp_path / path.name
+    saved.write_bytes(path.read_bytes())
+    context = browser.new_context(offline=True, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    alone = context.new_page()
+    wrong: list[str] = []
+    alone.on("console", lambda message: wrong.append(message.text))
+    alone.on("pageerror", lambda error: wrong.append(str(error)))
+    alone.on("request", lambda request: None if request.url == saved.as_uri() or request.url.startswith("data:") else
+             wrong.append(request.url))  # fmt: skip
+    alone.goto(saved.as_uri())
+    expect(alone.locator(".given").first).to_have_text("A <b>delightful</b> evening.")
+    alone.get_by_role("button", name="delightful", exact=True).focus()
+    alone.keyboard.press("ArrowRight")
+    expect(alone.locator(".pointed")).to_contain_text("gives")
+    alone.get_by_role("button", name="delightful", exact=True).click()
+    expect(alone.locator(".pointed")).to_contain_text(re.compile(r"^“delightful” gives [\d.]+\s% to “"))
+    cells = alone.locator(".cells")
+    cells.scroll_into_view_if_needed()
+    cells.hover(position={"x": 150, "y": 150})
+    expect(alone.locator(".cell-read-out")).to_contain_text(re.compile(r"gives .+% to"))
+    assert alone.evaluate("document.documentElement.scrollWidth") == 360
+    assert alone.evaluate("document.documentElement.className") == "dark"
+    context.close()
+    assert not wrong
+
+
+def test_a_link_opens_the_run_at_its_view_for_another_visitor_who_sees_nothing_else(open_page: Open) -> None:
+    owner = open_page()
+    run_sentiment(owner, "mine", "Mine alone.")
+    panel = run_sentiment(owner, "shared", "A shared evening.")
+    panel.get_by_role("radio", name="One head").check()
+    expect(panel.locator(".read-out").first).to_contain_text("in layer 1, head 1.")
+    panel.get_by_label("number input for Layer").fill("3")
+    panel.get_by_label("number input for Layer").press("Enter")
+    expect(panel.locator(".read-out").first).to_contain_text("in layer 3, head 1.")
+    panel.get_by_label("Special tokens").uncheck()
+    expect(panel.locator(".sentence .rest")).to_be_visible()
+    said = panel.locator(".read-out").first.inner_text()
+    address = share(unfold(panel))
+
+    guest = open_page(address)
+    expect(guest.get_by_text("You see a run that was shared with you")).to_be_visible()
+    panel = guest.get_by_role("tabpanel").filter(visible=True)
+    expect(find(panel, "Your text")).to_have_value("A shared evening.")
+    expect_live_answer(panel)
+    expect(panel.locator(".read-out").first).to_have_text(said)
+    expect(panel.get_by_label("number input for Layer")).to_have_value("3")
+    expect(panel.get_by_label("Special tokens")).not_to_be_checked()
+    expect(panel.locator(".sentence .rest")).to_be_visible()
+    tool = unfold(panel)
+    assert json.loads(save(guest, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))["run_id"] is None
+    tool.get_by_role("button", name="Link", exact=True).click()
+    expect(tool.get_by_role("alert")).to_contain_text("Only a run that this browser made")
+    guest.get_by_role("tab", name="History").click()
+    expect(guest.get_by_text("Nothing here yet.")).to_be_visible()
+
+
+def test_a_link_is_copied_and_ends_when_its_owner_stops_sharing_or_deletes_the_run(open_page: Open) -> None:
+    owner = open_page(permissions=["clipboard-read", "clipboard-write"])
+    panel = run_sentiment(owner, "fleeting", "A fleeting evening.")
+    tool = unfold(panel)
+    address = share(tool)
+    tool.get_by_role("button", name="Copy the link").click()
+    expect(tool.get_by_text("Copied.")).to_be_visible()
+    assert owner.evaluate("navigator.clipboard.readText()") == address
+    tool.get_by_role("button", name="Stop sharing").click()
+    expect(tool.get_by_text("No longer shared")).to_be_visible()
+
+    guest = open_page(address)
+    expect(guest.get_by_role("alert").filter(visible=True)).to_contain_text("belongs to another host")
+    expect(guest.locator(".run-header").filter(visible=True)).to_contain_text("Recorded example")
+
+    again = share(tool)
+    assert again != address
+    owner.get_by_role("tab", name="History").click()
+    owner.get_by_role("button", name="Delete: Sentiment: A fleeting evening.").click()
+    expect(owner.get_by_text("Nothing here yet.")).to_be_visible()
+    later = open_page(again)
+    expect(later.get_by_role("alert").filter(visible=True)).to_contain_text("the run was deleted")
+
+
+def test_a_link_opens_what_was_written_at_its_step(open_page: Open) -> None:
+    owner = open_page()
+    panel = choose_tab(owner, "Write on")
+    fill(panel, "The beginning of your text", "Once there was")
+    panel.get_by_label("number input for Tokens to write").fill("8")
+    press(panel, "Write on")
+    expect_live_answer(panel)
+    expect(panel.get_by_label("number input for Step")).to_have_value("8")
+    panel.get_by_label("number input for Step").fill("3")
+    panel.get_by_label("number input for Step").press("Enter")
+    sentence = panel.locator(".sentence button[data-token]")
+    expect(sentence).to_have_count(6)
+    address = share(unfold(panel))
+    assert address.endswith("&step=3")
+
+    guest = open_page(address)
+    panel = guest.get_by_role("tabpanel").filter(visible=True)
+    expect(find(panel, "The beginning of your text")).to_have_value("Once there was")
+    expect(panel.get_by_label("number input for Step")).to_have_value("3")
+    expect(panel.locator("[role=radio][aria-checked=true]")).to_have_attribute("data-step", "3")
+    expect(panel.locator(".sentence button[data-token]")).to_have_count(6)
+
+
+def test_the_recorded_example_is_not_shared_but_saved(page: Page) -> None:
+    panel = choose_tab(page, "Fill the blank")
+    tool = unfold(panel)
+    on_screen = page.evaluate(ON_SCREEN)
+    document = json.loads(save(page, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))
+    assert as_drawn(on_screen) == as_drawn(document["weights"])
+    tool.get_by_role("button", name="Link", exact=True).click()
+    expect(tool.get_by_role("alert")).to_contain_text("Run it here first")
