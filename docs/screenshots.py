@@ -1,10 +1,11 @@
 """Photograph every tab of a running demo into `docs/screenshots`: `python docs/screenshots.py http://127.0.0.1:7860`."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, sync_playwright
 
 FOLDER = Path(__file__).resolve().parent / "screenshots"
 TABS = {
@@ -16,6 +17,8 @@ TABS = {
 }
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
+REPLACED = ("joy", "chore")
+"""In the sentiment example: the word that another takes the place of, and that other."""
 _TALLEST = 1600
 
 
@@ -32,8 +35,35 @@ def photograph(page: Page, tab: str, path: Path) -> None:
     page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": size["width"], "height": height})
 
 
+def photograph_tools(page: Page, tab: str) -> None:
+    """The reader's tools under `tab`, each unfolded and used: all heads, a second opinion, a change tried."""
+    page.get_by_role("tab", name=tab).click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+
+    def unfolded(name: str) -> Locator:
+        tool = panel.locator(".tool").filter(has_text=name)
+        tool.get_by_role("button", name=re.compile(f"^{name}")).click()
+        return tool
+
+    heads = unfolded("All heads at once")
+    heads.locator(".sheet img").wait_for()
+    opinion = unfolded("A second opinion")
+    opinion.get_by_role("button", name="Work it out").click()
+    opinion.locator(".tool-result .legend").wait_for()
+    change = unfolded("Try it")
+    change.get_by_role("radio", name="Replace a token").check()
+    change.get_by_label("Which token").click()
+    page.get_by_role("option", name=re.compile(REPLACED[0])).click()
+    change.get_by_label("What to put there").fill(REPLACED[1])
+    change.get_by_role("button", name="Compare", exact=True).click()
+    change.locator(".compared").wait_for()
+    page.evaluate("document.activeElement.blur()")
+    for name, tool in (("all-heads", heads), ("second-opinion", opinion), ("try-it", change)):
+        tool.screenshot(path=FOLDER / f"{name}.png")
+
+
 def main(url: str) -> None:
-    """Each tab in light at desktop width, then one in dark and one on a phone."""
+    """Each tab in light at desktop width and the reader's tools, then one tab in dark and one on a phone."""
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -41,6 +71,7 @@ def main(url: str) -> None:
         light.goto(url)
         for name, tab in TABS.items():
             photograph(light, tab, FOLDER / f"{name}.png")
+        photograph_tools(light, TABS["sentiment"])
         dark = browser.new_page(viewport=DESKTOP, color_scheme="dark")
         dark.goto(url)
         photograph(dark, TABS["translate"], FOLDER / "translate-dark.png")
