@@ -9,6 +9,9 @@ from platformdirs import user_data_path
 MODEL_QUEUE = "models"
 """The `concurrency_id` of every event that runs a model, so that they share one queue."""
 
+_RENTED = "/data/"
+"""Where a Space has the disk that its host pays for."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -49,8 +52,15 @@ class Settings:
     root_path: str | None = None
     # CLEARHEAD_LECTURES: a folder with lectures of the host's own, beside those that are shipped.
     lectures: str | None = None
+    # SPACE_ID: given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
+    space: bool = False
     # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field.
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def forgets_at_restart(self) -> bool:
+        """Whether the log is on the disk of a Space; a server elsewhere, or the rented disk, outlives a restart."""
+        return self.space and self.database_url.startswith("sqlite") and "///" + _RENTED not in self.database_url
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
@@ -84,6 +94,7 @@ class Settings:
             port=number("PORT", 0) if "PORT" in given else None,
             root_path=given.get("ROOT_PATH"),
             lectures=given.get("LECTURES"),
+            space=bool(environment.get("SPACE_ID")),
             limits=Limits(
                 text=number("MAX_TEXT", limits.text),
                 question=number("MAX_QUESTION", limits.question),

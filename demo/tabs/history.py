@@ -13,6 +13,9 @@ from demo.service import DemoService
 from demo.tabs.task_tab import TaskTab, lead
 
 _LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
+FORGOTTEN = "This host forgets all runs when it restarts, which may happen on any day: download what you want to keep."
+"""Said where the log does not outlive the process: on the disk of a Space."""
+
 _HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
@@ -23,6 +26,8 @@ def create_history_tab(
     by_task = {tab.task: tab for tab in task_tabs}
     with gr.Tab("History", id="history", elem_id="tab-history", alignment="right") as tab:
         lead(_LEAD)
+        if service.settings.forgets_at_restart:
+            lead(FORGOTTEN)
         with gr.Row(elem_classes="history-actions"):
             as_csv = gr.Button("Download CSV", min_width=150, scale=0)
             as_json = gr.Button("Download JSON", min_width=150, scale=0)
