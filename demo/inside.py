@@ -9,10 +9,11 @@ from demo.inside_request import InsideRequest
 from demo.inspection import OUR_FAULT
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.settings import Settings
-from models.checkpoints import REGISTRY, Checkpoint
+from models.checkpoints import REGISTRY, Checkpoint, find
 from models.errors import CheckpointUnavailable, InputError
-from models.inside.outputs import Shape, TokenizedText
+from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
 from models.loading import ModelStore
+from models.tasks import Task
 
 if TYPE_CHECKING:
     from models.base import AnyTaskModel
@@ -52,7 +53,7 @@ class Inside:
         `InputError` for a text or a checkpoint that cannot be used.
         """
         checkpoint = self.checkpoint(request)
-        text = self._text(request.text)
+        text = clean_fields(INSIDE_FIELDS, {"text": request.text}, self._settings.limits)["text"]
         place = Place(self._tokenized(checkpoint, text), _shape(checkpoint))
         count = len(place.tokens.pieces)
         position = whole_number(request.position, "The position", "position")
@@ -73,16 +74,45 @@ class Inside:
             raise CheckpointUnavailable(f"There is no such model to look into. You can choose among: {offered}.")
         return found
 
-    def tokens(self, request: InsideRequest, second: str = "", padding: int = 0) -> tuple[TokenizedText, ...]:
-        """Step 1: the text in three vocabularies' pieces; the first spells the `second` text behind it as well."""
+    def tokens(self, request: InsideRequest, padding: int = 0) -> tuple[TokenizedText, ...]:
+        """Step 1: the text in the pieces of three vocabularies; the first reads pairs and has `padding`."""
         from models.inside.tokens import SIDE_BY_SIDE
 
-        second = self._text(second, "second") if second else ""
         first, *others = (REGISTRY[name] for name in SIDE_BY_SIDE)
         return (
-            self._tokenized(first, request.text, second, padding),
+            self._tokenized(first, request.text, padding),
             *(self._tokenized(each, request.text) for each in others),
         )
+
+    def embeddings(self, request: InsideRequest) -> EmbeddedText:
+        """Step 2: the vectors of the text, and what they are the sum of."""
+
+        def look(model: "AnyTaskModel") -> EmbeddedText:
+            from models.inside.embeddings import embed
+
+            return embed(model, request.text)
+
+        return self.ask(request, look)
+
+    def translation(self, request: InsideRequest) -> TranslationSteps:
+        """Step 7: the text as the bundled encoder-decoder translates it, whatever model was chosen."""
+
+        def look(model: "AnyTaskModel") -> TranslationSteps:
+            from models.inside.translating import translation_steps
+
+            return translation_steps(model, request.text)
+
+        return self.ask(request, look, find("", Task.TRANSLATION).name)
+
+    def parameters(self, request: InsideRequest) -> ParameterCount:
+        """Step 8: the parameters of the chosen model, part by part."""
+
+        def look(model: "AnyTaskModel") -> ParameterCount:
+            from models.inside.parameters import count_parameters
+
+            return count_parameters(model)
+
+        return self.ask(request, look)
 
     def ask(self, request: InsideRequest, look: Callable[["AnyTaskModel"], Result], checkpoint: str = "") -> Result:
         """What `look` sees in the model of `request`, or in the one called `checkpoint`.
@@ -97,19 +127,16 @@ class Inside:
             _log.exception("looking inside %s failed", checkpoint or request.checkpoint)
             raise InputError(OUR_FAULT) from error
 
-    def _text(self, text: object, field: str = "text") -> str:
-        return str(clean_fields(INSIDE_FIELDS, {field: text}, self._settings.limits)[field])
-
-    def _tokenized(self, checkpoint: Checkpoint, text: str, second: str = "", padding: int = 0) -> TokenizedText:
+    def _tokenized(self, checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedText:
         from models.inside.tokens import tokenize
 
-        read = tokenize(checkpoint, text, second, padding)
+        read = tokenize(checkpoint, text, padding)
         count = sum(piece.attended for piece in read.pieces)
         if count > MOST_TOKENS:
             raise InputError(
                 f"That is {count} tokens in the pieces of {checkpoint.title}, and at most {MOST_TOKENS} are drawn "
                 "here. Please shorten it.",
-                "second" if second else "text",
+                "text",
             )
         return read
 

@@ -68,11 +68,8 @@ FIELDS: dict[Task, dict[str, Field]] = {
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
 
 
-INSIDE_FIELDS = {
-    "text": Field("The text", str, "text"),
-    "second": Field("The second text", str, "text"),
-}
-"""The texts that are looked at step by step, which belong to no task."""
+INSIDE_FIELDS = {"text": Field("The text", str, "text")}
+"""What is looked at step by step, which belongs to no task."""
 
 
 def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:

@@ -52,12 +52,14 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 create_translation_tab(service, session),
                 create_completion_tab(service, session),
             )
-            create_inside_tab(service)
+            inside = create_inside_tab(service)
             create_history_tab(service, session, tabs, task_tabs)
             create_about_tab()
         shared.connect(service, demo, tabs, task_tabs)
         create_sentences()
         link_terms(demo)
+
+        inside.connect_address(demo, tabs)
 
         def begin(session_id: str) -> str:
             return session_id or service.new_session()

@@ -15,7 +15,7 @@ from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
 from demo.components.notice import create_notice, noticed
 from demo.inside import Inside, Place, checkpoints_inside
-from demo.inside_request import InsideRequest
+from demo.inside_request import InsideRequest, from_query
 from demo.messages import for_visitors
 from demo.recorded_inside import inside_examples
 from demo.service import DemoService
@@ -136,6 +136,24 @@ class InsideTab:
             trigger_mode="always_last",
             **drawing,
         )
+
+    def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Let a page that is opened at the address of a view (`InsideRequest.to_query`) show it."""
+
+        def arrive(request: gr.Request, *own: Any) -> Updates:
+            asked = from_query(request.query_params, inside_examples()[0].request)
+            if asked is None:
+                return {self.stepper: gr.skip()}
+            step = asked.step if asked.step in self.built else STEPS[0].key
+            shared = (asked.text, asked.checkpoint, asked.layer + 1, asked.head + 1, asked.position)
+            return {tabs: gr.Tabs(selected="inside"), **self.open(asked), **self.show(step, *shared, *own)}
+
+        own = [each for built in self.built.values() for each in built.inputs]
+        changed = dict.fromkeys([tabs, *self.controls.inputs, *self.turned, *self.drawn])
+        demo.load(
+            for_visitors(arrive), own, list(changed), concurrency_id=MODEL_QUEUE, show_progress="hidden",
+            api_visibility="private",
+        )  # fmt: skip
 
     def _place(self, request: InsideRequest, place: Place) -> Updates:
         """The choices that this text and model leave, each at what was asked for."""

@@ -6,20 +6,26 @@ from functools import cache
 from tokenizers import Tokenizer
 
 from models.checkpoints import BUNDLED, Checkpoint
+from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
+from models.inside.pairs import texts_of
 
 SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
 """A checkpoint for each way of spelling: WordPiece, byte-level pairs, and pairs that fall back on bytes."""
 
 
-def tokenize(checkpoint: Checkpoint, text: str, second: str = "", padding: int = 0) -> TokenizedText:
-    """`text` in the pieces of a bundled `checkpoint`, with a `second` text behind it where there is one.
+def tokenize(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedText:
+    """`text` in the pieces of a bundled `checkpoint`; one of BERT's kind reads "one [SEP] another" as a pair.
 
     `padding` is the number of empty places at the end, as when a longer text is read in the same batch; a checkpoint
     that knows no padding piece gets none.
     """
     tokenizer, pad = _tokenizer(checkpoint.name)
-    encoding = tokenizer.encode(text, second) if second else tokenizer.encode(text)
+    scheme = _scheme(tokenizer)
+    texts = texts_of(text) if scheme == "wordpiece" else [text]
+    if not texts:
+        raise InputError("There is nothing but marks in this text. Please type some words.", "text")
+    encoding = tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
     columns = (encoding.tokens, encoding.ids, encoding.type_ids, encoding.special_tokens_mask, encoding.offsets)
     pieces = [
         Piece(piece, token_id, segment, True, bool(special), *offsets)
@@ -28,7 +34,7 @@ def tokenize(checkpoint: Checkpoint, text: str, second: str = "", padding: int =
     pad_id = tokenizer.token_to_id(pad) if pad else None
     if pad_id is not None:
         pieces += [Piece(pad, pad_id, 0, False, True, 0, 0)] * padding
-    return TokenizedText(checkpoint.name, _scheme(tokenizer), tokenizer.get_vocab_size(), tuple(pieces))
+    return TokenizedText(checkpoint.name, scheme, tokenizer.get_vocab_size(), tuple(pieces))
 
 
 def _scheme(tokenizer: Tokenizer) -> str:

@@ -9,7 +9,6 @@ from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
 from demo.components.inside.numbers import fold_out, table
 from demo.components.inside.step import BuiltStep, InsideControls, Step
-from demo.components.notice import create_notice
 from demo.inside_request import InsideRequest
 from demo.recorded_inside import recorded_tokens
 from models.inside.outputs import Piece, TokenizedText
@@ -47,35 +46,25 @@ _SPECIAL = {
 _FORMAT = (
     "BERT reads one row of each: the ids, the <em>segment</em> of each token (0 in the first text, 1 in the second) "
     "and the <em>attention mask</em> (1 for what is there, 0 for what only fills the row up, as beside longer texts, "
-    "and is never looked at)."
+    "and is never looked at). Write <code>[SEP]</code> between two texts, and it reads them as a pair."
 )
 
 
 def _create(controls: InsideControls) -> BuiltStep:
     tokens = recorded_tokens()
     picture = gr.HTML(tokens_picture(tokens), elem_classes="inside-picture", label="The text in tokens")
-    with gr.Row():
-        second = gr.Textbox(
-            "", label="A second text, if you like", info="BERT reads pairs as well, and tells them apart", max_lines=2
-        )
-        padding = gr.Slider(0, 8, 0, step=1, label="Padding", info="empty places at the end")
-    notice = create_notice()
-    gr.Examples(
-        [["the man [MASK] to the store", "penguin [MASK] are flightless birds"]],
-        [controls.text, second],
-        example_labels=["a pair, as BERT was trained on"],
-        label="Example",
-        api_visibility="private",
+    padding = gr.Slider(
+        0, 8, 0, step=1, label="Padding", info="empty places at the end, as when a longer text is read beside this one"
     )
     input_format = gr.HTML(
         input_picture(tokens[0]), js_on_load=KEEP_OPEN, elem_classes="inside-picture", label="BERT's input"
     )
 
-    def draw(request: InsideRequest, second: str, padding: int) -> Updates:
-        tokens = controls.inside.tokens(request, second, padding)
+    def draw(request: InsideRequest, padding: int) -> Updates:
+        tokens = controls.inside.tokens(request, int(padding))
         return {picture: tokens_picture(tokens), input_format: input_picture(tokens[0])}
 
-    return BuiltStep(draw, [picture, input_format], [second, padding], {"second": notice})
+    return BuiltStep(draw, [picture, input_format], [padding])
 
 
 def tokens_picture(texts: Sequence[TokenizedText]) -> str:

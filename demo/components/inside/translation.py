@@ -1,0 +1,99 @@
+"""Step 7: a decoder at work, one token at a time, and four ways to score where it looks."""
+
+import html
+
+import gradio as gr
+import numpy as np
+from numpy.typing import NDArray
+
+from demo.components import Updates
+from demo.components.attention_table import KEEP_OPEN
+from demo.components.bars import bars
+from demo.components.inside.numbers import fold_out, table
+from demo.components.inside.scores import SCORES
+from demo.components.inside.step import BuiltStep, InsideControls, Step
+from demo.inside_request import InsideRequest
+from demo.plots.reading import percent
+from demo.plots.template import label
+from models.inside.outputs import TranslationSteps
+from models.outputs import Prediction, Token
+
+_TEXT = (
+    "A translator has two halves: the <em>encoder</em> turns your English into vectors, once; the <em>decoder</em> "
+    "writes French, one token at a time. Before each token it looks back at the English: that is "
+    "<em>cross-attention</em>, with its queries from the French so far, its keys and values from the English."
+)
+_WAYS = {"one": "The head that pairs words best", "mean": "Mean of the last layer’s heads"}
+# Of all its heads, this one agrees most often with word pairs that were counted without any network (see its card).
+_PAIRING = (2, 2)
+_SHADES = 7
+
+
+def _create(controls: InsideControls) -> BuiltStep:
+    with gr.Row():
+        step = gr.Slider(1, 2, 1, step=1, label="Token to write", info="walk through the translation")
+        way = gr.Radio([(name, way) for way, name in _WAYS.items()], value="one", label="Where it looks")
+    picture = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-picture", label="The decoder at this step")
+    gr.HTML(SCORES, elem_classes="inside-picture", label="Four ways to score")
+
+    def draw(request: InsideRequest, step: int, way: str) -> Updates:
+        seen = controls.inside.translation(request)
+        count = len(seen.generated)
+        number = min(max(int(step), 1), count)
+        return {
+            slider: gr.update(maximum=max(count, 2), value=number),
+            picture: translation_picture(seen, number, way),
+        }
+
+    slider = step
+    return BuiltStep(draw, [slider, picture], [slider, way])
+
+
+def translation_picture(seen: TranslationSteps, number: int, way: str) -> str:
+    """What is written before token `number`, counted from 1; where the decoder looks; and what may come next."""
+    each = seen.generated[number - 1]
+    before = "".join(one.token.text for one in seen.generated[: number - 1] if not one.token.special).strip()
+    weights = cross_weights(seen, way)[number - 1]
+    candidates = [Prediction(label(Token(one.text, one.text, one.id)), one.score) for one in each.alternatives]
+    most = int(weights.argmax())
+    return (
+        f'<p class="read-out" aria-live="polite">Token {number} of {len(seen.generated)}: it writes '
+        f"“<bdi>{html.escape(label(each.token))}</bdi>” and looks most at "
+        f"“<bdi>{html.escape(label(seen.source[most]))}</bdi>” ({percent(float(weights[most]))}).</p>"
+        f'<p class="quiet">Written so far: <bdi>{html.escape(before) or "nothing yet"}</bdi></p>'
+        f"<h3>Where it looks in the English</h3>{_source(seen.source, weights)}"
+        f"<h3>What may come next</h3>{bars(candidates, 'The likeliest next tokens')}"
+        f"{_numbers(seen, way)}"
+    )
+
+
+def cross_weights(seen: TranslationSteps, way: str) -> NDArray[np.float32]:
+    """The weights `[written token, source token]` of one head, or the mean of the last layer."""
+    layer, head = _PAIRING
+    return seen.cross[layer, head] if way == "one" else np.asarray(seen.cross[-1].mean(axis=0))
+
+
+def _source(tokens: tuple[Token, ...], weights: NDArray[np.float32]) -> str:
+    top = max(float(weights.max()), 1e-6)
+    pieces = "".join(
+        f'<li class="piece{" mark" if token.special else ""}" data-step="{round(_SHADES * float(weight) / top)}">'
+        f'<bdi>{html.escape(label(token))}</bdi><span class="piece-id">{percent(float(weight))}</span></li>'
+        for token, weight in zip(tokens, weights, strict=True)
+    )
+    return f'<ol class="pieces" aria-label="Source tokens and their weights">{pieces}</ol>'
+
+
+def _numbers(seen: TranslationSteps, way: str) -> str:
+    heads = ["writes", "probability", *(f"<bdi>{html.escape(label(token))}</bdi>" for token in seen.source)]
+    rows = [
+        (
+            f"<bdi>{html.escape(label(each.token))}</bdi>",
+            percent(each.probability),
+            *(percent(float(weight)) for weight in row),
+        )
+        for each, row in zip(seen.generated, cross_weights(seen, way), strict=True)
+    ]
+    return fold_out("All steps as a table", table(heads, rows), "Each written token and its weights over the source")
+
+
+TRANSLATION = Step(7, "translation", "Encoder and decoder", _TEXT, _create)

@@ -1,0 +1,109 @@
+"""Step 2: tokens become vectors, as the model's own embedding tables give them, added up as it adds them."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from models.base import AnyTaskModel
+from models.errors import InputError
+from models.inside.anatomy import layers_of
+from models.inside.outputs import EmbeddedText
+from models.inside.reading import Reading, read
+
+POSITIONS_SHOWN = 64
+"""So many of the model's places are given."""
+
+_READ = "read"
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """The names of the embedding tables, and of the norm behind their sum, seen from the trunk.
+
+    `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by.
+    """
+
+    kind: str
+    parts: dict[str, str]
+    norm: str = ""
+    scale: str = ""
+
+
+_BERT = _Tables(
+    "encoder",
+    {
+        "token": "embeddings.word_embeddings",
+        "segment": "embeddings.token_type_embeddings",
+        "position": "embeddings.position_embeddings",
+    },
+    norm="embeddings.LayerNorm",
+)
+_KNOWN = {
+    "bert": _BERT,
+    "gpt2": _Tables("decoder", {"token": "wte", "position": "wpe"}),
+    "marian": _Tables(
+        "encoder", {"token": "encoder.embed_tokens", "position": "encoder.embed_positions"}, scale="encoder.embed_scale"
+    ),
+}
+
+
+def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
+    """The vectors of `text` in one forward pass of `model`; raises `InputError`."""
+    trunk = model.network.base_model
+    tables = _KNOWN.get(model.network.config.model_type)
+    if tables is None:
+        raise InputError(f"The vectors of {model.checkpoint.title} are made in a way that is not known here.")
+    reading = read(model, text, tables.kind)
+    given = _looked_up(model, tables, reading)
+    scale = float(attrgetter(tables.scale)(trunk)) if tables.scale else 1.0
+    given["token"] = given["token"] * scale
+    own = given.pop(_READ)
+    summed = torch.stack(list(given.values())).sum(dim=0)
+    with torch.inference_mode():
+        normed = attrgetter(tables.norm)(trunk)(summed) if tables.norm else None
+    made = summed if normed is None else normed
+    table = attrgetter(tables.parts["position"])(trunk).weight
+    return EmbeddedText(
+        model.identity,
+        reading.tokens,
+        {name: _array(vectors) for name, vectors in given.items()},
+        _array(summed),
+        None if normed is None else _array(normed),
+        float((made - own).abs().max()),
+        _array(table[:POSITIONS_SHOWN]),
+        learned=model.network.config.model_type != "marian",
+    )
+
+
+def _looked_up(model: AnyTaskModel, tables: _Tables, reading: Reading) -> dict[str, Tensor]:
+    """What each table gave and, as `_READ`, what the first layer read; all `[token, width]`."""
+    trunk = model.network.base_model
+    given: dict[str, Tensor] = {}
+
+    def noting(name: str) -> Callable[[nn.Module, object, Tensor], None]:
+        def note(_table: nn.Module, _ids: object, vectors: Tensor) -> None:
+            # A decoder may look up in the same table after the encoder.
+            given.setdefault(name, vectors.reshape(-1, vectors.shape[-1]))
+
+        return note
+
+    def reads(_layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        given[_READ] = inputs[0][0]
+
+    with model.lock, ExitStack() as hooks, torch.inference_mode():
+        for name, path in tables.parts.items():
+            hooks.callback(attrgetter(path)(trunk).register_forward_hook(noting(name)).remove)
+        first = layers_of(model, tables.kind)[0].layer
+        hooks.callback(first.register_forward_pre_hook(reads).remove)
+        trunk(**reading.network_inputs, use_cache=False)
+    return {name: given[name] for name in (*tables.parts, _READ)}
+
+
+def _array(vectors: Tensor) -> NDArray[np.float32]:
+    return np.asarray(vectors.detach().float().cpu().numpy())

@@ -1,0 +1,116 @@
+"""The tab Inside: a walk by pointer, keyboard and address, with a text of the visitor's own."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.reading import fill
+
+
+def look_inside(page: Page, step: str = "") -> Locator:
+    """The panel of the tab, once it stands; at the step whose title begins with `step`."""
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    expect(panel.get_by_role("heading", name="1. Text becomes tokens")).to_be_visible()
+    if step:
+        panel.get_by_role("radio", name=step).check(force=True)
+        expect(panel.get_by_role("heading", name=re.compile(rf"^\d\. {step}"))).to_be_visible()
+    return panel
+
+
+def expect_pieces(panel: Locator, vocabulary: str, *pieces: str) -> None:
+    shown = panel.get_by_role("list", name=vocabulary).locator("bdi")
+    expect(shown).to_have_text(list(pieces))
+
+
+def test_the_first_step_is_there_at_once_and_follows_the_visitors_text(page: Page) -> None:
+    panel = look_inside(page)
+    expect(panel.get_by_role("list", name="WordPiece").locator("bdi")).to_have_count(16)
+    fill(panel, "Your text", "An unaffable robot")
+    panel.get_by_role("button", name="Look inside").click()
+    expect_pieces(panel, "WordPiece", "[CLS]", "an", "una", "##ffa", "##ble", "robot", "[SEP]")
+    expect_pieces(panel, "Byte-level", "An", "Ġun", "aff", "able", "Ġrob", "ot")
+    expect_pieces(panel, "Pieces of the translation", "▁An", "▁un", "aff", "able", "▁rob", "ot", "</s>")
+    panel.get_by_role("button", name="a pair with blanks").click()
+    segments = panel.get_by_role("region", name="BERT’s input").get_by_role("row").nth(2).get_by_role("cell")
+    expect(segments).to_have_text(["0"] * 8 + ["1"] * 7)
+
+
+def test_a_token_becomes_the_sum_of_its_parts(page: Page) -> None:
+    panel = look_inside(page, "Tokens become vectors")
+    expect(panel.get_by_text("“it” becomes 384 numbers: token + segment + position.")).to_be_visible()
+    panel.get_by_label("Word", exact=False).first.click()
+    page.get_by_role("option", name="2: animal").click()
+    expect(panel.get_by_text("“animal” becomes 384 numbers")).to_be_visible()
+    expect(panel.locator(".inside-plot").first.locator(".ytick")).to_have_count(5)
+    panel.get_by_role("button", name="I am a robot").click()
+    panel.get_by_text("The numbers as a table").first.click()
+    numbers = panel.get_by_role("region", name="Positional encoding").get_by_role("row")
+    expect(numbers.nth(3)).to_contain_text("2 a")
+    expect(numbers.nth(3)).to_contain_text("-0.41614684")
+
+
+def test_a_translation_is_followed_token_by_token(page: Page) -> None:
+    panel = look_inside(page)
+    fill(panel, "Your text", "The red car is in front of the house.")
+    panel.get_by_role("radio", name="Encoder and decoder").check(force=True)
+    expect(panel.get_by_text(re.compile(r"^Token 1 of \d+: it writes “La”"))).to_be_visible()
+    step = panel.get_by_label("number input for Token to write")
+    step.fill("2")
+    step.press("Enter")
+    expect(
+        panel.get_by_text(re.compile(r"^Token 2 of \d+: it writes “voiture” and looks most at “car”"))
+    ).to_be_visible()
+    expect(panel.get_by_text("Written so far: La")).to_be_visible()
+    expect(panel.get_by_role("list", name="The likeliest next tokens").get_by_role("listitem").first).to_contain_text(
+        "voiture"
+    )
+    expect(panel.get_by_role("region", name="Four ways to score").get_by_role("row")).to_have_count(5)
+
+
+def test_parameters_are_counted_for_the_chosen_model(page: Page) -> None:
+    panel = look_inside(page, "Counting")
+    expect(panel.get_by_text("clearhead-minilm holds 22,744,506 numbers.")).to_be_visible()
+    panel.get_by_label("Model", exact=True).click()
+    page.get_by_role("option", name="Clearhead Stories").click()
+    expect(panel.get_by_text("clearhead-stories holds 10,440,960 numbers.")).to_be_visible()
+    expect(panel.get_by_text("Your text has n = 13 tokens, the model d = 384")).to_be_visible()
+    papers = panel.get_by_role("region", name="Sizes that papers state")
+    expect(papers.get_by_role("row").filter(has_text="BERT-base")).to_contain_text("109,482,240")
+    expect(papers.get_by_role("row").filter(has_text="1,542 million")).to_contain_text("1,541,964,800")
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [("   ", "is empty"), ("word " * 70, "at most 64 are drawn here"), ("x" * 6000, "6,000 characters long")],
+)
+def test_a_mistake_is_told_beside_the_text_which_stays(page: Page, typed: str, sentence: str) -> None:
+    panel = look_inside(page)
+    fill(panel, "Your text", typed)
+    panel.get_by_role("button", name="Look inside").click()
+    expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text(sentence)
+    expect(panel.get_by_label("Your text")).to_have_value(typed)
+    expect(panel.get_by_role("list", name="WordPiece")).to_be_visible()
+
+
+def test_an_address_opens_its_view(open_page: Open) -> None:
+    page = open_page()
+    query = "?inside=vectors&text=A+quiet+street.&checkpoint=clearhead-stories&layer=0&head=0&position=1"
+    page.goto(page.url.split("?")[0] + query)
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    expect(panel.get_by_role("heading", name="2. Tokens become vectors")).to_be_visible()
+    expect(panel.get_by_text("“quiet” becomes 384 numbers: token + position.")).to_be_visible()
+    expect(panel.get_by_label("Your text")).to_have_value("A quiet street.")
+    expect(panel.locator(".inside-step .heatmaplayer image").first).to_be_attached()
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_no_step_scrolls_sideways(open_page: Open, width: int) -> None:
+    page = open_page(viewport={"width": width, "height": 740})
+    panel = look_inside(page)
+    for step in ("Tokens become vectors", "Encoder and decoder", "Counting"):
+        panel.get_by_role("radio", name=step).check(force=True)
+        expect(panel.locator(".inside-step .read-out").filter(visible=True).first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == width, step
