@@ -15,18 +15,19 @@ from models.inside.head_outputs import Look
 from models.tasks import Task
 
 
-class TokenProbability(TypedDict):
-    """A guess and its probability."""
+class GuessedToken(TypedDict):
+    """A guess, the logit that the model gives it, and its probability, the softmax of that."""
 
     token: str
     probability: float
+    logit: float
 
 
 class GuessesOfLayer(TypedDict):
     """The likeliest guesses if the model stopped after `layer` layers, best first; 0 is before the first one."""
 
     layer: int
-    guesses: list[TokenProbability]
+    guesses: list[GuessedToken]
 
 
 class InsideNumbers(TypedDict):
@@ -121,7 +122,10 @@ def _numbers(seen: Look, started: float) -> InsideNumbers:
         "guesses_by_layer": [
             {
                 "layer": each.layer,
-                "guesses": [{"token": guess.text, "probability": guess.score} for guess in each.guesses],
+                "guesses": [
+                    {"token": guess.text, "probability": guess.probability, "logit": guess.logit}
+                    for guess in each.guesses
+                ],
             }
             for each in (seen.lens.layers if seen.lens else ())
         ],

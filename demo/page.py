@@ -45,7 +45,13 @@ def launch_options() -> dict[str, Any]:
     """What `launch` (or `mount_gradio_app`) needs so that the page looks as it should."""
     return {
         "theme": _theme(),
-        "css_paths": [ASSETS / "style.css", ASSETS / "decoder.css", ASSETS / "inside.css", ASSETS / "lecture.css"],
+        "css_paths": [
+            ASSETS / "style.css",
+            ASSETS / "decoder.css",
+            ASSETS / "inside.css",
+            ASSETS / "inside_head.css",
+            ASSETS / "lecture.css",
+        ],
         "favicon_path": ASSETS / "favicon.svg",
     }
 

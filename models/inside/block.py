@@ -11,12 +11,20 @@ from models.inside.anatomy import LayerParts
 from models.inside.head import compared, heads_of
 from models.inside.head_outputs import BlockNumbers, HeadNumbers, Numbers, Stage, VectorPath
 from models.inside.recording import Recording
-
-INPUT, CONCATENATED, PROJECTED = "input", "heads, concatenated", "projected"
-ATTENTION_ADDED, CROSS_ADDED = "input added", "look at the source added"
-ATTENTION_NORMED, CROSS_NORMED, OUTPUT_NORMED = "attention normed", "source normed", "output normed"
-WIDENED, ACTIVATED, NARROWED, FEED_FORWARD_ADDED = "widened", "activated", "narrowed", "added again"
-"""The stations of a block, by the names that they have in `BlockNumbers.stages`."""
+from models.inside.stations import (
+    ACTIVATED,
+    ATTENTION_ADDED,
+    ATTENTION_NORMED,
+    CONCATENATED,
+    CROSS_ADDED,
+    CROSS_NORMED,
+    FEED_FORWARD_ADDED,
+    INPUT,
+    NARROWED,
+    OUTPUT_NORMED,
+    PROJECTED,
+    WIDENED,
+)
 
 
 @dataclass(frozen=True, eq=False)

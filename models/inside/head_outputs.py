@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import LoadedCheckpoint, Prediction, Token
+from models.outputs import LoadedCheckpoint, Token
 
 Numbers = NDArray[np.float32]
 
@@ -75,22 +75,34 @@ class VectorPath:
 
 
 @dataclass(frozen=True)
+class Guess:
+    """A choice, the number that the last linear map gives it (its logit), and the share that softmax makes of that."""
+
+    text: str
+    probability: float
+    logit: float
+
+
+@dataclass(frozen=True)
 class LayerGuesses:
     """The likeliest choices if the model stopped after `layer` layers, best first; 0 is before the first one."""
 
     layer: int
-    guesses: tuple[Prediction, ...]
+    guesses: tuple[Guess, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lens:
     """The model's guess after every layer (the "logit lens"), read at `position` by the model's own last step.
 
-    `about` says what is guessed: `word here`, `next word`, `label` or `first token of the answer`.
+    `about` says what is guessed: `word here`, `next word`, `label` or `first token of the answer`. `choices` is how
+    many there are, and `vector` what the last of them is read off, the last layer's output `[component]`.
     """
 
     about: str
     position: int
+    choices: int
+    vector: Numbers
     layers: tuple[LayerGuesses, ...]
 
 

@@ -1,15 +1,16 @@
 """The guess after every layer: each layer's vector, read by the model's own last step ("logit lens")."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
 from models.base import AnyTaskModel
 from models.calibration import calibration_of
 from models.fill_mask import FillMask
-from models.inside.head_outputs import LayerGuesses, Lens
+from models.inside.head_outputs import Guess, LayerGuesses, Lens
 from models.inside.reading import Reading
 from models.inside.recording import Recording
-from models.outputs import Prediction
 from models.question_answering import QuestionAnswering
 from models.text_classification import TextClassification
 from models.tokens import readable
@@ -25,26 +26,22 @@ def lens(model: AnyTaskModel, reading: Reading, recording: Recording, position: 
     `position` makes no difference to them.
     """
     vectors = torch.stack(recording.vectors)
+    names: list[str] | None = None
     match model:
         case TextClassification():
-            return Lens(LABEL, 0, _label_guesses(model, final_logits(model, recording, vectors[:, :1])))
+            about, place, names = LABEL, 0, _labels(model)
+            logits = final_logits(model, recording, vectors[:, :1])
+            logits = logits / calibration_of(model.network.config).temperature
         case QuestionAnswering():
-            return Lens(ANSWER_STARTS, 0, _start_guesses(model, reading, final_logits(model, recording, vectors)))
-    if reading.kind == "encoder" and not isinstance(model, FillMask):
-        return None
-    logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
-    best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
-    layers = tuple(
-        LayerGuesses(
-            layer,
-            tuple(
-                Prediction(readable(model.tokenizer, token_id), score)
-                for token_id, score in zip(ids, scores, strict=True)
-            ),
-        )
-        for layer, (ids, scores) in enumerate(zip(best.indices.tolist(), best.values.tolist(), strict=True))
-    )
-    return Lens(WORD_HERE if isinstance(model, FillMask) else NEXT_WORD, position, layers)
+            about, place, names = ANSWER_STARTS, 0, [token.text for token in reading.tokens]
+            logits = _where_answers_start(model, reading, final_logits(model, recording, vectors))
+        case _ if reading.kind == "encoder" and not isinstance(model, FillMask):
+            return None
+        case _:
+            about, place = WORD_HERE if isinstance(model, FillMask) else NEXT_WORD, position
+            logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
+    layers = tuple(LayerGuesses(layer, guesses) for layer, guesses in enumerate(_best(model, logits, names)))
+    return Lens(about, place, logits.shape[-1], vectors[-1, place].float().cpu().numpy(), layers)
 
 
 def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> Tensor:
@@ -74,14 +71,8 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     return logits.float()
 
 
-def _label_guesses(model: TextClassification, logits: Tensor) -> tuple[LayerGuesses, ...]:
-    names = [str(name).lower() for name in (model.network.config.id2label or {}).values()]
-    probabilities = (logits / calibration_of(model.network.config).temperature).softmax(dim=-1).tolist()
-    return _best(names, probabilities)
-
-
-def _start_guesses(model: QuestionAnswering, reading: Reading, logits: Tensor) -> tuple[LayerGuesses, ...]:
-    """Where the answer begins: in the second of two texts, or, where the text does not answer, at the start token."""
+def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Tensor) -> Tensor:
+    """Calibrated as answers are; where there are two texts, an answer begins in the second or at the start token."""
     calibration = calibration_of(model.network.config)
     logits = logits / calibration.temperature
     logits[:, 0] += calibration.no_answer_bias / calibration.temperature / 2
@@ -89,15 +80,19 @@ def _start_guesses(model: QuestionAnswering, reading: Reading, logits: Tensor) -
         pairs = zip(reading.tokens, reading.segments, strict=True)
         barred = [token.special or not segment for token, segment in pairs]
         logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
-    return _best([token.text for token in reading.tokens], logits.softmax(dim=-1).tolist())
+    return logits
 
 
-def _best(names: list[str], probabilities: list[list[float]]) -> tuple[LayerGuesses, ...]:
-    """The likeliest of `names` by `probabilities` `[layer][name]`."""
-    return tuple(
-        LayerGuesses(
-            layer,
-            tuple(sorted(map(Prediction, names, row), key=lambda each: each.score, reverse=True)[:_TOP]),
+def _best(model: AnyTaskModel, logits: Tensor, names: list[str] | None) -> Iterator[tuple[Guess, ...]]:
+    """The likeliest choices by `logits` `[layer, choice]`; without `names` they are the vocabulary's."""
+    best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
+    for row, choices, shares in zip(logits.tolist(), best.indices.tolist(), best.values.tolist(), strict=True):
+        yield tuple(
+            Guess(names[choice] if names else readable(model.tokenizer, choice), share, row[choice])
+            for choice, share in zip(choices, shares, strict=True)
+            if share > 0
         )
-        for layer, row in enumerate(probabilities)
-    )
+
+
+def _labels(model: TextClassification) -> list[str]:
+    return [str(name).lower() for name in (model.network.config.id2label or {}).values()]

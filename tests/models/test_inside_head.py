@@ -7,9 +7,9 @@ import pytest
 
 from models.base import AnyTaskModel
 from models.errors import InputError
-from models.inside.head import shares
 from models.inside.look import look_inside
 from models.inside.reading import read
+from models.inside.softmax import shares
 from models.outputs import generated_ids
 from models.tasks import Task
 from tests.models.conftest import BundledModel, TinyModel

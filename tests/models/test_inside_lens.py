@@ -1,5 +1,7 @@
 """The guess after every layer: the last one is the model's own answer, whichever its task and architecture."""
 
+import math
+
 import pytest
 
 from models.base import AnyTaskModel
@@ -47,9 +49,12 @@ def lens_of(model: AnyTaskModel, text: str) -> Lens:
     assert look.lens is not None
     assert [each.layer for each in look.lens.layers] == list(range(look.layers + 1))
     for each in look.lens.layers:
-        scores = [guess.score for guess in each.guesses]
+        scores = [guess.probability for guess in each.guesses]
         assert scores == sorted(scores, reverse=True)
         assert 0 < sum(scores) <= 1 + WITHIN
+        # Softmax keeps the differences of the logits.
+        first, last = each.guesses[0], each.guesses[-1]
+        assert first.logit - last.logit == pytest.approx(math.log(first.probability / last.probability), abs=0.01)
     return look.lens
 
 
@@ -59,7 +64,9 @@ def check_last_guess(model: AnyTaskModel, text: str) -> None:
     assert lens.about == about
     last = lens.layers[-1].guesses
     assert [each.text.strip() for each in last[: len(expected)]] == [text.strip() for text, _ in expected]
-    assert [each.score for each in last[: len(expected)]] == pytest.approx([score for _, score in expected], abs=WITHIN)
+    assert [each.probability for each in last[: len(expected)]] == pytest.approx(
+        [score for _, score in expected], abs=WITHIN
+    )
 
 
 @pytest.mark.parametrize(
