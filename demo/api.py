@@ -154,7 +154,7 @@ def _add_session_endpoints(service: DemoService) -> None:
             format: csv or json.
         """
         exports = {"csv": service.export_csv, "json": service.export_json}
-        if format not in exports:
+        if not isinstance(format, str) or format not in exports:
             raise InputError("The format must be csv or json.", "format")
         return exports[format](required_session_of(request))
 
