@@ -1,4 +1,7 @@
-"""Clearhead's page: `python app.py` serves it; hosts that serve pages themselves import `demo`."""
+"""Clearhead's page: `python app.py` serves it; hosts that serve pages themselves import `app` or `demo`.
+
+`app` is the whole site (ASGI). `demo` is its page (Gradio) without the headers and the limits around it.
+"""
 
 import os
 
@@ -10,27 +13,22 @@ from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.sessions.upkeep import Upkeep
 from demo.settings import Settings
-from demo.ui import build_demo, launch_options
+from demo.ui import build_demo
+from demo.web.app import create_app
+from demo.web.log import set_up_log
+from demo.web.server import serve
 from models.loading import ModelStore
 
 settings = Settings.from_environment()
+set_up_log(settings.log)
+store = ModelStore(settings.model_bytes)
 runs = open_runs(settings.database_url)
 Upkeep(runs, settings.retention_days).start()
-service = DemoService(settings, ModelStore(settings.model_bytes), runs)
-demo = build_demo(service).queue(max_size=settings.queue, default_concurrency_limit=settings.concurrency)
+service = DemoService(settings, store, runs)
+demo = build_demo(service).queue(
+    max_size=settings.queue, default_concurrency_limit=settings.concurrency, api_open=False
+)
+app = create_app(demo, service, store)
 
 if __name__ == "__main__":
-    demo.launch(
-        server_name=settings.host,
-        server_port=settings.port,
-        root_path=settings.root_path,
-        mcp_server=True,
-        ssr_mode=False,
-        share=False,
-        show_error=False,
-        enable_monitoring=False,
-        run_history=False,
-        max_file_size="1kb",
-        footer_links=["api"],
-        **launch_options(),
-    )
+    serve(app, demo, settings)

@@ -12,6 +12,8 @@ from demo.sessions.keeping import owner, with_wish
 from models.errors import InputError
 
 _ID_CHARACTERS = 64
+# What Gradio's clients make up has 10 or more.
+_LEAST_SECRET_CHARACTERS = 10
 
 
 def add_endpoint(endpoint: Callable[..., Any], **options: Any) -> None:
@@ -20,9 +22,12 @@ def add_endpoint(endpoint: Callable[..., Any], **options: Any) -> None:
 
 
 def session_of(request: gr.Request) -> str | None:
-    """The session of an API caller: made from the hash that its client sends, and never one of the page's."""
+    """The session of an API caller: made from the hash that its client sends, and never one of the page's.
+
+    Whoever knows the hash can read the session, so one that is short enough to be guessed makes none.
+    """
     session_hash = getattr(request, "session_hash", None)
-    if not session_hash:
+    if not session_hash or len(session_hash) < _LEAST_SECRET_CHARACTERS:
         return None if _keeps(request) else with_wish("", keep=False)
     session_id = "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
     return with_wish(session_id, _keeps(request))

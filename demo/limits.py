@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from demo.settings import Limits
+from demo.settings import Limits, Settings
 from models.errors import InputError
 from models.tasks import Task
 
@@ -22,13 +22,14 @@ class Field:
     """A field of a task's form: what visitors call it and the type that its values have.
 
     A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
-    tuple holds the ids of tokens.
+    tuple holds the ids of tokens. A number's `most` names its bound in `Limits`, where a host may lower it.
     """
 
     label: str
     type: type[str] | type[int] | type[float] | type[tuple[int, ...]]
     limit: str = ""
     may_be_empty: bool = False
+    most: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -50,17 +51,17 @@ FIELDS: dict[Task, dict[str, Field]] = {
     },
     Task.TRANSLATION: {
         "text": Field("The text", str, "text"),
-        "num_beams": Field("The number of beams", int),
+        "num_beams": Field("The number of beams", int, most="beams"),
         "kept": Field("The tokens to go on from", tuple),
     },
     Task.COMPLETION: {
         "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
-        "max_new_tokens": Field("The number of new tokens", int),
+        "max_new_tokens": Field("The number of new tokens", int, most="new_tokens"),
         "strategy": Field("The strategy", str),
         "temperature": Field("The temperature", float),
         "top_k": Field("Top-k", int),
         "top_p": Field("Top-p", float),
-        "num_beams": Field("The number of beams", int),
+        "num_beams": Field("The number of beams", int, most="beams"),
         "seed": Field("The seed", int),
         "kept": Field("The tokens to go on from", tuple),
     },
@@ -85,7 +86,25 @@ def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: 
     for name, value in fields.items():
         if isinstance(value, str):
             _require_size(name, value, known[name], limits)
-    return {name: _value(name, value, known[name]) for name, value in fields.items()}
+    cleaned = {name: _value(name, value, known[name]) for name, value in fields.items()}
+    for name, value in cleaned.items():
+        _require_at_most(name, value, known[name], limits)
+    return cleaned
+
+
+def limits_in_words(settings: Settings) -> tuple[str, ...]:
+    """What this page takes and how often, for visitors: the same numbers that are enforced."""
+    limits = settings.limits
+    return (
+        f"A text may have {limits.text:,} characters, a prompt {limits.prompt:,}, a question {limits.question:,}, "
+        f"and the text to search for its answer {limits.context:,}.",
+        "Each model reads a number of tokens at once, the bundled ones 512; a longer text is refused. "
+        "Only the text to search for an answer may be longer: it is read in overlapping windows.",
+        f"A run writes up to {limits.new_tokens} tokens, and a beam search keeps up to {limits.beams} drafts.",
+        f"A visitor may start {limits.runs_per_minute} runs a minute and have {limits.runs_at_once} going or waiting.",
+        f"{settings.concurrency} runs go on at a time, and up to {settings.queue} may wait. Visitors take turns; who "
+        "waits sees the place in line, and who finds the line full is told at once.",
+    )
 
 
 def whole_number(value: object, label: str, field: str) -> int:
@@ -139,6 +158,11 @@ def _require_size(name: str, value: str, field: Field, limits: Limits) -> None:
             f"{field.label} is {len(value):,} characters long, and at most {most:,} are read here. Please shorten it.",
             name,
         )
+
+
+def _require_at_most(name: str, value: object, field: Field, limits: Limits) -> None:
+    if field.most and isinstance(value, int) and value > getattr(limits, field.most):
+        raise InputError(f"{field.label} must be from 1 to {getattr(limits, field.most)}.", name)
 
 
 def _value(name: str, value: object, field: Field) -> str | int | float | tuple[int, ...]:

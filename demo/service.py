@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -44,9 +44,14 @@ class DemoService:
         self._store = store
         self._runs = runs
         self._inspection = Inspection(settings, store)
+        self._watchers: list[Callable[[Run], None]] = []
         self.inside = Inside(settings, store)
         self.sharing = Sharing(runs)
         self._losing_runs = False
+
+    def watch(self, watcher: Callable[[Run], None]) -> None:
+        """Tell `watcher` about every run that ends, well or not."""
+        self._watchers.append(watcher)
 
     @property
     def history_is_kept(self) -> bool:
@@ -183,16 +188,19 @@ class DemoService:
     def _failure(self, attempt: Attempt, error: Exception) -> InputError:
         """Log the failed run; the error with the sentence for the visitor, the rest of it for the host's log."""
         if not isinstance(error, InputError):
-            _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error)
+            told = {"run_id": attempt.run_id, "task": attempt.task.value}
+            _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error, extra=told)
             error = InputError(OUR_FAULT)
         self._keep(attempt.failed(error.sentence))
         return error
 
     def _keep(self, run: Run) -> None:
         """Write a run to the log; where that fails the visitor still gets the answer, and the host hears why."""
+        for watcher in self._watchers:
+            watcher(run)
         try:
             self._runs.record(run)
             self._losing_runs = False
         except SQLAlchemyError:
-            _log.exception("run %s could not be written to the session log", run.id)
+            _log.exception("run %s could not be written to the session log", run.id, extra={"run_id": run.id})
             self._losing_runs = True

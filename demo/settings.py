@@ -13,15 +13,36 @@ _RENTED = "/data/"
 """Where a Space has the disk that its host pays for."""
 
 
+_BYTES_OF_A_CHARACTER = 12
+"""JSON may write a character beyond the basic plane as two escapes of six letters each."""
+
+_BYTES_BESIDES_TEXT = 250_000
+"""Room in a call for everything that is no typed text, such as the page's own lists."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """The most characters that each field may have; longer text is refused before a model sees it."""
+    """The most that a visitor may ask for; what goes beyond is refused before a model sees it.
+
+    `text` to `word` are characters of a field. A run writes up to `new_tokens` and keeps up to `beams` drafts. A
+    visitor may start `runs_per_minute` and have `runs_at_once` waiting or running.
+    """
 
     text: int = 5_000
     question: int = 500
     context: int = 20_000
     prompt: int = 5_000
     word: int = 100
+    new_tokens: int = 200
+    beams: int = 8
+    runs_per_minute: int = 60
+    runs_at_once: int = 4
+
+    @property
+    def call_bytes(self) -> int:
+        """The most bytes of one call, below which every field at its limit fits."""
+        texts = self.text + self.question + self.context + self.prompt + self.word
+        return texts * _BYTES_OF_A_CHARACTER + _BYTES_BESIDES_TEXT
 
 
 def _default_database_url() -> str:
@@ -54,7 +75,17 @@ class Settings:
     lectures: str | None = None
     # SPACE_ID: given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
     space: bool = False
-    # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field.
+    # CLEARHEAD_SECRET: what sessions are signed with; without one, a random one is kept beside the database.
+    secret: str | None = field(default=None, repr=False)
+    # CLEARHEAD_HOST_PASSWORD: the password of the host's page and of the metrics; without one, both are off.
+    host_password: str | None = field(default=None, repr=False)
+    # CLEARHEAD_FRAME_ANCESTORS: the sites that may show the page in a frame, such as "https://huggingface.co".
+    frame_ancestors: str | None = None
+    # CLEARHEAD_LOG: "json" for the host's log as one JSON object a line, "plain" for lines to read.
+    log: str = "plain"
+    # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field;
+    # CLEARHEAD_MAX_NEW_TOKENS and _BEAMS: the most that a run may write and keep;
+    # CLEARHEAD_RUNS_PER_MINUTE and _RUNS_AT_ONCE: the most that one visitor may start and have waiting or running.
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -95,11 +126,19 @@ class Settings:
             root_path=given.get("ROOT_PATH"),
             lectures=given.get("LECTURES"),
             space=bool(environment.get("SPACE_ID")),
+            secret=given.get("SECRET"),
+            host_password=given.get("HOST_PASSWORD"),
+            frame_ancestors=given.get("FRAME_ANCESTORS"),
+            log=given.get("LOG", plain.log),
             limits=Limits(
                 text=number("MAX_TEXT", limits.text),
                 question=number("MAX_QUESTION", limits.question),
                 context=number("MAX_CONTEXT", limits.context),
                 prompt=number("MAX_PROMPT", limits.prompt),
                 word=number("MAX_WORD", limits.word),
+                new_tokens=number("MAX_NEW_TOKENS", limits.new_tokens),
+                beams=number("MAX_BEAMS", limits.beams),
+                runs_per_minute=number("RUNS_PER_MINUTE", limits.runs_per_minute),
+                runs_at_once=number("RUNS_AT_ONCE", limits.runs_at_once),
             ),
         )

@@ -4,7 +4,7 @@ import gradio as gr
 
 from demo.api import add_endpoints
 from demo.components.glossary import create_sentences, link_terms
-from demo.page import launch_options
+from demo.page import ASSETS, launch_options
 from demo.service import DemoService
 from demo.tabs.about import create_about_tab
 from demo.tabs.completion import create_completion_tab
@@ -15,6 +15,7 @@ from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_runs
 from demo.tabs.translation import create_translation_tab
+from demo.web.identity import SessionSigner, host_secret, signed_session
 
 __all__ = ["build_demo", "launch_options"]
 
@@ -31,9 +32,7 @@ element.addEventListener('click', (event) => {
   localStorage.setItem('clearhead-theme', dark ? 'dark' : 'light');
 });
 """
-# The browser keeps the session's id under this name; the word only keeps Gradio from making up a new one at each
-# start, after which the id could not be read.
-_STORED_AS = "clearhead-session"
+_PLACE_IN_LINE = (ASSETS / "scripts" / "place_in_line.js").read_text(encoding="utf-8")
 
 
 def build_demo(service: DemoService) -> gr.Blocks:
@@ -41,8 +40,8 @@ def build_demo(service: DemoService) -> gr.Blocks:
     demo: gr.Blocks
     with gr.Blocks(title="Clearhead", analytics_enabled=False) as demo:
         add_endpoints(service)
-        session = gr.BrowserState("", storage_key=_STORED_AS, secret=_STORED_AS)
-        gr.HTML(_HEADER, js_on_load=_SWITCH_THEME, elem_classes="masthead-box")
+        session = signed_session(SessionSigner(host_secret(service.settings)))
+        gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _PLACE_IN_LINE, elem_classes="masthead-box")
         shared = create_shared_runs()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
             task_tabs = (
@@ -54,7 +53,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             )
             inside = create_inside_tab(service)
             create_history_tab(service, session, tabs, task_tabs)
-            create_about_tab()
+            create_about_tab(service.settings)
         shared.connect(service, demo, tabs, task_tabs)
         create_sentences()
         link_terms(demo)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from models.checkpoints import Checkpoint, find
+from models.errors import CheckpointUnavailable
 
 if TYPE_CHECKING:
     from models.base import AnyTaskModel
@@ -24,8 +25,8 @@ def silent(_fraction: float, _message: str) -> None:
 class ModelStore:
     """Loaded models, the least recently used dropped when their parameters exceed `max_bytes`.
 
-    The newest model is always kept, so a single one may exceed the bound. Safe to call from many threads: the first
-    caller of a checkpoint loads it while others who want the same one wait, and nobody else does.
+    A model that exceeds the bound alone is refused. Safe to call from many threads: the first caller of a checkpoint
+    loads it while others who want the same one wait, and nobody else does.
     """
 
     def __init__(self, max_bytes: int = 2_000_000_000) -> None:
@@ -47,6 +48,7 @@ class ModelStore:
             from models.assembly import assemble
 
             model = assemble(checkpoint, progress)
+            self._require_room(checkpoint, model.parameter_bytes)
             with self._lock:
                 self._models[checkpoint.name] = model
                 self._evict()
@@ -61,6 +63,15 @@ class ModelStore:
     def loaded_bytes(self) -> int:
         """The bytes of the parameters of all loaded models."""
         return sum(model.parameter_bytes for model in self._models.values())
+
+    def _require_room(self, checkpoint: Checkpoint, size: int) -> None:
+        """Raise `CheckpointUnavailable` for a model that does not fit even alone."""
+        if size > self.max_bytes:
+            takes, there = (f"{each / 1e6:,.0f} MB" for each in (size, self.max_bytes))
+            raise CheckpointUnavailable(
+                f"{checkpoint.title} takes {takes} of memory, and this page has {there} for models. "
+                "Please choose another."
+            )
 
     def _evict(self) -> None:
         while len(self._models) > 1 and self.loaded_bytes > self.max_bytes:

@@ -6,6 +6,8 @@ import gradio as gr
 
 from demo.components.glossary import glossary_section
 from demo.components.run_list import TASK_TITLES
+from demo.limits import limits_in_words
+from demo.settings import Settings
 from demo.tabs.task_tab import lead
 from models.checkpoints import Checkpoint, checkpoints_for
 
@@ -32,11 +34,16 @@ downloaded when they are first chosen.</p>
 """
 
 
-def create_about_tab() -> None:
+def create_about_tab(settings: Settings) -> None:
     """The tab; nothing on it changes."""
     with gr.Tab("About", id="about", elem_id="tab-about", alignment="right"):
         lead(_LEAD)
-        gr.HTML(f'<div class="prose-page">{_TEXT}{_models()}{glossary_section()}</div>')
+        gr.HTML(f'<div class="prose-page">{_TEXT}{_limits(settings)}{_models()}{glossary_section()}</div>')
+
+
+def _limits(settings: Settings) -> str:
+    said = "".join(f"<li>{sentence}</li>" for sentence in limits_in_words(settings))
+    return f"<h2>Limits</h2><ul>{said}</ul>"
 
 
 def _models() -> str:

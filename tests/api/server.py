@@ -40,8 +40,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    """`python app.py`, ready to answer; its log and its output are in `folder`. It reaches no other host."""
+def serving(folder: Path, **settings: str) -> Iterator[Server]:
+    """`python app.py`, ready to answer; its log and its output are in `folder`. It reaches no other host.
+
+    `settings` are environment variables besides.
+    """
     port = free_port()
     database_url = f"sqlite:///{folder}/runs.sqlite3"
     output = folder / "output.txt"
@@ -51,6 +54,7 @@ def serving(folder: Path) -> Iterator[Server]:
         "CLEARHEAD_HOST": "127.0.0.1",
         "PYTHONPATH": str(Path(__file__).parent / "offline"),
     }
+    environment |= settings
     # The app itself is to find out that it is offline.
     environment.pop("HF_HUB_OFFLINE", None)
     with output.open("wb") as written:

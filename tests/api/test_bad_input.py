@@ -1,7 +1,6 @@
 """Whatever callers send, they read one sentence, the run is logged as failed, and the server stays up."""
 
 import json
-import time
 from typing import Any
 
 import httpx
@@ -27,7 +26,7 @@ _REFUSED: list[tuple[str, list[Any], str]] = [
     ("sentiment", ["\x00\x1b", ""], "The text is empty."),
     ("sentiment", ["\ud800", ""], "The text holds half of a character"),
     ("sentiment", ["word " * 900, ""], "tokens, and this model reads at most"),
-    ("sentiment", ["z" * 10_000_000, ""], "The text is 10,000,000 characters long, and at most 5,000 are read here."),
+    ("sentiment", ["z" * 100_000, ""], "The text is 100,000 characters long, and at most 5,000 are read here."),
     ("question_answering", ["", "A text.", 3, ""], "The question is empty."),
     ("question_answering", ["Who?", " ", 3, ""], "The text is empty."),
     ("question_answering", ["Who?", "A text.", 11, ""], "The number of answers must be from 1 to 10."),
@@ -59,7 +58,7 @@ def post(server: Server, endpoint: str, data: list[Any], session_hash: str) -> t
 def test_what_cannot_be_used_is_refused_in_one_sentence_and_logged(
     server: Server, endpoint: str, data: list[Any], sentence: str, request: pytest.FixtureRequest
 ) -> None:
-    session_hash = f"refused-{request.node.callspec.id}"
+    session_hash = f"refused-call-{request.node.callspec.id}"
     event, message = post(server, endpoint, data, session_hash)
     assert event == "error"
     assert sentence in message["error"]
@@ -88,12 +87,11 @@ def test_unusual_text_is_only_text(client: Client, text: str) -> None:
     assert answer["sequences"][0].startswith(run["inputs"]["text"].split("[MASK]")[0].rstrip())
 
 
-def test_ten_megabytes_are_refused_quickly(server: Server) -> None:
-    post(server, "sentiment", ["a first call", ""], "warm")
-    started = time.perf_counter()
-    event, _ = post(server, "sentiment", ["z" * 10_000_000, ""], "pasted")
-    assert event == "error"
-    assert time.perf_counter() - started < 5
+def test_ten_megabytes_are_refused_before_they_are_read(server: Server) -> None:
+    answer = httpx.post(f"{server.url}gradio_api/call/sentiment", json={"data": ["z" * 10_000_000, ""]}, timeout=60)
+    assert answer.status_code == 413
+    assert answer.json()["detail"] == "That is more than this page reads at once. Please shorten it."
+    assert post(server, "sentiment", ["Lovely.", ""], "pasted before")[0] == "complete"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,7 @@ def test_ten_megabytes_are_refused_quickly(server: Server) -> None:
     [
         ({"run_id": "no such run"}, "There is no such run"),
         ({"run_id": ""}, "There is no such run"),
-        ({"run_id": "x" * 1_000_000}, "The run id is too long."),
+        ({"run_id": "x" * 100_000}, "The run id is too long."),
         ({"run_id": 5}, "The run id must be text."),
         ({"kind": "sideways"}, "This run has no such attention; it has: encoder."),
         ({"layer": 99}, "Layer 99 is not there: this model has layers 0 to"),

@@ -1,0 +1,87 @@
+"""The whole site as one ASGI app: the page, the host's routes, and the layers that every call passes."""
+
+import gradio as gr
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from demo.page import launch_options
+from demo.service import DemoService
+from demo.web.admission import Admission
+from demo.web.gate import Gate
+from demo.web.headers import SecurityHeaders
+from demo.web.host import routes
+from demo.web.host_page import HostView
+from demo.web.line import Line
+from demo.web.metrics import Metrics
+from demo.web.state import Ready
+from demo.web.visitors import Visitors
+from models.loading import ModelStore
+
+
+def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> FastAPI:
+    """The app that serves `demo`: `uvicorn app:app`, or `demo.web.server.serve`."""
+    settings = service.settings
+    visitors, metrics = Visitors(), Metrics()
+    line = Line(demo, visitors)
+    service.watch(metrics.ran)
+
+    def view() -> HostView:
+        return HostView(metrics, line, store, settings.database_url, service.history_is_kept)
+
+    # The first is the outermost: whatever refuses a call, the answer has its headers.
+    layers = [
+        Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors),
+        Middleware(Gate, most_bytes=settings.limits.call_bytes),
+        Middleware(Visits, metrics=metrics),
+        Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
+    ]
+    app = _Site(
+        routes=[*routes(Ready(service, store), view, settings.host_password)],
+        middleware=layers,
+        openapi_url=None,
+    )
+    gr.mount_gradio_app(
+        app,
+        demo,
+        path="/",
+        root_path=settings.root_path,
+        mcp_server=True,
+        ssr_mode=False,
+        show_error=False,
+        enable_monitoring=False,
+        run_history=False,
+        pwa=False,
+        max_file_size="1b",
+        allowed_paths=[],
+        footer_links=["api"],
+        **launch_options(),
+    )
+    return app
+
+
+class _Site(FastAPI):
+    """FastAPI with its answer to an unforeseen error inside our layers, so that this one has its headers too."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Starlette puts its own error layer outermost; ours go around it."""
+        ours, self.user_middleware = self.user_middleware, []
+        stack = super().build_middleware_stack()
+        self.user_middleware = ours
+        for layer, args, kwargs in reversed(ours):
+            stack = layer(stack, *args, **kwargs)
+        return stack
+
+
+class Visits:
+    """Counts each time that the page is opened."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count and pass on."""
+        if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
+            self.metrics.visited()
+        await self.app(scope, receive, send)

@@ -1,0 +1,131 @@
+"""The gate: which paths exist, who may post to them, and how much.
+
+Gradio brings routes for uploads, files, proxies, recordings, deep links and more. The page needs none of them, so what
+is not listed here is not there.
+"""
+
+import logging
+import re
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from demo.web.asgi import TooLarge, body_of, host_name, refuse, replayed
+
+_log = logging.getLogger(__name__)
+
+_NAME = r"[A-Za-z0-9_]{1,64}"
+_ID = r"[A-Za-z0-9_.-]{1,128}"
+_READ = re.compile(
+    rf"""/|/config/?|/theme\.css|/favicon\.ico|/manifest\.json|/robots\.txt|/pwa_icon
+    |/(assets|static|svelte)/[A-Za-z0-9_./+@-]+
+    |/(healthz|readyz|metrics|host)
+    |/gradio_api/(info/?|openapi\.json|theme\.css|startup-events|app_id/?|user/?|login_check/?)
+    |/gradio_api/(queue/data|queue/status|heartbeat/{_ID}|call/(v2/)?{_NAME}/{_ID})
+    |/gradio_api/mcp(/|/http/?|/schema/?)?""",
+    re.VERBOSE,
+)
+_POST = re.compile(
+    rf"""/gradio_api/(queue/join|cancel|reset/?|(run|api|call|call/v2)/{_NAME}/?|mcp(/|/http/?)?)""", re.VERBOSE
+)
+_CALLED = re.compile(r"/gradio_api/call/")
+_UPLOADS = re.compile(r"(/gradio_api)?/(upload|process_recording|component_server)")
+_NOT_HERE = "There is nothing here."
+_NO_UPLOADS = "Files cannot be sent to this page."
+_NOT_FROM_THERE = "Calls from the pages of other sites are not answered."
+_TOO_LARGE = "That is more than this page reads at once. Please shorten it."
+_MALFORMED = "This call does not fit the endpoint; /?view=api says what it takes."
+_MCP = "/gradio_api/mcp"
+
+
+class Gate:
+    """Lets a call through whose path is known, whose origin is this page or no page, and that is not too large."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+        self.app = app
+        self.most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse with one sentence, or pass the call on with its body whole."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        path, method = scope["path"], scope["method"]
+        if _UPLOADS.match(path):
+            await refuse(scope, receive, send, 403, _NO_UPLOADS)
+        elif not _is_known(path, method):
+            await refuse(scope, receive, send, 404, _NOT_HERE)
+        elif _is_foreign(scope):
+            await refuse(scope, receive, send, 403, _NOT_FROM_THERE)
+        elif method == "POST":
+            await self._post(scope, receive, send)
+        else:
+            await self.app(_without_origin(scope), receive, send)
+
+    async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await body_of(scope, receive, self.most_bytes)
+        except TooLarge:
+            await refuse(scope, receive, send, 413, _TOO_LARGE)
+            return
+        scope = _without_origin(scope)
+        if not _CALLED.match(scope["path"]):
+            await self.app(scope, replayed(body, receive), send)
+            return
+        answer = _UnlessBroken(send)
+        try:
+            await self.app(scope, replayed(body, receive), answer)
+        except Exception:
+            # The function itself runs later, in the queue: what fails here is a call that does not fit it.
+            if not answer.broken:
+                raise
+            _log.info("a malformed call to %s", scope["path"])
+        if answer.broken:
+            await refuse(scope, receive, send, 400, _MALFORMED)
+
+
+class _UnlessBroken:
+    """A `send` that keeps an answer with status 500 to itself."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.broken = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 500:
+            self.broken = True
+        if not self.broken:
+            await self.send(message)
+
+
+def _is_known(path: str, method: str) -> bool:
+    if ".." in path or "//" in path:
+        return False
+    if method in ("GET", "HEAD"):
+        return _READ.fullmatch(path) is not None
+    if method == "DELETE":
+        return path.startswith(_MCP) and _POST.fullmatch(path) is not None
+    return method == "POST" and _POST.fullmatch(path) is not None
+
+
+def _is_foreign(scope: Scope) -> bool:
+    """Whether a page of another site sends this call: only that page's browser would say so, and it always does.
+
+    Reading is let through: without a header that shares it, no other page gets to see the answer.
+    """
+    headers = Headers(scope=scope)
+    origin = headers.get("origin")
+    if origin is None or scope["method"] in ("GET", "HEAD"):
+        return False
+    hosts = {host_name(headers.get("host", "")), host_name(headers.get("x-forwarded-host", "").split(",")[0])}
+    return host_name(origin) not in hosts - {""}
+
+
+def _without_origin(scope: Scope) -> Scope:
+    """The call without its origin, so that Gradio, which shares answers with whoever asks, shares them with nobody."""
+    headers = MutableHeaders(raw=list(scope["headers"]))
+    del headers["origin"]
+    return {**scope, "headers": headers.raw}

@@ -1,0 +1,91 @@
+"""Who a visitor is: a session that cannot be guessed, signed so that it cannot be made up either."""
+
+import base64
+import hashlib
+import hmac
+import logging
+import os
+import secrets
+from pathlib import Path
+
+import gradio as gr
+from sqlalchemy.engine import make_url
+
+from demo.settings import Settings
+
+_log = logging.getLogger(__name__)
+_FILE_ENDING = ".secret"
+_SIGNATURE_BYTES = 24
+_TOKEN_CHARACTERS = 200
+
+# The browser keeps the session under this name; the word only keeps Gradio from making up a new one at each start,
+# after which the session could not be read.
+_STORED_AS = "clearhead-session"
+
+
+class SessionSigner:
+    """Turns the id of a session into a token that only this host can make, and back."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = hashlib.blake2b(secret, digest_size=32, person=b"session").digest()
+
+    def sign(self, session_id: str) -> str:
+        """The token that a browser keeps; "" for no session."""
+        return f"{session_id}.{self._signature(session_id)}" if session_id else ""
+
+    def read(self, token: object) -> str:
+        """The id in a token of this host; "" for anything else, so that its bearer is a new visitor."""
+        if not isinstance(token, str) or len(token) > _TOKEN_CHARACTERS or not token.isascii():
+            return ""
+        session_id, _, signature = token.rpartition(".")
+        return session_id if hmac.compare_digest(signature, self._signature(session_id)) else ""
+
+    def _signature(self, session_id: str) -> str:
+        digest = hmac.digest(self._key, session_id.encode(), "sha256")[:_SIGNATURE_BYTES]
+        return base64.urlsafe_b64encode(digest).decode()
+
+
+def signed_session(signer: SessionSigner) -> gr.BrowserState:
+    """The visitor's session on the page: handlers see its id, the browser keeps the signed token.
+
+    Both methods are replaced on the object because Gradio writes a file beside the module of every subclass.
+    """
+    session = gr.BrowserState("", storage_key=_STORED_AS, secret=_STORED_AS)
+    session.preprocess = signer.read  # type: ignore[method-assign, assignment]
+    session.postprocess = lambda value: signer.sign(value or "")  # type: ignore[method-assign]
+    return session
+
+
+def host_secret(settings: Settings) -> bytes:
+    """What sessions are signed with: as the host says, or a random number kept beside an SQLite database.
+
+    Without either it lives as long as the process, and the host is told.
+    """
+    if settings.secret:
+        return settings.secret.encode()
+    url = make_url(settings.database_url)
+    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+        path = Path(str(url.database)).with_suffix(_FILE_ENDING)
+        try:
+            return _kept(path)
+        except OSError as error:
+            _log.warning("no secret can be kept at %s (%s)", path, error)
+    _log.warning("sessions end with this process: set CLEARHEAD_SECRET to keep them")
+    return secrets.token_bytes(32)
+
+
+def _kept(path: Path) -> bytes:
+    """The secret at `path`, which nobody but this user may read; a new one where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = secrets.token_bytes(32)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(new)
+    try:
+        # A link is there whole or not at all: of two processes that start together, both read the first one's.
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()
+    return path.read_bytes()

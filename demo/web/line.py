@@ -1,0 +1,91 @@
+"""The line of visitors who wait for a model, as Gradio's queue holds it: how long it is, whose, and in which order.
+
+Gradio serves its queue first come, first served. Here visitors take turns: whoever waits for a first run goes before
+another's second. This is the only module that looks into the queue.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import gradio as gr
+from gradio.queueing import Event
+from starlette.requests import Request
+
+from demo.settings import MODEL_QUEUE
+from demo.web.visitors import Visitors
+
+
+class Line:
+    """Reads and orders the queue of `blocks`; every call is made on the loop that serves it, so none needs a lock."""
+
+    def __init__(self, blocks: gr.Blocks, visitors: Visitors) -> None:
+        self._blocks = blocks
+        self._visitors = visitors
+
+    def is_for_a_model(self, fn_index: object = None, api_name: str = "") -> bool:
+        """Whether this event of the page, or the endpoint of this name, waits in the line of the models."""
+        functions = self._blocks.fns.values()
+        return any(
+            fn.concurrency_id == MODEL_QUEUE and (fn._id == fn_index or (api_name != "" and fn.api_name == api_name))
+            for fn in functions
+        )
+
+    def is_an_endpoint(self, api_name: str) -> bool:
+        """Whether there is an endpoint of this name."""
+        return any(fn.api_name == api_name for fn in self._blocks.fns.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many runs wait."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """How many runs go on."""
+        return sum(1 for _ in self._live) - self.waiting
+
+    def of_session(self, session: str) -> int:
+        """How many runs of this session wait or go on."""
+        return sum(self.session_of(event) == session for event in self._live)
+
+    def of_caller(self, caller: str) -> int:
+        """How many runs of this caller, in all its sessions, wait or go on."""
+        return sum(self._caller(event) == caller for event in self._live)
+
+    def arrange(self) -> None:
+        """Let visitors take turns: first everyone's first run, then everyone's second; runs that go on count too."""
+        waiting = self._waiting
+        sessions: Counter[str] = Counter()
+        callers: Counter[str] = Counter()
+        turns: dict[str, tuple[int, int]] = {}
+        there = {event._id for event in waiting}
+        for event in [*(each for each in self._live if each._id not in there), *waiting]:
+            session, caller = self.session_of(event), self._caller(event)
+            turns[event._id] = (sessions[session], callers[caller])
+            sessions[session] += 1
+            callers[caller] += 1
+        before = [event._id for event in waiting]
+        waiting.sort(key=lambda event: turns[event._id])
+        if before != [event._id for event in waiting]:
+            self._blocks._queue.broadcast_estimations(MODEL_QUEUE)
+
+    def session_of(self, event: Event) -> str:
+        """The session of an event; a call without one is its caller's, and so is a tool's: all tools share one."""
+        request: Request = event.request
+        is_callers = event.session_hash == event._id or self._visitors.tool_caller(request.scope)
+        return self._caller(event) if is_callers else event.session_hash
+
+    def _caller(self, event: Event) -> str:
+        request: Request = event.request
+        return self._visitors.caller(request.scope)
+
+    @property
+    def _waiting(self) -> list[Event]:
+        line = self._blocks._queue.event_queue_per_concurrency_id.get(MODEL_QUEUE)
+        return line.queue if line else []
+
+    @property
+    def _live(self) -> Iterable[Event]:
+        events: dict[Any, Event] = self._blocks._queue.event_ids_to_events
+        return (event for event in list(events.values()) if event.concurrency_id == MODEL_QUEUE)

@@ -1,0 +1,61 @@
+"""Serve the site from this process, at the address that the settings, or Gradio's own variables, name."""
+
+import os
+import socket
+from collections.abc import Iterable
+
+import gradio as gr
+import uvicorn
+from starlette.types import ASGIApp
+
+from demo.settings import Settings
+
+_FIRST_PORT, _PORTS = 7860, 100
+_LAST_WORDS_S = 3
+
+
+def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
+    """Serve until the process is told to stop; prints the address."""
+    host = settings.host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    listener = _listener(host, _ports(settings.port))
+    port = listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else "localhost" if host == "0.0.0.0" else host  # noqa: S104
+    if demo.mcp_server_obj:
+        # The tool server calls the page; which address that is must not be for a caller's headers to say.
+        demo.mcp_server_obj._local_url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else shown}:{port}/"  # noqa: S104
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_WORDS_S,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    print(f"* Running on local URL:  http://{shown}:{port}{settings.root_path or ''}", flush=True)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _ports(port: int | None) -> Iterable[int]:
+    """The port that is asked for, or the first free one from Gradio's own on."""
+    if port is not None:
+        return [port]
+    named = os.environ.get("GRADIO_SERVER_PORT")
+    return [int(named)] if named else range(_FIRST_PORT, _FIRST_PORT + _PORTS)
+
+
+def _listener(host: str, ports: Iterable[int]) -> socket.socket:
+    """A socket that listens at the first of `ports` that is free; raises `OSError` where none is."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    reason = OSError("no port was named")
+    for port in ports:
+        listener = socket.socket(family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(1024)
+        except OSError as error:
+            listener.close()
+            reason = error
+            continue
+        return listener
+    raise reason

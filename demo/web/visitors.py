@@ -1,0 +1,44 @@
+"""Who calls, for counting only: a number that stands for an address, made anew each hour, and written nowhere."""
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+CALLER_HEADER = "x-clearhead-caller"
+"""Names the caller of a tool in the call that the tool server makes in its place."""
+
+_KEPT_S = 3600.0
+
+
+class Visitors:
+    """Turns addresses into numbers that tell callers apart and nothing else; the key never leaves memory."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._own = secrets.token_bytes(32)
+        self._key = secrets.token_bytes(32)
+        self._made_at = clock()
+
+    def caller(self, scope: Scope) -> str:
+        """The number of whoever sends this call, or in whose place the tool server sends it."""
+        address = scope.get("client")
+        return self.tool_caller(scope) or self._number(address[0] if address else "")
+
+    def tool_caller(self, scope: Scope) -> str:
+        """The number of whoever called a tool, where the tool server sends this call; otherwise ""."""
+        header = Headers(scope=scope).get(CALLER_HEADER, "")
+        caller, _, _ = header.rpartition(".")
+        return caller if caller and hmac.compare_digest(header.encode(), self.vouch(caller).encode()) else ""
+
+    def vouch(self, caller: str) -> str:
+        """The value of `CALLER_HEADER` for `caller`, which only this process can make."""
+        return f"{caller}.{hmac.digest(self._own, caller.encode(), 'sha256').hex()}"
+
+    def _number(self, address: str) -> str:
+        if self._clock() - self._made_at > _KEPT_S:
+            self._key, self._made_at = secrets.token_bytes(32), self._clock()
+        return hmac.digest(self._key, address.encode(), "sha256").hex()[:24]

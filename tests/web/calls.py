@@ -1,0 +1,79 @@
+"""How tests call the app as a page, as curl, and as somebody who means no good."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.api.server import Server
+
+PATIENCE_S = 120
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page's own events, found in its configuration by what they take and give."""
+
+    server: Server
+    session_hash: str
+
+    @property
+    def config(self) -> dict[str, Any]:
+        config: dict[str, Any] = httpx.get(f"{self.server.url}config", timeout=PATIENCE_S).json()
+        return config
+
+    def event(self, target: str, inputs: tuple[str, ...], outputs: tuple[str, ...] | None = None) -> int:
+        """The number of the first event of this kind that takes these types, and gives these first."""
+        config = self.config
+        types = {each["id"]: each["type"] for each in config["components"]}
+        for each in config["dependencies"]:
+            kinds = tuple(types[part] for part in each["inputs"])
+            gives = tuple(types[part] for part in each["outputs"])
+            if (
+                any(kind == target for _, kind in each["targets"])
+                and kinds == inputs
+                and (outputs or ()) == gives[: len(outputs or ())]
+            ):
+                return int(each["id"])
+        raise AssertionError(f"no {target} event takes {inputs}")
+
+    def now(self, event: int, data: list[Any], event_data: Any = None) -> Any:
+        """What an event answers that waits in no line."""
+        body = {"fn_index": event, "data": data, "session_hash": self.session_hash, "event_data": event_data}
+        answer = httpx.post(f"{self.server.url}gradio_api/run/predict", json=body, timeout=PATIENCE_S)
+        return answer.raise_for_status().json()["data"]
+
+    def queued(self, event: int, data: list[Any]) -> dict[str, Any]:
+        """The last message of an event that waits in line."""
+        body = {"fn_index": event, "data": data, "session_hash": self.session_hash}
+        httpx.post(f"{self.server.url}gradio_api/queue/join", json=body, timeout=PATIENCE_S).raise_for_status()
+        for message in messages(self.server, self.session_hash):
+            if message["msg"] == "process_completed":
+                return message
+        raise AssertionError("the event was not completed")
+
+
+def messages(server: Server, session_hash: str) -> Any:
+    """The messages of a session's stream, one by one."""
+    address = f"{server.url}gradio_api/queue/data"
+    with httpx.stream("GET", address, params={"session_hash": session_hash}, timeout=PATIENCE_S) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: "):
+                yield json.loads(line.removeprefix("data: "))
+
+
+def called(server: Server, endpoint: str, data: list[Any], session_hash: str | None = None) -> httpx.Response:
+    """The answer to the first half of an endpoint's call."""
+    body = {"data": data} | ({"session_hash": session_hash} if session_hash else {})
+    return httpx.post(f"{server.url}gradio_api/call/{endpoint}", json=body, timeout=PATIENCE_S)
+
+
+def outcome(server: Server, endpoint: str, call: httpx.Response) -> tuple[str, Any]:
+    """The event and the data of the second half."""
+    event_id = call.raise_for_status().json()["event_id"]
+    address = f"{server.url}gradio_api/call/{endpoint}/{event_id}"
+    lines = [line for line in httpx.get(address, timeout=PATIENCE_S).text.splitlines() if line]
+    pairs = zip(lines[::2], lines[1::2], strict=True)
+    last = [(event.removeprefix("event: "), data.removeprefix("data: ")) for event, data in pairs][-1]
+    return last[0], json.loads(last[1])

@@ -1,0 +1,168 @@
+"""The line is fair and honest: nobody fills it alone, and who is turned away is told when to come back."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from demo.web.admission import Pace
+from demo.web.visitors import Visitors
+from tests.api.server import Server
+from tests.web.calls import PATIENCE_S, called, outcome
+from tests.web.conftest import AT_ONCE, PASSWORD, PER_MINUTE, QUEUE
+
+_LONG: list[Any] = ["Once upon a time", 200, "sample", 0.8, 50, 0.95, 4, 0, ""]
+_SHORT: list[Any] = ["Lovely.", ""]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_visitor_may_start_so_many_a_minute_and_then_waits_for_the_oldest_to_pass() -> None:
+    clock = Clock()
+    pace = Pace(3, clock)
+    for second in range(3):
+        clock.now = float(second)
+        assert pace.wait_s("a") == 0
+        pace.count("a")
+    assert pace.wait_s("a") == 58 and pace.wait_s("b") == 0
+    clock.now = 60.0
+    assert pace.wait_s("a") == 0
+    pace.count("a")
+    assert pace.wait_s("a") == 1
+
+
+def test_callers_are_told_apart_by_a_number_that_changes_every_hour() -> None:
+    clock = Clock()
+    visitors = Visitors(clock)
+
+    def caller(address: str, *headers: tuple[bytes, bytes]) -> str:
+        return visitors.caller({"type": "http", "client": (address, 1), "headers": list(headers)})
+
+    first = caller("192.0.2.1")
+    assert first == caller("192.0.2.1") != caller("192.0.2.2") and "192" not in first
+    vouched = (b"x-clearhead-caller", visitors.vouch(first).encode())
+    assert caller("127.0.0.1", vouched) == first
+    assert caller("127.0.0.1", (b"x-clearhead-caller", f"{first}.0".encode())) != first
+    assert Visitors().caller({"type": "http", "client": ("192.0.2.1", 1), "headers": []}) != first
+    clock.now = 3601
+    assert caller("192.0.2.1") != first
+
+
+@pytest.fixture
+def quiet(server: Server) -> Iterator[Server]:
+    """The app with nobody in line, before and after."""
+    _wait_until_quiet(server)
+    yield server
+    _wait_until_quiet(server)
+
+
+def _wait_until_quiet(server: Server) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while time.monotonic() < ends:
+        waiting, running = _line(server)
+        if waiting == running == 0:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the line never emptied")
+
+
+def _line(server: Server) -> tuple[int, int]:
+    said = httpx.get(f"{server.url}metrics", auth=("host", PASSWORD), timeout=PATIENCE_S).text
+    found = dict(line.rsplit(" ", 1) for line in said.splitlines() if not line.startswith("#"))
+    return int(found["clearhead_waiting_runs"]), int(found["clearhead_running_runs"])
+
+
+def _cancel(server: Server, calls: list[httpx.Response], session_hash: str) -> None:
+    for call in calls:
+        if call.status_code == 200:
+            body = {"session_hash": session_hash, "fn_index": 0, "event_id": call.json()["event_id"]}
+            httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=PATIENCE_S)
+
+
+@contextmanager
+def _busy(server: Server, *sessions: str) -> Iterator[None]:
+    """A long run of the first session goes on, and one of each other session waits."""
+    started = [called(server, "completion", _LONG, session) for session in sessions]
+    assert [each.status_code for each in started] == [200] * len(sessions)
+    yield
+    for call, session in zip(started, sessions, strict=True):
+        _cancel(server, [call], session)
+
+
+def _refusal(answer: httpx.Response) -> str:
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) >= 1
+    body = answer.json()
+    assert body["detail"] == body["error"]
+    return str(body["detail"])
+
+
+def test_one_visitor_with_a_hundred_calls_keeps_a_few_and_another_is_answered_first(quiet: Server) -> None:
+    greedy = "a visitor with many calls"
+    calls: list[httpx.Response] = []
+    threads = [
+        threading.Thread(target=lambda: calls.append(called(quiet, "completion", _LONG, greedy))) for _ in range(100)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = [_refusal(each) for each in calls if each.status_code != 200]
+    # A run may end while the others still come in, which makes room for one more.
+    assert AT_ONCE <= len(calls) - len(refused) < 10
+    assert set(refused) == {f"You have {AT_ONCE} runs waiting or running already. Please let one of them finish."}
+    other = called(quiet, "sentiment", _SHORT, "another visitor")
+    assert outcome(quiet, "sentiment", other)[0] == "complete"
+    # The other came last and was served before the second of the many.
+    assert sum(_line(quiet)) >= AT_ONCE - 1
+    _cancel(quiet, calls, greedy)
+
+
+def test_calls_without_a_session_share_their_callers_few(quiet: Server) -> None:
+    calls = [called(quiet, "completion", _LONG) for _ in range(AT_ONCE + 2)]
+    assert [each.status_code for each in calls] == [200] * AT_ONCE + [429] * 2
+    for call in calls[:AT_ONCE]:
+        _cancel(quiet, [call], call.json()["event_id"])
+
+
+def test_a_full_line_says_so_at_once_and_half_of_it_stays_free_for_others(quiet: Server) -> None:
+    share = QUEUE // 2
+    with _busy(quiet, *(f"one of a class {number}" for number in range(share))):
+        sentence = _refusal(called(quiet, "sentiment", _SHORT, "one more of the class"))
+    assert sentence.startswith("The line is full: ")
+    assert "your text stays where it is" in sentence
+
+
+def test_a_visitor_in_line_is_told_the_place(quiet: Server) -> None:
+    with _busy(quiet, "the first in line", "the second in line"):
+        address = f"{quiet.url}gradio_api/queue/data"
+        with httpx.stream("GET", address, params={"session_hash": "the second in line"}, timeout=60) as stream:
+            said = next(line for line in stream.iter_lines() if '"estimation"' in line)
+    assert '"rank":0' in said.replace(" ", "")
+
+
+def test_too_many_runs_in_a_minute_wait_and_quick_calls_go_on(quiet: Server) -> None:
+    session = "a visitor in a hurry"
+    for _ in range(PER_MINUTE):
+        assert outcome(quiet, "sentiment", called(quiet, "sentiment", ["", ""], session))[0] == "error"
+    sentence = _refusal(called(quiet, "sentiment", _SHORT, session))
+    assert sentence.startswith(f"One visitor may start {PER_MINUTE} runs a minute. Please try again in ")
+    event, (runs,) = outcome(quiet, "session_runs", called(quiet, "session_runs", [], session))
+    assert event == "complete" and len(runs) == PER_MINUTE
+
+
+@pytest.mark.parametrize("session", [5, ["a"], "x" * 200, {"a": 1}])
+def test_a_session_that_is_none_is_refused(server: Server, session: Any) -> None:
+    body = {"data": _SHORT, "session_hash": session}
+    answer = httpx.post(f"{server.url}gradio_api/call/sentiment", json=body, timeout=PATIENCE_S)
+    assert answer.status_code in (400, 422)

@@ -1,0 +1,64 @@
+"""Every answer, the refused ones too, says what a browser may do with it; no script runs that is not ours."""
+
+import re
+
+import httpx
+import pytest
+
+from demo.web.headers import content_security_policy
+from tests.api.server import Server
+
+_ALWAYS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_ANSWERS = [
+    ("GET", "", 200),
+    ("HEAD", "", 200),
+    ("GET", "config", 200),
+    ("GET", "gradio_api/info", 200),
+    ("GET", "theme.css", 200),
+    ("GET", "manifest.json", 200),
+    ("GET", "healthz", 200),
+    ("GET", "host", 401),
+    ("GET", "nothing", 404),
+    ("GET", "assets/nothing.js", 404),
+    ("POST", "gradio_api/upload", 403),
+    ("POST", "gradio_api/queue/join", 422),
+    ("POST", "gradio_api/call/sentiment", 422),
+    ("OPTIONS", "", 404),
+    ("TRACE", "", 404),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), _ANSWERS)
+def test_every_answer_carries_the_headers(server: Server, method: str, path: str, status: int) -> None:
+    answer = httpx.request(method, f"{server.url}{path}", timeout=60)
+    assert answer.status_code == status
+    assert {name: answer.headers.get(name) for name in _ALWAYS} == _ALWAYS
+    assert "camera=()" in answer.headers["permissions-policy"]
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "frame-ancestors https://huggingface.co" in policy
+    assert not {"server", "x-powered-by", "access-control-allow-origin"} & set(answer.headers)
+
+
+def test_only_the_pages_own_scripts_have_its_nonce_and_each_load_has_another(server: Server) -> None:
+    loads = [httpx.get(server.url, timeout=60) for _ in range(2)]
+    nonces = [re.findall(r"'nonce-([\w-]+)'", load.headers["content-security-policy"]) for load in loads]
+    assert nonces[0] != nonces[1]
+    for load, (nonce,) in zip(loads, nonces, strict=True):
+        scripts = re.findall(r"<script[^>]*>", load.text)
+        assert len(scripts) >= 5
+        assert all(f'nonce="{nonce}"' in script for script in scripts)
+        assert int(load.headers["content-length"]) == len(load.content)
+
+
+def test_no_inline_script_and_no_other_host_is_allowed() -> None:
+    policy = dict(part.split(" ", 1) for part in content_security_policy(nonce="n").split("; "))
+    assert policy["script-src"] == "'self' 'nonce-n' 'unsafe-eval'"
+    assert policy["script-src-attr"] == policy["object-src"] == "'none'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'self'"
+    sources = {source for rule in policy.values() for source in rule.split()}
+    assert sources == {"'self'", "'none'", "'nonce-n'", "'unsafe-eval'", "'unsafe-inline'", "data:", "blob:"}

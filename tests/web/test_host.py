@@ -1,0 +1,100 @@
+"""The host learns how the app fares and who may not; nobody else does, and no visitor is in the numbers."""
+
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from demo.inspection import OUR_FAULT
+from demo.web.host import Password, routes
+from demo.web.metrics import DONE, INPUT, OURS, Metrics
+from demo.web.state import Readiness
+from models.checkpoints import REGISTRY
+from models.tasks import Task
+from tests.api.server import Server
+from tests.sessions.runs import failed_run, finished_run
+from tests.web.calls import PATIENCE_S, called, outcome
+from tests.web.conftest import PASSWORD
+
+
+def _get(server: Server, path: str, password: str | None = PASSWORD) -> httpx.Response:
+    auth = ("host", password) if password is not None else None
+    return httpx.get(f"{server.url}{path}", auth=auth, timeout=PATIENCE_S)
+
+
+def test_alive_and_ready_need_no_password(server: Server) -> None:
+    assert _get(server, "healthz", None).text == "alive"
+    ready = _get(server, "readyz", None)
+    assert (ready.status_code, ready.json()) == (200, {"database": True, "model": True})
+
+
+def test_the_hosts_page_tells_runs_latency_failures_memory_and_checksums(server: Server) -> None:
+    outcome(server, "sentiment", called(server, "sentiment", ["A fine secret text.", ""], "a counted visitor"))
+    outcome(server, "sentiment", called(server, "sentiment", ["", ""], "a counted visitor"))
+    page = _get(server, "host")
+    assert page.status_code == 200 and page.headers["cache-control"] == "no-store"
+    for part in ("Visits", "sentiment", "p95", "the visitor&#x27;s input", "Limits hit", "Memory", "Database"):
+        assert part in page.text
+    for name, checkpoint in REGISTRY.items():
+        assert (name in page.text) == (not checkpoint.hub_id)
+    assert page.text.count("<td>missing</td>") == 0
+    assert not [said for said in ("A fine secret text", "a counted visitor", "127.0.0.1") if said in page.text]
+
+
+def test_prometheus_reads_the_metrics(server: Server) -> None:
+    text = _get(server, "metrics").text
+    samples = [line for line in text.splitlines() if not line.startswith("# TYPE ")]
+    for sample in samples:
+        name, value = sample.rsplit(" ", 1)
+        assert name.startswith("clearhead_") and float(value) >= 0
+    assert 'clearhead_runs_total{task="sentiment",outcome="done"}' in text
+    assert "clearhead_memory_bytes" in text and "clearhead_database_bytes" in text
+
+
+@pytest.mark.parametrize("path", ["host", "metrics"])
+@pytest.mark.parametrize("password", [None, "", "wrong", PASSWORD.upper(), f"{PASSWORD} "])
+def test_nobody_else_comes_in(server: Server, path: str, password: str | None) -> None:
+    answer = _get(server, path, password)
+    # After ten wrong ones even the right one would wait.
+    assert answer.status_code in (401, 429)
+    assert "clearhead_" not in answer.text and "Latency" not in answer.text
+
+
+def test_ten_wrong_passwords_in_a_minute_close_the_door_for_a_while() -> None:
+    now = [0.0]
+    door = Password("right", lambda: now[0])
+    right, wrong = "Basic OnJpZ2h0", "Basic Ondyb25n"
+    assert door.refusal(right) is None
+    statuses = [getattr(door.refusal(wrong), "status_code", None) for _ in range(11)]
+    assert statuses == [401] * 10 + [429]
+    assert getattr(door.refusal(right), "status_code", None) == 429
+    now[0] = 60.0
+    assert door.refusal(right) is None
+
+
+@pytest.mark.parametrize("header", ["", "Basic", "Basic %%%", "Bearer OnJpZ2h0", "Basic cmlnaHQ=", "basic " + "A" * 99])
+def test_a_header_that_is_no_password_is_none(header: str) -> None:
+    assert getattr(Password("right").refusal(header), "status_code", None) == 401
+
+
+def test_without_a_password_the_hosts_page_is_not_there() -> None:
+    def view() -> Any:
+        raise AssertionError("nobody may look")
+
+    found = routes(lambda: Readiness(True, True), view, None)  # type: ignore[arg-type]
+    assert {route.path for route in found} == {"/healthz", "/readyz"}
+
+
+def test_runs_are_counted_by_task_and_outcome_with_their_quantiles() -> None:
+    metrics = Metrics()
+    assert metrics.latency(Task.SENTIMENT) is None and metrics.typical_s > 0
+    for duration in range(1, 101):
+        metrics.ran(finished_run(str(duration), duration_ms=float(duration)))
+    metrics.ran(failed_run("refused"))
+    metrics.ran(replace(failed_run("failed"), error=OUR_FAULT))
+    latency = metrics.latency(Task.SENTIMENT)
+    assert latency is not None
+    assert (latency.p50_ms, latency.p95_ms, latency.count) == (50.0, 95.0, 100)
+    assert [metrics.total(outcome) for outcome in (DONE, INPUT, OURS)] == [100, 1, 1]
+    assert metrics.typical_s == 0.05

@@ -1,0 +1,120 @@
+"""A session cannot be guessed, made up or taken over: nobody reads, exports or deletes another visitor's runs."""
+
+import stat
+from pathlib import Path
+
+import httpx
+import pytest
+
+from demo.settings import Settings
+from demo.web.identity import SessionSigner, host_secret, signed_session
+from tests.api.server import Server
+from tests.web.calls import Page, called, outcome
+
+MINE = "The keeper wrote a private line."
+
+
+def test_a_signed_session_is_read_back_and_nothing_else_is() -> None:
+    ours, theirs = SessionSigner(b"ours"), SessionSigner(b"theirs")
+    token = ours.sign("visitor")
+    assert ours.read(token) == "visitor"
+    forged = ["visitor", "visitor.", ".", "", "other." + token.partition(".")[2], token[:-1], token + "A"]
+    forged += [theirs.sign("visitor"), token.upper(), "ü.ü", "visitor." + "A" * 32, "x" * 1000]
+    assert [each for each in forged if ours.read(each)] == []
+    assert [each for each in (None, 5, ["visitor"], {"a": 1}) if ours.read(each)] == []
+    assert ours.sign("") == ""
+
+
+def test_handlers_see_the_id_and_browsers_keep_the_token() -> None:
+    signer = SessionSigner(b"ours")
+    session = signed_session(signer)
+    assert session.postprocess("visitor") == signer.sign("visitor")
+    assert session.preprocess(signer.sign("visitor")) == "visitor"
+    assert session.preprocess("visitor") == session.preprocess(None) == ""
+
+
+def test_a_secret_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{tmp_path}/runs.sqlite3")
+    secret = host_secret(settings)
+    assert len(secret) == 32 and host_secret(settings) == secret
+    (kept,) = tmp_path.iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert kept.read_bytes() == secret
+
+
+@pytest.mark.parametrize("database", ["sqlite://", "postgresql+psycopg://nobody@localhost/none"])
+def test_without_a_place_for_a_secret_the_host_is_told(database: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert host_secret(Settings(database_url=database)) != host_secret(Settings(database_url=database))
+    assert "CLEARHEAD_SECRET" in caplog.text
+    assert host_secret(Settings(database_url=database, secret="mine")) == b"mine"  # noqa: S106
+
+
+@pytest.fixture(scope="module")
+def owner(server: Server) -> tuple[str, str]:
+    """The session token of a visitor with one run, and that run's id."""
+    page = Page(server, "the owner's page")
+    token, *_ = page.now(page.event("load", ("browserstate",), ("browserstate",)), [""])
+    read_it = page.event("click", ("browserstate", "dropdown", "textbox"))
+    answer = page.queued(read_it, [token, "clearhead-sentiment", MINE])
+    assert answer["success"]
+    listed = _history(page, token)
+    assert MINE in listed
+    return token, listed.partition('data-run="')[2].partition('"')[0]
+
+
+def _history(page: Page, token: str) -> str:
+    (listed,) = page.now(page.event("select", ("browserstate",), ("html",)), [token])
+    return str(listed)
+
+
+def _forged(token: str) -> list[str]:
+    session_id, _, signature = token.rpartition(".")
+    changed = signature[:-1] + ("A" if signature[-1] != "A" else "B")
+    other = SessionSigner(b"another host").sign(session_id)
+    return [session_id, f"{session_id}.", f"{session_id}.{changed}", other, f"{session_id}x.{signature}", "%"]
+
+
+def test_a_forged_session_sees_exports_and_deletes_nothing(server: Server, owner: tuple[str, str]) -> None:
+    token, run_id = owner
+    page = Page(server, "the thief's page")
+    exports = page.event("click", ("browserstate",), ("textbox", "textbox", "textbox"))
+    delete = page.event("delete", ("browserstate",), ("html",))
+    for forged in _forged(token):
+        assert MINE not in _history(page, forged)
+        assert MINE not in str(page.now(exports, [forged]))
+        page.now(delete, [forged], {"run_id": run_id})
+    assert MINE in _history(page, token)
+
+
+def test_an_endpoint_caller_gets_nothing_with_the_pages_session(server: Server, owner: tuple[str, str]) -> None:
+    token, run_id = owner
+    for session in (token, token.rpartition(".")[0], "a session of a thief"):
+        for endpoint, data in (("session_runs", []), ("session_export", ["csv"]), ("session_export", ["json"])):
+            event, said = outcome(server, endpoint, called(server, endpoint, data, session))
+            assert event == "complete" and MINE not in str(said)
+        assert outcome(server, "session_delete", called(server, "session_delete", [run_id], session)) == (
+            "complete",
+            [False],
+        )
+        assert outcome(server, "session_delete_all", called(server, "session_delete_all", [], session))[1] == [0]
+    assert MINE in _history(Page(server, "the owner's other page"), token)
+
+
+def test_a_session_short_enough_to_be_guessed_is_none(server: Server) -> None:
+    event, said = outcome(server, "session_runs", called(server, "session_runs", [], "guess"))
+    assert event == "error" and "needs a session" in said["error"]
+
+
+@pytest.mark.parametrize("guess", ["0" * 32, "1", "' OR 1=1 --", "%", "../runs"])
+@pytest.mark.parametrize("endpoint", ["attention", "head_roles", "attribution", "attention_sheet"])
+def test_a_guessed_run_shows_nothing(server: Server, owner: tuple[str, str], endpoint: str, guess: str) -> None:
+    data = {"attention": [guess, "", -1, -1, False, "head"], "head_roles": [guess, ""], "attribution": [guess, ""]}
+    given = data.get(endpoint, [guess, "", False])
+    event, said = outcome(server, endpoint, called(server, endpoint, given, f"guessing {endpoint} {guess}"))
+    assert event == "error" and "There is no such run" in said["error"]
+
+
+def test_the_page_does_not_carry_the_secret(server: Server) -> None:
+    secret = next(Path(server.output).parent.glob("*.secret")).read_bytes()
+    config = httpx.get(f"{server.url}config", timeout=60).content
+    assert secret not in config and secret.hex().encode() not in config

@@ -1,0 +1,221 @@
+"""Text from visitors and from models is never markup, script, formula or a new line, wherever it stands."""
+
+import csv
+import io
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import gradio as gr
+import plotly.graph_objects as go
+import pytest
+
+from demo.components.attention_table import attention_table
+from demo.components.bars import bars
+from demo.components.coloured_sentence import coloured_sentence
+from demo.components.notice import noticed
+from demo.components.read_out import said
+from demo.components.run_header import run_header
+from demo.components.run_list import run_list
+from demo.components.token_chips import token_chips
+from demo.components.tree_text import tree_table, tree_text
+from demo.components.written_text import growing_text, written_text
+from demo.messages import for_callers, for_visitors
+from demo.plots.decode_tree import decode_tree_figure
+from demo.plots.heatmap import attention_heatmap
+from demo.plots.spans import span_probabilities
+from demo.plots.view import AttentionView, view_of
+from demo.sessions.export import as_csv, as_json
+from demo.sessions.records import Run
+from demo.tabs.fill_mask import draw_answer
+from demo.web.host_page import _table as host_table
+from demo.web.log import JsonLines, PlainLines
+from models.errors import InputError
+from models.outputs import (
+    Alternative,
+    CompletionOutput,
+    FillMaskOutput,
+    GeneratedToken,
+    Prediction,
+    QuestionAnsweringOutput,
+    Token,
+    WordStanding,
+)
+from models.tree import DecodeTree, StrategyText, TreeNode
+from tests.plots.made_up import CHECKPOINT, attention_over
+from tests.sessions.runs import failed_run, finished_run
+from tests.web.strings import INJECTIONS
+
+_OWN_MARKUP = re.compile(r"</?b>|<br>|<span style='font-size:\d+px'>|</span>|<extra></extra>")
+PLAIN = "an ordinary text of some words\nin two lines"
+
+
+def tokens(text: str) -> tuple[Token, ...]:
+    """The text as one token, then word by word, as tokenizers may cut it."""
+    return tuple(Token(each, each, number) for number, each in enumerate((text, *text.split(" "))))
+
+
+def view(text: str) -> AttentionView:
+    return view_of({"encoder": attention_over(tokens(text))}, "encoder", 0, 0)
+
+
+def written(text: str) -> CompletionOutput:
+    others = (Alternative(text, 0.25), Alternative(f" {text}", 0.125))
+    generated = tuple(GeneratedToken(token, 0.5, others) for token in tokens(text))
+    return CompletionOutput(CHECKPOINT, tokens(text), text, generated, (Prediction(text, -1.0),))
+
+
+def filled(text: str) -> FillMaskOutput:
+    predictions = ((Prediction(text, 0.5), Prediction("a", 0.25)),)
+    standings = (WordStanding(text, (text, "##a"), None, None),)
+    return FillMaskOutput(CHECKPOINT, tokens(text), predictions, (Prediction(text, 0.5),), standings)
+
+
+def found(text: str) -> QuestionAnsweringOutput:
+    read = tokens(text)
+    shares = tuple(1 / len(read) for _ in read)
+    return QuestionAnsweringOutput(CHECKPOINT, read, (), 0.5, shares, shares, 1)
+
+
+def tree(text: str) -> DecodeTree:
+    nodes = (
+        TreeNode(0, -1, 0, "", 0, -0.5, 0.0, kept=True, weighed=True, ended=False, strategies=()),
+        TreeNode(1, 0, 1, text, 1, -0.5, -0.5, kept=True, weighed=True, ended=False, strategies=("greedy",)),
+        TreeNode(2, 0, 1, f" {text}", 2, -0.5, -0.7, kept=False, weighed=True, ended=False, strategies=()),
+    )
+    texts = tuple(StrategyText(strategy, text, (1,), -0.5) for strategy in ("greedy", "beam", "sample"))
+    return DecodeTree(CHECKPOINT, text, 2, nodes, texts)
+
+
+def run(text: str) -> Run:
+    known = finished_run("a" * 32)
+    assert known.answer is not None
+    answer = json.loads(json.dumps(known.answer).replace('"positive"', json.dumps(text)))
+    return replace(known, inputs={"text": text}, checkpoint=text, revision=text, license=text, answer=answer)
+
+
+PAGES: dict[str, Callable[[str], str]] = {
+    "word chips": token_chips,
+    "bars": lambda text: bars([Prediction(text, 0.5)], "Candidates"),
+    "filled blanks": lambda text: draw_answer(filled(text)),
+    "coloured sentence": lambda text: coloured_sentence(view(text)),
+    "attention table": lambda text: attention_table(view(text)),
+    "sentence under the picture": lambda text: said(view(text), None),
+    "text as it grows": lambda text: growing_text(text, text),
+    "written text": lambda text: written_text(text, written(text), 1),
+    "tree in words": lambda text: tree_text(tree(text)) + tree_table(tree(text)),
+    "history": lambda text: run_list((run(text), replace(failed_run("b" * 32), error=text))),
+    "run header": lambda text: run_header(run(text)),
+    "notice": lambda text: str(noticed(text)["value"]),
+    "toast": lambda text: _message(for_visitors, text),
+    "host's page": lambda text: host_table("Runs", ("a",), [(text,)]),
+}
+FIGURES: dict[str, Callable[[str], go.Figure]] = {
+    "heatmap": lambda text: attention_heatmap(view(text)),
+    "answer's place": lambda text: span_probabilities(found(text)),
+    "tree": lambda text: decode_tree_figure(tree(text)),
+}
+
+
+def _message(speaking: Callable[..., Any], text: str) -> str:
+    @speaking
+    def refuse() -> None:
+        raise InputError(text)
+
+    with pytest.raises(gr.Error) as caught:
+        refuse()
+    return str(caught.value.message)
+
+
+class Markup(HTMLParser):
+    """What a browser would make of a page: the kinds of its elements with their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.kinds: set[tuple[str, ...]] = set()
+        self.said = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.kinds.add((tag, *sorted(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+    def handle_comment(self, data: str) -> None:
+        self.kinds.add(("a comment",))
+
+    def handle_decl(self, decl: str) -> None:
+        self.kinds.add(("a declaration",))
+
+    def unknown_decl(self, data: str) -> None:
+        self.kinds.add(("a declaration",))
+
+    def handle_pi(self, data: str) -> None:
+        self.kinds.add(("an instruction",))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _strings(each)
+
+
+def test_there_are_two_hundred_different_strings() -> None:
+    assert len(set(INJECTIONS)) == len(INJECTIONS) == 200
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_text_adds_no_element_and_no_attribute(name: str) -> None:
+    show = PAGES[name]
+    usual = Markup(show(PLAIN)).kinds | Markup(show("word")).kinds
+    for text in INJECTIONS:
+        assert Markup(show(text)).kinds <= usual, text
+
+
+@pytest.mark.parametrize("name", ["text as it grows", "notice", "host's page", "run header"])
+def test_a_text_is_shown_letter_by_letter(name: str) -> None:
+    for text in INJECTIONS:
+        # A browser reads a carriage return and a form feed as it likes; every letter is there.
+        assert "".join(text.split()) in "".join(Markup(PAGES[name](text)).said.split())
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_label_of_a_figure_is_no_markup_and_no_formula(name: str) -> None:
+    usual = {each for each in _strings(json.loads(FIGURES[name](PLAIN).to_json())) if "<" in each}
+    for text in INJECTIONS:
+        for each in _strings(json.loads(FIGURES[name](text).to_json())):
+            if each not in usual:
+                # What plotly is told to do besides is the figure's own.
+                said = _OWN_MARKUP.sub("", each)
+                assert "<" not in said and "$" not in said, text
+
+
+def test_a_cell_of_the_export_is_no_formula() -> None:
+    runs = [run(text) for text in INJECTIONS]
+    rows = list(csv.reader(io.StringIO(as_csv(runs))))
+    assert len(rows) == len(runs) + 1
+    for row in rows:
+        assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert [each["inputs"]["text"] for each in json.loads(as_json(runs))] == INJECTIONS
+
+
+def test_a_line_of_the_log_stays_one_line() -> None:
+    for text in INJECTIONS:
+        record = logging.LogRecord("demo", logging.ERROR, "", 1, "%s", (text,), None)
+        for line in (PlainLines().format(record), JsonLines().format(record)):
+            assert len(line.splitlines()) == 1 and "\x1b" not in line and "\u202e" not in line
+
+
+def test_a_caller_reads_a_sentence_letter_by_letter() -> None:
+    assert [_message(for_callers, text) for text in INJECTIONS] == INJECTIONS

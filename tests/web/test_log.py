@@ -1,0 +1,58 @@
+"""The host's log has one line for each thing, whatever a text in it holds, and what visitors never see."""
+
+import io
+import json
+import logging
+
+import pytest
+
+from demo.web.log import JsonLines, PlainLines, escaped, set_up_log
+from tests.api.server import Server
+
+_NASTY = 'a\n2026 error forged: all is lost\r\x1b[31mred\x00\u2028"}\u202e'
+
+
+def _record(message: str, error: Exception | None = None) -> logging.LogRecord:
+    information = (type(error), error, None) if error else None
+    record = logging.LogRecord("demo.service", logging.ERROR, "", 1, "run failed: %s", (message,), information)
+    record.run_id = "abc"
+    return record
+
+
+@pytest.mark.parametrize("error", [None, ValueError(_NASTY)])
+def test_a_json_line_is_one_line_that_says_it_all(error: Exception | None) -> None:
+    line = JsonLines().format(_record(_NASTY, error))
+    assert line.isascii() and "\n" not in line and "\r" not in line
+    said = json.loads(line)
+    assert (said["level"], said["logger"], said["run_id"]) == ("error", "demo.service", "abc")
+    assert said["message"] == f"run failed: {_NASTY}"
+    assert ("exception" in said) == (error is not None)
+
+
+def test_a_plain_line_shows_controls_instead_of_obeying_them() -> None:
+    line = PlainLines().format(_record(_NASTY))
+    assert "\n" not in line and "\x1b" not in line and "\u202e" not in line
+    assert "a\\n2026 error forged" in line and "\\x1b[31mred" in line
+    assert escaped("ordinary — text 🙂") == "ordinary — text 🙂"
+
+
+def test_the_stack_of_an_exception_is_set_in() -> None:
+    try:
+        raise ValueError("a\nb")
+    except ValueError as error:
+        raised = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("demo", logging.ERROR, "", 1, "failed", (), raised)
+    first, *rest = PlainLines().format(record).split("\n")
+    assert first.endswith("error demo: failed")
+    assert rest and all(line.startswith("    ") for line in rest)
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="CLEARHEAD_LOG must be one of json, plain, not 'xml'"):
+        set_up_log("xml", io.StringIO())
+
+
+def test_what_the_running_app_logs_is_json(server: Server) -> None:
+    lines = [line for line in server.output.read_text().splitlines() if line.startswith("{")]
+    for line in lines:
+        assert {"time", "level", "logger", "message"} <= json.loads(line).keys()
