@@ -9,15 +9,18 @@ from platformdirs import user_data_path
 MODEL_QUEUE = "models"
 """The `concurrency_id` of every event that runs a model, so that they share one queue."""
 
-_RENTED = "/data/"
-"""Where a Space has the disk that its host pays for."""
-
 
 _BYTES_OF_A_CHARACTER = 12
 """JSON may write a character beyond the basic plane as two escapes of six letters each."""
 
 _BYTES_BESIDES_TEXT = 250_000
 """Room in a call for everything that is no typed text, such as the page's own lists."""
+
+_HUB = "https://huggingface.co"
+"""The site that shows a Space in a frame."""
+
+_RENTED = "/data/"
+"""Where a Space has the disk that its host pays for."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,6 @@ class Settings:
     root_path: str | None = None
     # CLEARHEAD_LECTURES: a folder with lectures of the host's own, beside those that are shipped.
     lectures: str | None = None
-    # SPACE_ID: given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
-    space: bool = False
     # CLEARHEAD_SECRET: what sessions are signed with; without one, a random one is kept beside the database.
     secret: str | None = field(default=None, repr=False)
     # CLEARHEAD_HOST_PASSWORD: the password of the host's page and of the metrics; without one, both are off.
@@ -83,6 +84,8 @@ class Settings:
     frame_ancestors: str | None = None
     # CLEARHEAD_LOG: "json" for the host's log as one JSON object a line, "plain" for lines to read.
     log: str = "plain"
+    # SPACE_ID: given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
+    space: bool = False
     # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field;
     # CLEARHEAD_MAX_NEW_TOKENS and _BEAMS: the most that a run may write and keep;
     # CLEARHEAD_RUNS_PER_MINUTE and _RUNS_AT_ONCE: the most that one visitor may start and have waiting or running.
@@ -125,11 +128,11 @@ class Settings:
             port=number("PORT", 0) if "PORT" in given else None,
             root_path=given.get("ROOT_PATH"),
             lectures=given.get("LECTURES"),
-            space=bool(environment.get("SPACE_ID")),
             secret=given.get("SECRET"),
             host_password=given.get("HOST_PASSWORD"),
-            frame_ancestors=given.get("FRAME_ANCESTORS"),
+            frame_ancestors=given.get("FRAME_ANCESTORS", _HUB if environment.get("SPACE_ID") else None),
             log=given.get("LOG", plain.log),
+            space=bool(environment.get("SPACE_ID")),
             limits=Limits(
                 text=number("MAX_TEXT", limits.text),
                 question=number("MAX_QUESTION", limits.question),
