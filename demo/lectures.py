@@ -217,8 +217,10 @@ def _task_view(asked: _WrittenTask, limits: Limits) -> TaskView:
 def _first_fault(error: ValidationError) -> str:
     """The first thing that is wrong with a file, in words, steps counted from 1."""
     fault = error.errors()[0]
-    way = [f"step {part + 1}" if isinstance(part, int) else f"“{part}”" for part in fault["loc"] if part != "steps"]
-    return ", ".join([*way, fault["msg"][0].lower() + fault["msg"][1:]]) + "."
+    place = [f"step {part + 1}" if isinstance(part, int) else f"“{part}”" for part in fault["loc"]]
+    if len(place) > 1 and place[0] == "“steps”":
+        place = place[1:]
+    return ", ".join([*place, fault["msg"][0].lower() + fault["msg"][1:]]) + "."
 
 
 def _files(folder: Path) -> Iterable[Path]:

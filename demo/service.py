@@ -101,6 +101,12 @@ class DemoService:
         except Exception as error:
             raise self._failure(attempt, error) from error
 
+    def answer(self, task: Task, fields: dict[str, Any], checkpoint: str = "") -> Finished:
+        """Answer what the page itself asks for, such as a step of a lecture; no visitor's run, so nothing is logged."""
+        attempt = Attempt("", task, fields, checkpoint)
+        model, inputs = self._prepare(attempt, silent)
+        return attempt.finished(model.answer(inputs))
+
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
         return self._inspection.attention(source)

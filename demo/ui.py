@@ -11,6 +11,7 @@ from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.history import create_history_tab
 from demo.tabs.inside import create_inside_tab
+from demo.tabs.lecture import create_lecture_mode, known_lectures
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_runs
@@ -37,11 +38,13 @@ _PLACE_IN_LINE = (ASSETS / "scripts" / "place_in_line.js").read_text(encoding="u
 
 def build_demo(service: DemoService) -> gr.Blocks:
     """The whole page, over `service`; no model is loaded by it."""
+    lectures = known_lectures(service.settings)
     demo: gr.Blocks
     with gr.Blocks(title="Clearhead", analytics_enabled=False) as demo:
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(service.settings)))
         gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _PLACE_IN_LINE, elem_classes="masthead-box")
+        lecture = create_lecture_mode(lectures)
         shared = create_shared_runs()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
             task_tabs = (
@@ -51,12 +54,13 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 create_translation_tab(service, session),
                 create_completion_tab(service, session),
             )
-            inside = create_inside_tab(service)
+            inside = create_inside_tab(service, lectures.values())
             create_history_tab(service, session, tabs, task_tabs)
             create_about_tab(service.settings)
         shared.connect(service, demo, tabs, task_tabs)
         create_sentences()
         link_terms(demo)
+        lecture.connect(demo, tabs, task_tabs, inside)
 
         inside.connect_address(demo, tabs)
 

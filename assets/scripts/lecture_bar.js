@@ -3,24 +3,31 @@
 const BACK = ['ArrowLeft', 'PageUp'], NEXT = ['ArrowRight', 'PageDown'];
 const FIELDS = 'input, textarea, select, [contenteditable], audio, video';
 const MOVED_BY_ARROWS = '[role=radio], [role=tab], [role=option], [role=slider], [role=menuitem], [role=treeitem], .words, .js-plotly-plot, [tabindex="0"][role=region]';
-const PHONE = matchMedia('(max-width: 768px)');
+const ROOM = matchMedia('(min-width: 1000px)'), LARGER = '133%';
 
 const said = document.createElement('p');
 said.className = 'sr-only';
 said.setAttribute('role', 'status');
 element.after(said);
 
-let shown = '', folded = PHONE.matches, focused = null;
+let shown = '', folded = !ROOM.matches, focused = null;
 const bar = () => element.querySelector('.lecture-step');
 
 function go(link) {
   if (!link?.href) return;
-  focused = link.dataset.go;
+  focused = element.contains(document.activeElement) ? link.dataset.go : null;
   history.pushState(null, '', link.getAttribute('href') === '?' ? location.pathname : link.href);
   trigger('select', {});
 }
 
+function size() {
+  const large = Boolean(bar()) && ROOM.matches;
+  document.body.classList.toggle('lecture', large);
+  document.documentElement.style.fontSize = large ? LARGER : '';
+}
+
 function read() {
+  size();
   const now = bar()?.dataset.step ?? '';
   const code = element.querySelector('.lecture-link');
   if (code) code.open = !folded;
@@ -55,5 +62,6 @@ document.addEventListener('keydown', (event) => {
   go(element.querySelector(`[data-go=${name}]`));
 });
 addEventListener('popstate', () => trigger('select', {}));
+ROOM.addEventListener('change', size);
 watch('value', read);
 read();

@@ -30,19 +30,20 @@ def lecture_bar(place: LecturePlace) -> str:
     lecture, number, count = place.lecture, place.number, len(place.lecture.steps)
     title = html.escape(lecture.title)
     return (
-        f'<section class="lecture-step" aria-label="Lecture" data-step="{lecture.name} {number}" '
+        f'<section class="lecture-step in-lecture" aria-label="Lecture" data-step="{lecture.name} {number}" '
         f'data-said="{title}, step {number} of {count}: {html.escape(place.step.title)}. {_plain(place.step.text)}">'
-        f'<div class="lecture-head"><p><strong>{title}</strong> <span class="quiet">step {number} of {count}</span></p>'
+        f'<div class="lecture-main"><p><strong>{title}</strong> <span class="quiet">step {number} of {count}</span></p>'
+        f'<h2>{html.escape(place.step.title)}</h2><p class="lecture-text">{_marked(place.step.text)}</p>'
         f'<nav aria-label="Steps of the lecture">{_link(lecture, number - 1, "back", "Back")}'
-        f'{_link(lecture, number + 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a></nav></div>'
-        f'<div class="lecture-body"><div><h2>{html.escape(place.step.title)}</h2>'
-        f'<p class="lecture-text">{_marked(place.step.text)}</p></div>{_for_phones(place.link)}</div></section>'
+        f'{_link(lecture, number + 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a></nav>'
+        f"{_reach(place.link)}</div>{_for_phones(place.link)}</section>"
     )
 
 
 def lecture_refused(sentence: str) -> str:
     """What stands in the bar's place where an address names no step that there is."""
-    return f'<p class="lecture-refused" role="alert">{html.escape(sentence)} <a href="?">Go to the page.</a></p>'
+    said = f'{html.escape(sentence)} <a href="?">Go to the page.</a>'
+    return f'<p class="lecture-refused in-lecture" role="alert">{said}</p>'
 
 
 def lecture_list(lectures: Iterable[Lecture]) -> str:
@@ -73,12 +74,15 @@ def _link(lecture: Lecture, number: int, name: str, shown: str) -> str:
     return f'<a href="{html.escape(query_of(lecture, number))}" data-go="{name}">{shown}</a>'
 
 
+def _reach(link: str) -> str:
+    return f'<p class="quiet lecture-reach">{_ONLY_HERE}</p>' if leads_only_here(link) else ""
+
+
 def _for_phones(link: str) -> str:
-    note = f'<p class="quiet">{_ONLY_HERE}</p>' if leads_only_here(link) else ""
     return (
         '<details class="lecture-link" open><summary>On your phone</summary>'
         f'<div class="lecture-code">{qr_code(link)}</div>'
-        f'<p><a href="{html.escape(link)}">{_breakable(link)}</a></p>{note}</details>'
+        f'<p><a href="{html.escape(link)}">{_breakable(link)}</a></p></details>'
     )
 
 

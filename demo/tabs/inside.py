@@ -1,7 +1,7 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ from demo.components import Updates
 from demo.components.glossary import terms_linked, with_terms
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
+from demo.components.lecture_bar import lecture_list
 from demo.components.notice import create_notice, noticed
 from demo.inside import Inside, Place, checkpoints_inside
 from demo.inside_request import InsideRequest, from_query
+from demo.lectures import Lecture
 from demo.messages import for_visitors
 from demo.recorded_inside import inside_examples
 from demo.service import DemoService
@@ -172,12 +174,13 @@ class InsideTab:
         return [*self.notices.values(), *(each for built in self.built.values() for each in built.notices.values())]
 
 
-def create_inside_tab(service: DemoService) -> InsideTab:
-    """The tab with its events; it opens on the first step of its first example, as recorded."""
+def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) -> InsideTab:
+    """The tab with its events and the `lectures` on offer; it opens on the first step of its first example."""
     request = inside_examples()[0].request
     first = STEPS[0]
     with gr.Tab("Inside", id="inside", elem_id="tab-inside"):
         lead(_LEAD)
+        gr.HTML(lecture_list(lectures), label="Lectures")
         text = gr.Textbox(request.text, label="Your text", lines=1, max_lines=4, elem_classes="visitor-text")
         text_notice = create_notice()
         fields = [text]

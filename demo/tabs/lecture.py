@@ -56,8 +56,8 @@ class LectureMode:
             try:
                 place = place_of(address, self.lectures)
             except InputError:
-                return {}
-            return views.view(place) if place else {}
+                place = None
+            return views.view(place) if place else {views.waiting[0]: gr.skip()}
 
         demo.load(None, None, self.address, js=_ADDRESS)
         self.bar.select(None, None, self.address, js=_NOW)
