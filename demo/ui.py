@@ -3,7 +3,9 @@
 import gradio as gr
 
 from demo.api import add_endpoints
+from demo.components import Updates
 from demo.components.glossary import create_sentences, link_terms
+from demo.components.kept_note import create_kept_note
 from demo.page import ASSETS, launch_options
 from demo.service import DemoService
 from demo.tabs.about import create_about_tab
@@ -44,6 +46,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(service.settings)))
         gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _PLACE_IN_LINE, elem_classes="masthead-box")
+        note = create_kept_note(service)
         lecture = create_lecture_mode(lectures)
         shared = create_shared_runs()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
@@ -55,17 +58,18 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 create_completion_tab(service, session),
             )
             inside = create_inside_tab(service, lectures.values())
-            create_history_tab(service, session, tabs, task_tabs)
+            create_history_tab(service, session, tabs, task_tabs, note)
             create_about_tab(service.settings)
-        shared.connect(service, demo, tabs, task_tabs)
         create_sentences()
         link_terms(demo)
+        shared.connect(service, demo, tabs, task_tabs)
         lecture.connect(demo, tabs, task_tabs, inside)
 
         inside.connect_address(demo, tabs)
 
-        def begin(session_id: str) -> str:
-            return session_id or service.new_session()
+        def begin(session_id: str) -> Updates:
+            session_id = session_id or service.new_session()
+            return {session: session_id, note.line: note.says(session_id)}
 
-        demo.load(begin, session, session, queue=False, show_progress="hidden", api_visibility="private")
+        demo.load(begin, session, [session, note.line], queue=False, show_progress="hidden", api_visibility="private")
     return demo
