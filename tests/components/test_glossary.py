@@ -1,0 +1,92 @@
+"""The glossary: few terms, a sentence each, and no link between them and the page that leads nowhere."""
+
+import re
+from collections import Counter
+
+import gradio as gr
+import pytest
+
+from demo.components.glossary import glossary, term, terms_linked, with_terms
+from demo.components.inside.steps import STEPS
+from demo.components.lecture_bar import lecture_bar
+from demo.lectures import LecturePlace
+from demo.service import DemoService
+from demo.sessions.database import open_runs
+from demo.settings import Settings
+from demo.tabs.lecture import known_lectures
+from demo.ui import build_demo
+from models.loading import ModelStore
+
+_LINK = re.compile(r'popovertarget="(term-[a-z-]+)"')
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The page's own texts by where they stand: all that it opens on, the steps of Inside and those of lectures."""
+    log = open_runs(f"sqlite:///{tmp_path_factory.mktemp('glossary')}/runs.sqlite3")
+    demo = build_demo(DemoService(Settings(), ModelStore(), log))
+    opened = [block.value for block in demo.blocks.values() if isinstance(block, gr.HTML)]
+    lectures = [
+        lecture_bar(LecturePlace(each, number + 1, "http://host/"))
+        for each in known_lectures(Settings()).values()
+        for number in range(len(each.steps))
+    ]
+    return {
+        "page": "".join(each for each in opened if isinstance(each, str)),
+        "inside": "".join(with_terms(step.text) for step in STEPS),
+        "lectures": "".join(lectures),
+    }
+
+
+def test_there_are_at_most_forty_terms() -> None:
+    assert 0 < len(glossary()) <= 40
+
+
+@pytest.mark.parametrize("each", glossary(), ids=lambda each: each.name)
+def test_a_term_has_one_sentence(each: object) -> None:
+    sentence = getattr(each, "sentence")  # noqa: B009
+    assert re.fullmatch(r"[A-Z][^.!?]*[^.!?\s]\.", sentence), sentence
+    assert len(sentence) <= 160
+
+
+def test_no_word_means_two_terms() -> None:
+    words = Counter(word.lower() for each in glossary() for word in (each.name, *each.also))
+    assert not [word for word, count in words.items() if count > 1]
+
+
+def test_every_link_has_its_sentence_on_the_page_and_every_sentence_a_link(texts: dict[str, str]) -> None:
+    linked = set(_LINK.findall("".join(texts.values())))
+    cards = re.findall(r'<div popover id="(term-[a-z-]+)"', texts["page"])
+    assert len(cards) == len(set(cards)) == len(glossary())
+    assert linked == set(cards)
+
+
+def test_the_glossary_stands_in_about_with_an_anchor_for_each_term(texts: dict[str, str]) -> None:
+    for each in glossary():
+        assert f'id="glossary-{each.anchor}"' in texts["page"]
+
+
+def test_a_term_is_a_button_described_by_its_sentence() -> None:
+    assert term("head", "heads & more") == (
+        '<button type="button" class="term" popovertarget="term-head" aria-describedby="term-head">'
+        "heads &amp; more</button>"
+    )
+    with pytest.raises(KeyError):
+        term("no such thing")
+
+
+def test_an_emphasised_term_opens_its_sentence_and_nothing_else_changes() -> None:
+    assert with_terms("<p>the <em>Heads</em></p>") == f"<p>the {term('head', 'Heads')}</p>"
+    for text in ("<em>nothing yet</em>", "&lt;em&gt;head&lt;/em&gt;", "head", '<em class="x">head</em>'):
+        assert with_terms(text) == text
+
+
+def test_a_handler_s_texts_get_their_links_and_its_numbers_stay() -> None:
+    with gr.Blocks():
+        text, plain, slider = gr.HTML(), gr.HTML(), gr.Slider()
+    updates = terms_linked({text: gr.update(value="<em>key</em>", visible=True), plain: "<em>value</em>", slider: 3})
+    assert updates == {
+        text: gr.update(value=term("key"), visible=True),
+        plain: term("value"),
+        slider: 3,
+    }

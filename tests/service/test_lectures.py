@@ -1,0 +1,222 @@
+"""The lectures: those that ship can be given as they are, and a host's own are read or refused in a sentence."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from demo.components.inside.steps import STEPS
+from demo.inside_request import InsideRequest
+from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of, query_of
+from demo.service import DemoService
+from demo.sessions.database import open_runs
+from demo.settings import Limits, Settings
+from demo.tabs.completion import create_completion_tab
+from demo.tabs.fill_mask import create_fill_mask_tab
+from demo.tabs.inside import create_inside_tab
+from demo.tabs.lecture import LectureViews, known_lectures
+from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.sentiment import create_sentiment_tab
+from demo.tabs.translation import create_translation_tab
+from models.checkpoints import REGISTRY
+from models.errors import InputError
+from models.inside.shapes import shape_of
+from models.loading import ModelStore
+
+KEYS = tuple(step.key for step in STEPS)
+SHIPPED = lectures_of(None, KEYS, Limits())
+STEPS_SHIPPED = [(name, number) for name, each in SHIPPED.items() for number in range(1, len(each.steps) + 1)]
+TASKS_SHIPPED = [(name, i) for name, i in STEPS_SHIPPED if isinstance(SHIPPED[name].steps[i - 1].view, TaskView)]
+GOOD: dict[str, Any] = {
+    "title": "Mine",
+    "about": "What I teach.",
+    "steps": [{"title": "One", "text": "Look.", "inside": {"step": "tokens", "text": "A dog."}}],
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> DemoService:
+    folder = tmp_path_factory.mktemp("lectures")
+    return DemoService(Settings(), ModelStore(), open_runs(f"sqlite:///{folder}/runs.sqlite3"))
+
+
+@pytest.fixture(scope="module")
+def views(service: DemoService) -> Iterator[LectureViews]:
+    creates = (
+        create_fill_mask_tab,
+        create_sentiment_tab,
+        create_question_answering_tab,
+        create_translation_tab,
+        create_completion_tab,
+    )
+    with gr.Blocks():
+        session = gr.BrowserState("")
+        tabs = [create(service, session) for create in creates]
+        yield LectureViews({tab.task: tab for tab in tabs}, create_inside_tab(service))
+
+
+def at(name: str, number: int) -> LecturePlace:
+    return LecturePlace(SHIPPED[name], number, "http://127.0.0.1:7860/")
+
+
+def test_three_lectures_ship() -> None:
+    assert {name: each.title for name, each in SHIPPED.items()} == {
+        "attention": "Attention in 10 minutes",
+        "bert": "How BERT was trained",
+        "gpt-2": "How GPT-2 writes",
+    }
+
+
+@pytest.mark.parametrize(("name", "number"), STEPS_SHIPPED)
+def test_every_shipped_step_asks_for_what_is_there(service: DemoService, name: str, number: int) -> None:
+    view = at(name, number).step.view
+    if isinstance(view, InsideRequest):
+        checked, _ = service.inside.checked(view)
+        assert checked == (replace(view, position=checked.position) if view.position < 0 else view)
+    else:
+        shape = shape_of(REGISTRY[view.checkpoint])
+        assert view.place.layer <= shape.layers
+        assert view.place.head <= shape.heads
+
+
+@pytest.mark.parametrize(("name", "number"), STEPS_SHIPPED)
+def test_every_shipped_step_can_be_shown(views: LectureViews, name: str, number: int) -> None:
+    place = at(name, number)
+    frame, view = views.frame(place.step), views.view(place)
+    assert view
+    assert {*frame, *view} <= {*views.outputs}
+
+
+def test_a_view_is_computed_once_for_the_whole_room(
+    views: LectureViews, service: DemoService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, number = TASKS_SHIPPED[0]
+    first = views.view(at(name, number))
+    for update in first.values():
+        if isinstance(update, dict):
+            update.clear()  # as Gradio takes updates apart
+    monkeypatch.setattr(service, "answer", None)
+    again = views.view(at(name, number))
+    assert again.keys() == first.keys()
+    assert all(update for update in again.values() if isinstance(update, dict))
+
+
+@pytest.mark.parametrize(("name", "number"), TASKS_SHIPPED)
+def test_a_task_answers_the_same_each_time_and_leaves_no_run(service: DemoService, name: str, number: int) -> None:
+    view = at(name, number).step.view
+    assert isinstance(view, TaskView)
+    one, other = (service.answer(view.task, dict(view.fields), view.checkpoint) for _ in range(2))
+    assert one.run.answer == other.run.answer
+    assert service.history(one.run.session_id) == ()
+
+
+def test_a_host_adds_lectures_and_replaces_a_namesake(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text(json.dumps(GOOD))
+    (tmp_path / "bert.json").write_text(json.dumps(GOOD | {"title": "BERT, my way"}))
+    found = known_lectures(Settings(lectures=str(tmp_path)))
+    assert [*found] == [*SHIPPED, "mine"]
+    assert found["bert"].title == "BERT, my way"
+    assert found["mine"].steps[0].view == InsideRequest("tokens", "A dog.", "clearhead-minilm")
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(LectureError, match=r"^CLEARHEAD_LECTURES must name a folder, and '/no/such' is none\.$"):
+        known_lectures(Settings(lectures="/no/such"))
+
+
+def faulty(**change: object) -> dict[str, Any]:
+    step = {**GOOD["steps"][0], **change}
+    return GOOD | {"steps": [{name: value for name, value in step.items() if value is not None}]}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{", "invalid JSON"),
+        (GOOD | {"steps": []}, "“steps”"),
+        (GOOD | {"colour": "red"}, "“colour”"),
+        (faulty(title=None), "step 1, “title”, field required"),
+        (faulty(inside=None), "step 1: It needs a view, either “inside” or “tab”."),
+        (faulty(tab={"task": "sentiment", "fields": {"text": "Fine."}}), "step 1: It needs a view"),
+        (faulty(inside={"step": "magic", "text": "A dog."}), "step 1: Inside has no step “magic”"),
+        (faulty(inside={"step": "tokens", "text": " "}), "step 1: The text is empty."),
+        (faulty(inside={"step": "tokens", "text": "A dog.", "layer": -1}), "“layer”"),
+        (faulty(inside={"step": "tokens", "text": "A dog.", "checkpoint": "gpt2"}), "is no bundled model"),
+        (faulty(inside=None, tab={"task": "summary", "fields": {}}), "There is no task “summary”"),
+        (faulty(inside=None, tab={"task": "sentiment", "fields": {"tone": "x"}}), "has no field “tone”"),
+        (faulty(inside=None, tab={"task": "sentiment", "fields": {"text": "x" * 6000}}), "at most 5,000"),
+        (
+            faulty(inside=None, tab={"task": "completion", "fields": {"prompt": "x", "seed": "one"}}),
+            "The seed must be a whole number.",
+        ),
+        (
+            faulty(inside=None, tab={"task": "sentiment", "fields": {"text": "x"}, "attention": {"how": "all"}}),
+            "“how”",
+        ),
+    ],
+)
+def test_a_file_that_is_no_lecture_is_refused_in_one_sentence(
+    tmp_path: Path, written: str | dict[str, Any], said: str
+) -> None:
+    (tmp_path / "mine.json").write_text(written if isinstance(written, str) else json.dumps(written))
+    with pytest.raises(LectureError) as refused:
+        known_lectures(Settings(lectures=str(tmp_path)))
+    assert str(refused.value).startswith("mine.json")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_name_that_no_address_can_hold_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "My lecture.json").write_text(json.dumps(GOOD))
+    with pytest.raises(LectureError, match=r"^My lecture\.json: a lecture's file name"):
+        known_lectures(Settings(lectures=str(tmp_path)))
+
+
+@pytest.mark.parametrize("base", ["http://192.168.0.7:7860/", "https://example.org/clearhead/"])
+def test_a_link_leads_to_its_step_under_the_address_that_the_browser_uses(base: str) -> None:
+    place = place_of(f"{base}?lecture=bert&step=3&__theme=dark", SHIPPED)
+    assert place is not None
+    assert (place.lecture.name, place.number) == ("bert", 3)
+    assert place.link == f"{base}?lecture=bert&step=3"
+    assert place_of(place.link, SHIPPED) == place
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "http://host/", "http://host/?shared=abc", "javascript:alert(1)?lecture=bert", "http://[::1?lecture"],
+)
+def test_an_address_without_a_lecture_opens_none(address: str) -> None:
+    assert place_of(address, SHIPPED) is None
+
+
+def test_a_password_in_the_address_is_not_passed_on() -> None:
+    place = place_of("http://me:secret@host/?lecture=bert", SHIPPED)
+    assert place is not None
+    assert place.link == "http://host/?lecture=bert&step=1"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("?lecture=magic", "There is no lecture of that name here; there are: Attention in 10 minutes, "),
+        ("?lecture=bert&step=0", "“How BERT was trained” has no such step; its steps go from 1 to "),
+        ("?lecture=bert&step=99", "has no such step"),
+        ("?lecture=bert&step=two", "has no such step"),
+        ("?lecture=bert&step=-1", "has no such step"),
+    ],
+)
+def test_a_lecture_or_step_that_is_not_there_is_said_to_be_so(query: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        place_of("http://host/" + query, SHIPPED)
+    assert said in refused.value.sentence
+
+
+def test_the_shortest_link_opens_the_first_step() -> None:
+    assert query_of(SHIPPED["gpt-2"]) == "?lecture=gpt-2&step=1"
+    place = place_of("http://host/?lecture=gpt-2", SHIPPED)
+    assert place is not None
+    assert place.number == 1
