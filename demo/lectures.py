@@ -146,17 +146,17 @@ class _WrittenInside(_Strict):
     step: str
     text: str
     checkpoint: str = ""
-    layer: int = Field(0, ge=0, le=999)
-    head: int = Field(0, ge=0, le=999)
-    position: int = Field(-1, ge=-999, le=999)
+    layer: int = Field(default=0, ge=0, le=999)
+    head: int = Field(default=0, ge=0, le=999)
+    position: int = Field(default=-1, ge=-999, le=999)
 
 
 class _WrittenPlace(_Strict):
     kind: str = ""
-    how: str = Field("mean", pattern="mean|maximum|head|rollout")
-    layer: int = Field(0, ge=0, le=999)
-    head: int = Field(1, ge=1, le=999)
-    step: int = Field(0, ge=0, le=999)
+    how: str = Field(default="mean", pattern="^(mean|maximum|head|rollout)$")
+    layer: int = Field(default=0, ge=0, le=999)
+    head: int = Field(default=1, ge=1, le=999)
+    step: int = Field(default=0, ge=0, le=999)
 
 
 class _WrittenTask(_Strict):

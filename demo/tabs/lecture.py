@@ -102,7 +102,8 @@ class LectureViews:
             for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools.outputs)
         ]
         of_inside = [*self._inside.controls.inputs, *self._inside.turned, *self._inside.drawn, *self._own]
-        return list(dict.fromkeys([*of_tasks, *of_inside]))
+        changed: list[Component | gr.Column] = [*of_tasks, *of_inside]
+        return list(dict.fromkeys(changed))
 
     @property
     def waiting(self) -> list[Component]:
@@ -134,7 +135,8 @@ class LectureViews:
         view = step.view
         if isinstance(view, TaskView):
             return _answered(self._task_tabs[view.task], view)
-        inside, own = self._inside, {each: each.value for each in self._own}
+        inside = self._inside
+        own: Updates = {each: each.value for each in self._own}
         asked = (view.text, view.checkpoint, view.layer + 1, view.head + 1, view.position)
         return {**own, **inside.picture(view.step, *asked, *own.values())}
 
