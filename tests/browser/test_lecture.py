@@ -1,0 +1,191 @@
+"""A lecture as the person in front and the people with phones see it."""
+
+import io
+import re
+
+import pytest
+import zxingcpp
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from demo.components.inside.steps import STEPS
+from demo.inside_request import InsideRequest
+from demo.lectures import Lecture, TaskView, lectures_of
+from demo.settings import Limits
+from tests.api.server import Server
+from tests.browser.conftest import Open
+from tests.browser.reading import find, settle
+from tests.browser.test_accessibility import violations
+
+LECTURES = lectures_of(None, tuple(step.key for step in STEPS), Limits())
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+
+
+def open_step(page: Page, server: Server, name: str, number: int) -> Lecture:
+    page.goto(f"{server.url}?lecture={name}&step={number}")
+    expect_step(page, name, number)
+    return LECTURES[name]
+
+
+def expect_step(page: Page, name: str, number: int) -> None:
+    """The bar is at this step, and the page below it has the step's texts and its picture or answer."""
+    lecture = LECTURES[name]
+    step = lecture.steps[number - 1]
+    bar = page.get_by_role("region", name="Lecture")
+    expect(bar).to_contain_text(f"{lecture.title} step {number} of {len(lecture.steps)}")
+    expect(bar.get_by_role("heading")).to_have_text(step.title)
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    if isinstance(step.view, InsideRequest):
+        expect(find(panel, "Your text")).to_have_value(step.view.text)
+        title = next(each.title for each in STEPS if each.key == step.view.step)
+        expect(panel.locator(".step-heading h2")).to_contain_text(title)
+        expect(panel.locator(".stepper").get_by_role("radio", checked=True)).to_have_accessible_name(re.compile(title))
+    else:
+        expect(panel.locator(".run-header")).not_to_contain_text("Recorded example")
+        typed = [field.input_value() for field in panel.locator("textarea").all()]
+        for name, value in step.view.fields.items():
+            assert name not in ("text", "prompt", "question", "context") or value in typed
+    settle(page)
+
+
+def answer(page: Page) -> str:
+    """The model's answer, without the time that it took."""
+    settle(page)
+    return page.get_by_role("tabpanel").filter(visible=True).locator(".block.answer").inner_text()
+
+
+def test_a_lecture_is_given_from_its_list_to_its_end_by_keyboard_alone(page: Page, server: Server) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    page.get_by_text("Lectures: for a room").press("Enter")
+    page.get_by_role("link", name="Attention in 10 minutes").press("Enter")
+    count = len(LECTURES["attention"].steps)
+    for number in range(1, count + 1):
+        expect_step(page, "attention", number)
+        assert page.url == f"{server.url}?lecture=attention&step={number}"
+        page.keyboard.press("PageDown" if number % 2 else "ArrowRight")
+    expect_step(page, "attention", count)
+    page.keyboard.press("PageUp")
+    expect_step(page, "attention", count - 1)
+    page.keyboard.press("ArrowLeft")
+    expect_step(page, "attention", count - 2)
+    page.go_back()
+    expect_step(page, "attention", count - 1)
+    page.get_by_role("link", name="Leave lecture").press("Enter")
+    expect(page.get_by_role("region", name="Lecture")).to_have_count(0)
+    assert page.url == server.url
+
+
+def test_keys_that_a_field_or_a_control_needs_turn_no_step(page: Page, server: Server) -> None:
+    open_step(page, server, "attention", 1)
+    text = find(page.get_by_role("tabpanel").filter(visible=True), "Your text")
+    text.focus()
+    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp"):
+        text.press(key)
+    page.get_by_role("tab", name="Inside").press("ArrowRight")
+    page.keyboard.press("Control+ArrowRight")
+    settle(page)
+    expect(page.get_by_role("region", name="Lecture")).to_contain_text("step 1 of")
+    assert page.url.endswith("step=1")
+
+
+def test_the_focus_stays_in_the_bar_and_the_step_is_announced(page: Page, server: Server) -> None:
+    open_step(page, server, "bert", 1)
+    page.get_by_role("link", name="Next").press("Enter")
+    expect_step(page, "bert", 2)
+    expect(page.get_by_role("link", name="Next")).to_be_focused()
+    step = LECTURES["bert"].steps[1]
+    expect(page.get_by_role("status").filter(has_text="step 2 of")).to_contain_text(step.title)
+    page.get_by_role("link", name="Back").press("Enter")
+    expect_step(page, "bert", 1)
+    expect(page.get_by_role("link", name="Next")).to_be_focused()
+
+
+@pytest.mark.parametrize("light", ["light", "dark"])
+def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, server: Server, light: str) -> None:
+    number, step = next(
+        (number, each)
+        for number, each in enumerate(LECTURES["gpt-2"].steps, start=1)
+        if isinstance(each.view, TaskView) and each.view.fields.get("strategy") == "sample"
+    )
+    front = open_page(viewport={"width": 1440, "height": 900}, color_scheme=light)
+    open_step(front, server, "gpt-2", number)
+    picture = Image.open(io.BytesIO(front.get_by_role("img", name="QR code of").screenshot()))
+    link = zxingcpp.read_barcodes(picture)[0].text
+    assert link == f"{server.url}?lecture=gpt-2&step={number}"
+    assert isinstance(step.view, TaskView)
+
+    phone = open_page(**PHONE, color_scheme=light)
+    phone.goto(link)
+    expect_step(phone, "gpt-2", number)
+    assert answer(phone).startswith(str(step.view.fields["prompt"]))
+    assert answer(phone) == answer(front)
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(phone.get_by_role("img", name="QR code of")).to_be_hidden()
+
+
+def test_an_inside_step_is_the_same_on_a_phone(open_page: Open, server: Server) -> None:
+    seen = []
+    for options in ({"viewport": {"width": 1440, "height": 900}}, PHONE):
+        page = open_page(**options)
+        open_step(page, server, "attention", 2)
+        expect(page.locator(".inside-finding").filter(visible=True).first).to_contain_text("“it”")
+        seen.append(page.locator(".inside-finding").filter(visible=True).first.text_content())
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert seen[0] == seen[1]
+
+
+def test_what_was_changed_below_the_bar_is_set_anew_by_the_next_step(page: Page, server: Server) -> None:
+    open_step(page, server, "attention", 1)
+    find(page.get_by_role("tabpanel").filter(visible=True), "Your text").fill("Something else.")
+    page.get_by_role("link", name="Next").click()
+    expect_step(page, "attention", 2)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"), [("lecture=magic", "There is no lecture of that name"), ("lecture=bert&step=99", "no such step")]
+)
+def test_a_lecture_that_is_not_there_is_told_in_a_sentence(page: Page, server: Server, query: str, said: str) -> None:
+    page.goto(f"{server.url}?{query}")
+    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+    expect(page.get_by_role("region", name="Lecture")).to_have_count(0)
+
+
+def test_a_page_without_a_lecture_asks_nothing_about_one(page: Page, server: Server) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
+    page.goto(server.url)
+    page.get_by_role("tab", name="Fill the blank").wait_for()
+    settle(page)
+    assert not [each for each in asked if "lecture" in each]
+    expect(page.locator(".block.lecture-bar")).to_be_hidden()
+
+
+def test_a_term_opens_its_sentence_and_leaves_the_page_as_it_was(page: Page) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    text = find(panel, "Your text")
+    text.fill("My own words.")
+    term = panel.get_by_role("button", name="tokens", exact=True).first
+    expect(term).to_have_accessible_description(re.compile("A token is a word or a piece of a word"))
+    term.press("Enter")
+    card = page.locator("#term-token")
+    expect(card).to_be_visible()
+    box = card.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    expect(term).to_be_focused()
+    expect(text).to_have_value("My own words.")
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize("light", ["light", "dark"])
+def test_lecture_mode_has_no_serious_violation(open_page: Open, server: Server, width: int, light: str) -> None:
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=light)
+    open_step(page, server, "attention", 1)
+    page.get_by_text("On your phone").click()
+    found = violations(page)
+    page.get_by_role("tab", name="About").click()
+    found += violations(page)
+    assert not found, "\n".join(found)
