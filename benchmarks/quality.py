@@ -11,17 +11,16 @@ import argparse
 import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import cast
 
 import torch
-from torch.nn import functional
 
 from benchmarks.masking import masked, packed
 from benchmarks.metrics import calibration_error, exact_match, f1
+from benchmarks.perplexity import losses
 from benchmarks.probes import passed_share, verdicts
 from models import load_model
 from models.base import AnyTaskModel
@@ -32,7 +31,6 @@ from training import text
 Figures = dict[str, float]
 SEED = 1
 ROWS_AT_ONCE = 16
-CONTEXT = 256
 
 
 def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
@@ -105,23 +103,12 @@ def translation(model: AnyTaskModel, data: Path, limit: int) -> Figures:
 
 
 def text_generation(model: AnyTaskModel, data: Path, limit: int) -> Figures:
-    """Perplexity per word and loss per piece over `limit` stretches of 256 pieces, each read after the start token."""
-    tokenizer, network = model.tokenizer, model.network
-    start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-    content = text.read_text(data)[: limit * CONTEXT * 8]
-    ids = tokenizer(content, add_special_tokens=False, verbose=False)["input_ids"]
-    loss, pieces, words = 0.0, 0, 0
-    for stretch in islice(_stretches(ids, CONTEXT - 1), limit):
-        sequence = torch.tensor([[start, *stretch]], device=network.device)
-        logits = network(input_ids=sequence).logits[0, :-1].float()
-        loss += float(functional.cross_entropy(logits, sequence[0, 1:], reduction="sum"))
-        pieces += len(stretch)
-        words += len(tokenizer.decode(stretch).split())
-    return {"words": words, "loss_per_piece": loss / pieces, "perplexity_per_word": math.exp(loss / words)}
-
-
-def _stretches(ids: list[int], size: int) -> Iterator[list[int]]:
-    return (ids[at : at + size] for at in range(0, len(ids), size))
+    """Perplexity per word and loss per piece over the first `limit` words."""
+    words = text.read_text(data).split(" ")[:limit]
+    content = " ".join(words)
+    loss, pieces = losses(model.network, model.tokenizer, content)
+    count = len(content.split())
+    return {"words": count, "loss_per_piece": loss / pieces, "perplexity_per_word": math.exp(loss / count)}
 
 
 MEASURES: dict[Task, tuple[Callable[[AnyTaskModel, Path, int], Figures], int]] = {
@@ -129,7 +116,7 @@ MEASURES: dict[Task, tuple[Callable[[AnyTaskModel, Path, int], Figures], int]] =
     Task.SENTIMENT: (text_classification, 100_000),
     Task.QUESTION_ANSWERING: (question_answering, 100_000),
     Task.TRANSLATION: (translation, 2_000),
-    Task.COMPLETION: (text_generation, 100),
+    Task.COMPLETION: (text_generation, 100_000),
 }
 
 

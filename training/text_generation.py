@@ -1,10 +1,10 @@
-"""Completion from scratch: GPT-2's architecture, small, trained on stories a child could read.
+"""Completion from scratch: GPT-2's architecture, small, trained on stories for children and on film reviews.
 
 The data, as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales behind
-FairytaleQA, and children's books of Project Gutenberg, the last two as plain text.
+FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain
+text.
 """
 
-import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,48 +22,55 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
 from models.tasks import Task
 from training import samples, stories
 from training.bpe import byte_level_tokenizer
 from training.cards import CHECKPOINTS, Card, write_card
 from training.cards import Source as Licensed
-from training.loop import Batch, Plan, device, train
+from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 
 NAME = "clearhead-stories"
-STEPS = 700
+STEPS = 1640
 WARMUP_STEPS = 100
-ROWS, WINDOW = 16, 256
+PIECES = 8192
+WINDOW, LONG_WINDOW = 256, 512
+# Short windows first, which cost less; then these many steps for the places that only long windows have.
+LONG_STEPS, LONG_WARMUP_STEPS = 240, 20
+MUON_RATE, ADAMW_RATE = 0.02, 3e-3
+LONG_RATES = 0.3
 VOCABULARY = 8192
 SEED = 21
-# What share of the rows each source has at the first and at the last step: breadth first, plain stories to end on.
-FIRST_SHARES = (0.30, 0.25, 0.45)
-LAST_SHARES = (0.60, 0.25, 0.15)
-# How many windows begin with a document. Books are few: their openings, seen often, would be learnt by heart.
-ALIGNED_SHARES = (0.5, 0.5, 0.0)
+# What share of the rows each source has at the first and at the last step: short stories, fairy tales, books, reviews.
+FIRST_SHARES = (0.05, 0.10, 0.45, 0.40)
+LAST_SHARES = (0.10, 0.15, 0.40, 0.35)
+# How many windows begin with the start token and a paragraph, as every visitor's text does.
+OPENED_SHARE = 0.35
 EMBEDDING_STD = 0.03
-DEVELOPMENT_CHARACTERS = 40_000
+DEVELOPMENT_CHARACTERS = 60_000
 
 
 @dataclass(frozen=True)
 class Source:
-    """One source as a single run of pieces [n], and the places where its documents begin."""
+    """One source as a single run of pieces [n], and the places where its paragraphs begin [p]."""
 
     pieces: Tensor
-    starts: list[int]
+    openings: Tensor
 
 
 def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
     """The documents one after another, each opened by the end-of-text token, which so ends the one before."""
     end = tokenizer.eos_token_id
     run: list[int] = []
-    starts = []
     for pieces in tokenizer(documents, verbose=False)["input_ids"]:
-        starts.append(len(run))
         run += [end, *pieces]
-    return Source(torch.tensor([*run, end]), starts)
+    joined = torch.tensor([*run, end])
+    breaks = [end, *tokenizer(stories.BETWEEN_PARAGRAPHS)["input_ids"][-1:]]
+    broken = torch.isin(joined, torch.tensor(breaks))
+    return Source(joined, (broken[:-1] & ~broken[1:]).nonzero().flatten() + 1)
 
 
 def new_model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
@@ -106,18 +113,22 @@ def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
             embedding[at] = table[ids].mean(0)
 
 
-def windows_of(sources: list[Source], step: int, steps: int) -> Iterator[Batch]:
-    """Endless batches [ROWS, WINDOW + 1]: windows of the sources, some from where a document begins."""
+def windows_of(sources: list[Source], step: int, steps: int, window: int = WINDOW) -> Iterator[Batch]:
+    """Endless batches [PIECES / window, window + 1]; `OPENED_SHARE` of the rows are the start token and a paragraph."""
+    end = sources[0].pieces[:1]
     while True:
-        chance = random.Random(f"{SEED} {step}")
+        chance = random.Random(f"{SEED} {step} {window}")
         progress = min(1.0, step / steps)
         shares = [first + (last - first) * progress for first, last in zip(FIRST_SHARES, LAST_SHARES, strict=True)]
         rows = []
-        for source, aligned in chance.choices(list(zip(sources, ALIGNED_SHARES, strict=True)), shares, k=ROWS):
-            last = len(source.pieces) - WINDOW - 1
-            start = chance.choice(source.starts) if chance.random() < aligned else chance.randrange(last)
-            start = min(start, last)
-            rows.append(source.pieces[start : start + WINDOW + 1])
+        for source in chance.choices(sources, shares, k=PIECES // window):
+            last = len(source.pieces) - window - 1
+            if chance.random() < OPENED_SHARE:
+                start = min(chance.choice(source.openings).item(), last)
+                rows.append(torch.cat([end, source.pieces[start : start + window]]))
+            else:
+                start = chance.randrange(last)
+                rows.append(source.pieces[start : start + window + 1])
         yield {"pieces": torch.stack(rows)}
         step += 1
 
@@ -129,44 +140,48 @@ def next_piece_loss(model: nn.Module, batch: Batch) -> Tensor:
     return functional.cross_entropy(logits.flatten(0, 1).float(), pieces[:, 1:].flatten())
 
 
-@torch.inference_mode()
-def perplexity_per_word(
-    model: nn.Module, tokenizer: PreTrainedTokenizerFast, text: str, from_start: bool = False
-) -> float:
-    """exp(loss of all pieces / number of words) over windows that follow each other, or each the start token."""
-    pieces = torch.tensor([tokenizer.eos_token_id, *tokenizer(text, verbose=False)["input_ids"]])
-    total = 0.0
-    for start in range(0, len(pieces) - 1, WINDOW):
-        window = pieces[None, start : start + WINDOW + 1].clone()
-        if from_start:
-            window[0, 0] = tokenizer.eos_token_id
-        total += next_piece_loss(model, {"pieces": window.to(device())}).item() * (window.shape[1] - 1)
-    return math.exp(total / len(text.split()))
-
-
-def development(tokenizer: PreTrainedTokenizerFast, text: str) -> Callable[[nn.Module], dict[str, float]]:
-    """A measure for the loop: perplexity per word on `text`."""
+def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Callable[[nn.Module], dict[str, float]]:
+    """A measure for the loop: perplexity per word on the beginning of each text kept out."""
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        return {"perplexity_per_word": round(perplexity_per_word(model, tokenizer, text), 1)}
+        return {
+            name: round(perplexity_per_word(model, tokenizer, kept_out[:DEVELOPMENT_CHARACTERS]), 1)
+            for name, kept_out in (("books", text.books_kept_out), ("reviews", text.reviews_kept_out))
+        }
 
     return evaluate
 
 
+def optimizers_of(model: GPT2LMHeadModel, factor: float) -> list[torch.optim.Optimizer]:
+    """Muon and AdamW at `factor` times their rates."""
+    return muon_and_adamw(
+        model, muon_rate=MUON_RATE * factor, adamw_rate=ADAMW_RATE * factor, weight_decay=0.05, betas=(0.9, 0.95)
+    )
+
+
+@torch.no_grad()
+def repeat_positions(model: GPT2LMHeadModel) -> None:
+    """Start the places [512] that short windows never reach from those that they do."""
+    places = model.transformer.wpe.weight
+    places[WINDOW:] = places[:WINDOW]
+
+
 def figures_of(
-    model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, sources: list[Source], kept_out: str
+    model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, sources: list[Source], text: stories.Prose
 ) -> dict[str, float]:
-    """Perplexity on the book kept out, and what can be counted in seeded samples."""
+    """Perplexity on what was kept out, and what can be counted in seeded samples."""
     short = [samples.sample(model, tokenizer, "", seed, 60) for seed in range(20)]
-    long = [samples.sample(model, tokenizer, "", seed, 120) for seed in range(100, 200)]
+    long = [samples.sample(model, tokenizer, "", seed, 120) for seed in range(100, 300)]
     for pieces in short:
         print(tokenizer.decode(pieces), end="\n---\n", flush=True)
     return {
-        "perplexity per word, a children's book kept out": perplexity_per_word(model, tokenizer, kept_out),
-        "the same, each window after the start token": perplexity_per_word(model, tokenizer, kept_out, from_start=True),
+        "perplexity per word, two children's books kept out": perplexity_per_word(
+            model, tokenizer, text.books_kept_out
+        ),
+        "perplexity per word, 500 film reviews kept out": perplexity_per_word(model, tokenizer, text.reviews_kept_out),
         "samples of 60 tokens that repeat a 4-gram three times, of 20": sum(map(samples.repeats_phrase, short)),
-        "samples of 120 tokens with 40 in a row from training, of 100": len(
-            samples.copied(long, [s.pieces for s in sources])
+        "samples of 120 tokens with 40 in a row from training, of 200": len(
+            samples.copied(long, [source.pieces for source in sources])
         ),
     }
 
@@ -175,26 +190,37 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     """Train the completion model from `data` and save it among the checkpoints."""
     torch.manual_seed(SEED)
     text = stories.load(data)
-    file = workdir / NAME / "book_kept_out.txt"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text.kept_out, encoding="utf-8")
-    by_source = [text.short_stories, text.fairy_tales, text.books]
+    folder = workdir / NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "books_kept_out.txt").write_text(text.books_kept_out, encoding="utf-8")
+    (folder / "reviews_kept_out.txt").write_text(text.reviews_kept_out, encoding="utf-8")
+    by_source = [text.short_stories, text.fairy_tales, text.books, text.reviews]
     tokenizer = byte_level_tokenizer((document for documents in by_source for document in documents), VOCABULARY)
     model = new_model(tokenizer)
     borrow_embeddings(model, tokenizer, published_encoder())
     sources = [join(tokenizer, documents) for documents in by_source]
+    measure = development(tokenizer, text)
     train(
         model,
-        muon_and_adamw(model, muon_rate=0.02, adamw_rate=3e-3, weight_decay=0.05, betas=(0.9, 0.95)),
+        optimizers_of(model, 1.0),
         lambda step: windows_of(sources, step, steps),
         next_piece_loss,
-        Plan(steps=steps, warmup_steps=WARMUP_STEPS, workdir=workdir / NAME),
-        evaluate=development(tokenizer, text.kept_out[:DEVELOPMENT_CHARACTERS]),
+        Plan(steps=steps, warmup_steps=WARMUP_STEPS, workdir=folder),
+        evaluate=measure,
         evaluate_every=250,
+    )
+    repeat_positions(model)
+    train(
+        model,
+        optimizers_of(model, LONG_RATES),
+        lambda step: windows_of(sources, steps + step, steps, LONG_WINDOW),
+        next_piece_loss,
+        Plan(steps=LONG_STEPS, warmup_steps=LONG_WARMUP_STEPS, workdir=folder / "long"),
+        evaluate=measure,
     )
     model.half().save_pretrained(CHECKPOINTS / NAME)
     tokenizer.save_pretrained(CHECKPOINTS / NAME)
-    figures = figures_of(model.float().cpu(), tokenizer, sources, text.kept_out)
+    figures = figures_of(model.float().cpu(), tokenizer, sources, text)
     figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)
     write_card(card(figures))
@@ -208,18 +234,23 @@ def card(figures: dict[str, float]) -> Card:
         languages=("en",),
         license="apache-2.0",
         what="A small GPT-2 (4 layers, 384 wide, 6 heads, 10 M parameters, a vocabulary of its own of 8,192 byte-level "
-        "pieces) that writes plain English stories. An empty prompt starts a story; `<|endoftext|>` ends one.",
+        "pieces) that writes plain English stories and film reviews. An empty prompt starts a text; `<|endoftext|>` "
+        "ends one.",
         sources=(
             Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
-            Licensed("51 children's books of Project Gutenberg", "public domain in the United States"),
+            Licensed("58 children's books of Project Gutenberg", "public domain in the United States"),
+            Licensed("48,800 film reviews of IMDb without labels (Maas et al., 2011)", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
         ),
-        recipe=f"`training/text_generation.py`: {STEPS} steps of {ROWS} windows of {WINDOW} pieces, bfloat16 autocast "
-        "on the CPU. Muon (0.02) for the matrices inside the blocks, AdamW (3e-3) for the rest, linear decay to zero. "
-        f"The sources' shares of a batch move from {FIRST_SHARES} to {LAST_SHARES}: short stories, fairy tales, books.",
+        recipe=f"`training/text_generation.py`: {STEPS} steps of {PIECES} pieces in windows of {WINDOW}, then "
+        f"{LONG_STEPS} in windows of {LONG_WINDOW}; bfloat16 autocast on the CPU. Muon ({MUON_RATE}) for the matrices "
+        f"inside the blocks, AdamW ({ADAMW_RATE}) for the rest, both times {LONG_RATES} for the long windows, linear "
+        "decay to zero. The sources' shares of a batch move from "
+        f"{FIRST_SHARES} to {LAST_SHARES}: short stories, fairy tales, books, reviews. {OPENED_SHARE:.0%} of the "
+        "windows are the start token and the beginning of a paragraph.",
         figures=figures,
-        limits="It has read stories for children and little else: it knows no facts, follows no instruction, and loses "
-        "the thread after a few sentences. From an empty prompt it sometimes recites the opening of a book that it has "
-        "read. Old books bring old views with them.",
+        limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
+        "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "
+        "with them.",
     )

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from models.base import AnyTaskModel
 from models.errors import InputError
 from models.inside.outputs import ParameterCount, ParameterPart, PublishedSize
+
+if TYPE_CHECKING:
+    from models.base import AnyTaskModel
 
 _BERT_NAMES = (
     ("token embedding", r"word_embeddings"),
@@ -48,7 +50,7 @@ _HEADS = {
 }
 
 
-def count_parameters(model: AnyTaskModel) -> ParameterCount:
+def count_parameters(model: "AnyTaskModel") -> ParameterCount:
     """Every part of `model`, from its sizes and from its tensors; raises `InputError` for an unknown architecture."""
     config = model.network.config
     names = _NAMES.get(config.model_type)

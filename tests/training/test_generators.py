@@ -8,11 +8,12 @@ import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from training import samples, stories, text_generation, translation
+from training import lone_words, samples, stories, text_generation, translation
 from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, sentence_key, without
+from training.text import fingerprint
 
 ENGLISH = ["The cat sleeps on the old chair.", "Where is my friend's house?", "We have seen 12 birds."]
 FRENCH = ["Le chat dort sur la vieille chaise.", "Où est la maison de mon ami ?", "Nous avons vu 12 oiseaux."]
@@ -105,6 +106,31 @@ def test_copying_changes_its_share_of_the_pairs_and_keeps_the_rest() -> None:
     assert all(pair.english[-2:] == pair.french[-2:] != "t." for pair in pictured)
 
 
+def test_words_that_translate_each_other_are_found_in_sentences() -> None:
+    animals = {"cat": "chat", "dog": "chien", "bird": "oiseau"}
+    verbs = {"sleeps": "dort", "eats": "mange", "sings": "chante"}
+    pairs = [
+        Pair(f"The {animal} {verb}.", f"Le {french} {fait}.")
+        for animal, french in animals.items()
+        for verb, fait in verbs.items()
+    ] * 3
+    found = dict(lone_words.lexicon(pairs))
+    assert found.items() >= (animals | verbs).items()
+    assert found.get("the", "le") == "le"
+    pairs += [Pair("The whale sleeps.", "La baleine dort.")]
+    assert "whale" not in dict(lone_words.lexicon(pairs))
+
+
+def test_lone_words_are_typed_as_visitors_type_them() -> None:
+    pairs = [Pair(f"{word} {word}.", f"{word}o {word}o.") for word in ("ab", "cd")] * 6
+    lone = lone_words.lone_words(pairs, seed=1, copies=lone_words.Copies(names=5, figures=7))
+    assert lone == lone_words.lone_words(pairs, seed=1, copies=lone_words.Copies(names=5, figures=7))
+    assert {pair for pair in lone if pair.english.islower()} == {Pair("ab", "abo"), Pair("cd", "cdo")}
+    assert sum(pair.english == pair.french and pair.english.isdigit() for pair in lone) == 7
+    assert sum(pair.english == pair.french and pair.english.isalpha() for pair in lone) == 5
+    assert {pair.english.rstrip(".!") for pair in lone} >= {"Ab", "Cd"}
+
+
 def test_an_invented_name_opens_with_a_capital_consonant() -> None:
     chance = random.Random(0)
     names = {invented_name(chance) for _ in range(200)}
@@ -159,16 +185,32 @@ def test_muon_has_the_block_matrices_and_adamw_the_rest(
 
 
 def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokenizerFast) -> None:
-    source = text_generation.join(storyteller, ["One.", "Two, three."])
+    source = text_generation.join(storyteller, ["One.", "Two, three.\n\nFour."])
     end = storyteller.eos_token_id
-    assert [source.pieces[start].item() for start in source.starts] == [end, end]
+    assert storyteller.decode(source.pieces) == f"{END_OF_TEXT}One.{END_OF_TEXT}Two, three.\n\nFour.{END_OF_TEXT}"
+    assert [storyteller.decode(source.pieces[at : at + 2])[0] for at in source.openings.tolist()] == ["O", "T", "F"]
     assert source.pieces[-1] == end
-    assert storyteller.decode(source.pieces) == f"{END_OF_TEXT}One.{END_OF_TEXT}Two, three.{END_OF_TEXT}"
 
 
-def test_prose_keeps_sentences_and_drops_headings_verse_and_tables() -> None:
+def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
+    sources = [text_generation.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
+    through = [batch["pieces"] for batch in islice(text_generation.windows_of(sources, 0, 100), 80)]
+    assert torch.equal(through[60], next(text_generation.windows_of(sources, 60, 100))["pieces"])
+    assert {rows.shape[1] - 1 for rows in through} == {text_generation.WINDOW, text_generation.LONG_WINDOW}
+    assert all(rows.shape[0] * (rows.shape[1] - 1) == text_generation.PIECES for rows in through)
+    opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
+    assert opened.float().mean().item() == pytest.approx(text_generation.OPENED_SHARE, abs=0.05)
+
+
+def test_prose_keeps_paragraphs_and_drops_headings_and_tables() -> None:
     text = "CHAPTER I\n“Well--yes,” she said.\n  O rose, thou art\n* * *\n| a | b. |\nHe _did_ go."
-    assert stories.prose(text) == '"Well - yes," she said.\nHe did go.'
+    assert stories.prose(text) == '"Well--yes," she said.\n\nO rose, thou art\n\nHe did go.'
+
+
+def test_a_review_that_quotes_what_is_kept_out_is_left_out() -> None:
+    development = fingerprint(["The acting was better than the film deserved. Fine."])
+    reviews = ["The ACTING was better, than the film deserved! So there.", "Fine. A film to see again and again.", ""]
+    assert stories.apart(reviews, development) == reviews[1:2]
 
 
 def test_books_are_found_by_their_titles() -> None:

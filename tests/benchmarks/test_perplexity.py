@@ -1,0 +1,47 @@
+"""Perplexity counts every piece once, and is what a model that knows nothing must have."""
+
+import math
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from benchmarks.perplexity import losses, perplexity_per_word
+from training.bpe import byte_level_tokenizer
+
+TEXT = "One day a small cat sat on the wall. " * 40
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    return byte_level_tokenizer([TEXT], vocab_size=300)
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
+    torch.manual_seed(0)
+    return GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), n_layer=1, n_head=2, n_embd=16)).eval()
+
+
+def test_who_knows_nothing_is_as_perplexed_as_there_are_pieces(
+    model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    with torch.no_grad():
+        even = GPT2LMHeadModel(model.config).eval()
+        even.transformer.ln_f.weight.zero_()
+    loss, pieces = losses(even, tokenizer, TEXT, context=64)
+    assert pieces == len(tokenizer(TEXT)["input_ids"])
+    assert loss == pytest.approx(pieces * math.log(len(tokenizer)), rel=1e-5)
+    assert perplexity_per_word(even, tokenizer, TEXT) == pytest.approx(
+        len(tokenizer) ** (pieces / len(TEXT.split())), rel=1e-3
+    )
+
+
+def test_a_text_that_fits_the_window_is_read_in_one_go(
+    model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(TEXT)["input_ids"]]])
+    with torch.inference_mode():
+        mean = model(input_ids=ids, labels=ids).loss.item()
+    loss, pieces = losses(model, tokenizer, TEXT, context=ids.shape[1] + 1)
+    assert loss == pytest.approx(mean * pieces, rel=1e-4)
