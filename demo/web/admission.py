@@ -4,8 +4,9 @@ import json
 import math
 import re
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.datastructures import MutableHeaders
@@ -69,6 +70,9 @@ class Admission:
         self.metrics = metrics
         self._runs = Pace(settings.limits.runs_per_minute)
         self._calls = Pace(settings.limits.runs_per_minute * _CALLS_FOR_A_RUN)
+        # Who is let in but not in the line yet: calls that come in the same moment must see each other.
+        self._sessions_joining: Counter[str] = Counter()
+        self._callers_joining: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, or refuse it."""
@@ -106,9 +110,25 @@ class Admission:
             await refuse(scope, receive, send, 429, refusal.sentence, after)
             return
         (self._runs if is_run else self._calls).count(session)
-        await self.app(scope, replayed(body, receive), send)
-        if is_run:
-            self.line.arrange()
+        if not is_run:
+            await self.app(scope, replayed(body, receive), send)
+            return
+        with self._joining(session, caller):
+            await self.app(scope, replayed(body, receive), send)
+        self.line.arrange()
+
+    @contextmanager
+    def _joining(self, session: str, caller: str) -> Iterator[None]:
+        counted = ((self._sessions_joining, session), (self._callers_joining, caller))
+        for joining, who in counted:
+            joining[who] += 1
+        try:
+            yield
+        finally:
+            for joining, who in counted:
+                joining[who] -= 1
+                if not joining[who]:
+                    del joining[who]
 
     def _is_there(self, kind: str, name: str) -> bool:
         # The page itself posts its quick events to "predict", with the number of the event in the body.
@@ -117,12 +137,13 @@ class Admission:
     def _refusal(self, session: str, caller: str) -> Refusal | None:
         limits = self.settings.limits
         soon_s = max(1, math.ceil(self.metrics.typical_s))
-        if self.line.of_session(session) >= limits.runs_at_once:
+        if self.line.of_session(session) + self._sessions_joining[session] >= limits.runs_at_once:
             sentence = f"You have {limits.runs_at_once} runs waiting or running already. Please let one of them finish."
             return Refusal("runs at once", sentence, soon_s)
-        waiting = self.line.waiting
+        waiting = self.line.waiting + self._callers_joining.total()
+        of_caller = self.line.of_caller(caller) + self._callers_joining[caller]
         wait_s = max(1, math.ceil(self.metrics.typical_s * (1 + waiting / self.settings.concurrency)))
-        if waiting >= self.settings.queue or self.line.of_caller(caller) >= max(limits.runs_at_once, self._share):
+        if waiting >= self.settings.queue or of_caller >= max(limits.runs_at_once, self._share):
             sentence = (
                 f"The line is full: {waiting} runs are waiting. Please try again in {_seconds(wait_s)}; "
                 "your text stays where it is."

@@ -63,7 +63,7 @@ def owner(server: Server) -> tuple[str, str]:
 
 
 def _history(page: Page, token: str) -> str:
-    (listed,) = page.now(page.event("select", ("browserstate",), ("html",)), [token])
+    listed, *_ = page.now(page.event("select", ("browserstate",), ("html",)), [token])
     return str(listed)
 
 
