@@ -72,7 +72,7 @@ _BUNDLED = (
     ),
     Checkpoint(
         "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 10_441_000, ("en",), 21,
-        "Has read only children's stories and fairy tales: it writes simple sentences and loses the plot; "
+        "Has read only children's stories and film reviews: it writes simple sentences and loses the plot; "
         "gpt2 has read the web.",
     ),
 )  # fmt: skip

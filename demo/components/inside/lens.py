@@ -110,7 +110,7 @@ def lens_picture(lens: Lens) -> str:
     return (
         '<h3>The guess after every layer</h3><div class="table-frame lens" role="region" aria-label="The guess after '
         f'every layer" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
-        '<p class="quiet">The darker, the more probable; the final guess is framed wherever it stands.</p>'
+        '<p class="quiet">The stronger the colour, the more probable; the final guess is framed wherever it stands.</p>'
     )
 
 
