@@ -6,6 +6,7 @@ import hmac
 import logging
 import os
 import secrets
+from abc import ABCMeta
 from pathlib import Path
 
 import gradio as gr
@@ -48,11 +49,20 @@ class SessionSigner:
 def signed_session(signer: SessionSigner) -> gr.BrowserState:
     """The visitor's session on the page: handlers see its id, the browser keeps the signed token.
 
-    Both methods are replaced on the object because Gradio writes a file beside the module of every subclass.
+    A class, because Gradio makes the component anew from its class whenever an event leaves it as it is; made without
+    its metaclass, which would write a file beside this module.
     """
-    session = gr.BrowserState("", storage_key=_STORED_AS, secret=_STORED_AS)
-    session.preprocess = signer.read  # type: ignore[method-assign, assignment]
-    session.postprocess = lambda value: signer.sign(value or "")  # type: ignore[method-assign]
+
+    def preprocess(_: gr.BrowserState, token: object) -> str:
+        return signer.read(token)
+
+    def postprocess(_: gr.BrowserState, session_id: str | None) -> str:
+        return signer.sign(session_id or "")
+
+    # A template goes by its base's name, the one that the page knows.
+    own = {"is_template": True, "preprocess": preprocess, "postprocess": postprocess, "__module__": __name__}
+    signed = ABCMeta.__new__(type(gr.BrowserState), "SignedSession", (gr.BrowserState,), own)
+    session: gr.BrowserState = signed("", storage_key=_STORED_AS, secret=_STORED_AS)
     return session
 
 

@@ -31,6 +31,17 @@ def test_handlers_see_the_id_and_browsers_keep_the_token() -> None:
     assert session.postprocess("visitor") == signer.sign("visitor")
     assert session.preprocess(signer.sign("visitor")) == "visitor"
     assert session.preprocess("visitor") == session.preprocess(None) == ""
+    assert session.get_block_name() == "browserstate"
+
+
+def test_a_session_that_an_event_leaves_as_it_is_stays_signed() -> None:
+    # So Gradio makes a component anew for the page, when an event gives it no value.
+    signer = SessionSigner(b"ours")
+    session = signed_session(signer)
+    again = type(session)(**session.constructor_args)
+    assert again.preprocess(again.postprocess("visitor")) == "visitor"
+    assert again.postprocess("visitor") == signer.sign("visitor")
+    assert again.get_config()["storage_key"] == session.get_config()["storage_key"]
 
 
 def test_a_secret_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
