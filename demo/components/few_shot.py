@@ -37,7 +37,8 @@ def _said(checkpoint: Checkpoint) -> str:
     title = html.escape(checkpoint.title)
     if not checkpoint.hub_id:
         return (
-            f"{title} has read only stories and film reviews and does not learn from them: it goes on as if they were part of one. "
+            f"{title} has read only stories and film reviews and does not learn from them: it goes on as if they were "
+            "part of one. "
             "gpt2, which has read the web, follows them a little."
         )
     if checkpoint.family == "GPT":

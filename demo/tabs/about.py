@@ -18,8 +18,8 @@ _TEXT = """
 works on all of them in <em>layers</em>. In each layer several <em>heads</em> let every token take in some of the
 others: the shares it gives out are its <em>attention</em>, and they add up to 100&nbsp;%.</p>
 <p>In a heatmap, a row is the token that looks (the papers say <em>query</em>) and a column the token it looks at
-(<em>key</em>). The stronger the colour of a cell, the larger the share. “Mean” averages over layers or heads. Hatched cells are
-<em>masked</em>: there the model may not look.</p>
+(<em>key</em>). The stronger the colour of a cell, the larger the share. “Mean” averages over layers or heads. Hatched
+cells are <em>masked</em>: there the model may not look.</p>
 <p>Attention is not an explanation. It shows what a step of the computation mixed together; much else happens between
 that and the answer, and a model can reach the same answer with other attention.</p>
 <h2>How to read the numbers</h2>
