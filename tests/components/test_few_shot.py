@@ -8,7 +8,7 @@ from models.tasks import Task
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("clearhead-stories", "has read only stories and does not learn from them"),
+        ("clearhead-stories", "has read only stories and film reviews and does not learn from them"),
         ("gpt2", "gpt2 has read the web and follows them a little"),
         ("openai-gpt", "has read only novels"),
         ("no such model", "few-shot prompts"),

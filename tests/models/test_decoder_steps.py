@@ -115,7 +115,7 @@ def test_each_token_of_a_translation_has_its_probability(model: AnyTaskModel) ->
     output: TranslationOutput = model(text="Who lit the lamp?", num_beams=3)
     assert tuple(each.token for each in output.generated) == output.target_tokens
     encoded = model.preprocess(model.inputs_type(text="Who lit the lamp?"))
-    read = torch.cat([model._start(), torch.tensor([generated_ids(output)])], dim=1)[:, :-1]  # type: ignore[attr-defined]
+    read = torch.cat([model.start(), torch.tensor([generated_ids(output)])], dim=1)[:, :-1]  # type: ignore[attr-defined]
     with torch.inference_mode():
         logits = model.network(input_ids=encoded.sentences[0].ids, decoder_input_ids=read).logits[0]
     for each, row in zip(output.generated, logits.softmax(-1), strict=True):

@@ -30,7 +30,7 @@ def test_the_three_ways_of_spelling_are_told_apart() -> None:
     }
     assert spelt == {
         "wordpiece": ["[CLS]", "an", "una", "##ffa", "##ble", "robot", "[SEP]"],
-        "byte-level": ["An", "Ġun", "aff", "able", "Ġrob", "ot"],
+        "byte-level": ["An", "Ġun", "aff", "able", "Ġrobot"],
         "bpe": ["▁An", "▁un", "aff", "able", "▁rob", "ot", "</s>"],
     }
 

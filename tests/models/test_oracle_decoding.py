@@ -14,7 +14,8 @@ from models.tasks import Task
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
-SEEDS = (0, 1, 2)
+# Seeds of models in which no two drafts are as good as each other to the last digit, on any processor tried.
+SEEDS = (1, 2, 3)
 PROMPTS = ("The boats turned", "I would rather walk to the river than", "lamp")
 SOURCES = ("The rain falls on the garden.", "Who lit the lamp? A storm came over the hills.", "Bread")
 TINY_COMPLETION = [(architecture, seed) for architecture in FITTING[Task.COMPLETION] for seed in SEEDS]

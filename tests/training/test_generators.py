@@ -194,12 +194,20 @@ def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokeni
 
 def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
     sources = [text_generation.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
+    long = next(text_generation.windows_of(sources, 0, 100, text_generation.LONG_WINDOW))["pieces"]
+    assert long.shape == (text_generation.PIECES // text_generation.LONG_WINDOW, text_generation.LONG_WINDOW + 1)
     through = [batch["pieces"] for batch in islice(text_generation.windows_of(sources, 0, 100), 80)]
     assert torch.equal(through[60], next(text_generation.windows_of(sources, 60, 100))["pieces"])
-    assert {rows.shape[1] - 1 for rows in through} == {text_generation.WINDOW, text_generation.LONG_WINDOW}
     assert all(rows.shape[0] * (rows.shape[1] - 1) == text_generation.PIECES for rows in through)
     opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
     assert opened.float().mean().item() == pytest.approx(text_generation.OPENED_SHARE, abs=0.05)
+
+
+def test_places_that_short_windows_never_reach_start_from_those_they_do(storyteller: PreTrainedTokenizerFast) -> None:
+    model = text_generation.new_model(storyteller)
+    text_generation.repeat_positions(model)
+    places = model.transformer.wpe.weight
+    assert torch.equal(places[text_generation.WINDOW :], places[: text_generation.WINDOW])
 
 
 def test_prose_keeps_paragraphs_and_drops_headings_and_tables() -> None:
