@@ -127,8 +127,9 @@ class InsideTab:
             ),
         ]
         for turned in turns:
-            turned.then(show, self.inputs, self.drawn, **drawing)
-        self.example.then(show, self.inputs, self.drawn, **drawing)
+            # Whoever turns on before a step is drawn gets the last one, and no empty one.
+            turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
+        self.example.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         own = [each for built in self.built.values() for each in built.inputs]
         gr.on(
             [self.button.click, self.controls.text.submit, *(each.input for each in (*self.controls.inputs[1:], *own))],  # type: ignore[attr-defined]

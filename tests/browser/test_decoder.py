@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import choose_tab, expect_live_answer, fill, press
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
 
 
 def write(page: Page, tokens: int = 12, strategy: str = "Sampling", seed: str = "7") -> Locator:
@@ -27,6 +27,7 @@ def expect_step(panel: Locator, step: int, count: int) -> None:
 
 def test_a_token_is_chosen_by_pointer_and_by_keyboard_and_the_attention_grows_along(page: Page) -> None:
     panel = choose_tab(page, "Write on")
+    expect_heatmap(panel)
     rows = panel.locator(".heatmap-frame .ytick")
     whole = rows.count()
     tokens = panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio")

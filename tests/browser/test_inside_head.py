@@ -42,10 +42,12 @@ def test_the_lectures_scores_are_worked_out_and_others_too(page: Page) -> None:
     turn_to(panel, "Queries, keys, values")
     worked = panel.get_by_role("region", name="Softmax of your scores")
     expect(worked).to_contain_text("0.88")
-    scores = panel.get_by_label("Scores").filter(visible=True)
+    scores = panel.get_by_role("textbox", name="Scores of one query").filter(visible=True)
     scores.fill("1 1 1 1")
+    scores.press("Enter")
     expect(worked).to_contain_text("0.25")
     scores.fill("one")
+    scores.press("Enter")
     expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text("Please write numbers")
 
 
