@@ -131,8 +131,9 @@ class InsideTab:
             turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         self.example.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         own = [each for built in self.built.values() for each in built.inputs]
+        typed = [each.submit for each in (self.controls.text, *own) if isinstance(each, gr.Textbox)]
         gr.on(
-            [self.button.click, self.controls.text.submit, *(each.input for each in (*self.controls.inputs[1:], *own))],  # type: ignore[attr-defined]
+            [self.button.click, *typed, *(each.input for each in (*self.controls.inputs[1:], *own))],  # type: ignore[attr-defined]
             show,
             self.inputs,
             self.drawn,
