@@ -14,8 +14,7 @@ from models.tasks import Task
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
-# Seeds of models in which no two drafts are as good as each other to the last digit, on any processor tried.
-SEEDS = (1, 2, 3)
+SEEDS = (0, 1, 2)
 PROMPTS = ("The boats turned", "I would rather walk to the river than", "lamp")
 SOURCES = ("The rain falls on the garden.", "Who lit the lamp? A storm came over the hills.", "Bread")
 TINY_COMPLETION = [(architecture, seed) for architecture in FITTING[Task.COMPLETION] for seed in SEEDS]
@@ -38,7 +37,10 @@ def model(
     vocabulary = list(range(5, len(model.tokenizer)))
     ends = [model.tokenizer.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
     monkeypatch.setattr(model.network.generation_config, "eos_token_id", ends)
+    # In float32 a processor may round batches of different sizes differently, enough for another draft to be dropped.
+    model.network.double()
     yield model
+    model.network.float()
 
 
 def plainly(model: AnyTaskModel, ids: torch.Tensor, **settings: Any) -> Any:
