@@ -25,9 +25,7 @@ store = ModelStore(settings.model_bytes)
 runs = open_runs(settings.database_url)
 Upkeep(runs, settings.retention_days).start()
 service = DemoService(settings, store, runs)
-demo = build_demo(service).queue(
-    max_size=settings.queue, default_concurrency_limit=settings.concurrency, api_open=False
-)
+demo = build_demo(service)
 app = create_app(demo, service, store)
 
 if __name__ == "__main__":

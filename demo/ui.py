@@ -40,11 +40,14 @@ _PLACE_IN_LINE = (ASSETS / "scripts" / "place_in_line.js").read_text(encoding="u
 
 def build_demo(service: DemoService) -> gr.Blocks:
     """The whole page, over `service`; no model is loaded by it."""
-    lectures = known_lectures(service.settings)
+    settings = service.settings
+    lectures = known_lectures(settings)
     demo: gr.Blocks
     with gr.Blocks(title="Clearhead", analytics_enabled=False) as demo:
+        # First, because it makes Gradio build its app once more, which takes long once the page is full.
+        demo.queue(max_size=settings.queue, default_concurrency_limit=settings.concurrency, api_open=False)
         add_endpoints(service)
-        session = signed_session(SessionSigner(host_secret(service.settings)))
+        session = signed_session(SessionSigner(host_secret(settings)))
         gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _PLACE_IN_LINE, elem_classes="masthead-box")
         note = create_kept_note(service)
         lecture = create_lecture_mode(lectures)
@@ -59,7 +62,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             )
             inside = create_inside_tab(service, lectures.values())
             create_history_tab(service, session, tabs, task_tabs, note)
-            create_about_tab(service.settings)
+            create_about_tab(settings)
         create_sentences()
         link_terms(demo)
         shared.connect(service, demo, tabs, task_tabs)

@@ -16,6 +16,7 @@ from demo.components.attention_table import KEEP_OPEN
 from demo.components.coloured_sentence import coloured_sentence, colouring
 from demo.components.figure import drawn
 from demo.components.head_sheet import sheet_of
+from demo.components.held import held
 from demo.components.read_out import said
 from demo.components.reader_controls import ReaderControls, create_reader_controls
 from demo.components.reader_tools import ReaderTools, create_reader_tools
@@ -289,9 +290,9 @@ def create_attention_reader(service: DemoService, example: Recorded) -> Attentio
     reader = AttentionReader(
         service,
         example,
-        gr.State(source),
-        gr.State(Finished(example.run, example.output, source)),
-        gr.State(source),
+        held(source),
+        held(Finished(example.run, example.output, source)),
+        held(source),
         gr.State(0),
         controls,
         sentence,

@@ -6,12 +6,12 @@ import hmac
 import logging
 import os
 import secrets
-from abc import ABCMeta
 from pathlib import Path
 
 import gradio as gr
 from sqlalchemy.engine import make_url
 
+from demo.component_class import component_class
 from demo.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -47,11 +47,7 @@ class SessionSigner:
 
 
 def signed_session(signer: SessionSigner) -> gr.BrowserState:
-    """The visitor's session on the page: handlers see its id, the browser keeps the signed token.
-
-    A class, because Gradio makes the component anew from its class whenever an event leaves it as it is; made without
-    its metaclass, which would write a file beside this module.
-    """
+    """The visitor's session on the page: handlers see its id, the browser keeps the signed token."""
 
     def preprocess(_: gr.BrowserState, token: object) -> str:
         return signer.read(token)
@@ -59,11 +55,8 @@ def signed_session(signer: SessionSigner) -> gr.BrowserState:
     def postprocess(_: gr.BrowserState, session_id: str | None) -> str:
         return signer.sign(session_id or "")
 
-    # A template goes by its base's name, the one that the page knows.
-    own = {"is_template": True, "preprocess": preprocess, "postprocess": postprocess, "__module__": __name__}
-    signed = ABCMeta.__new__(type(gr.BrowserState), "SignedSession", (gr.BrowserState,), own)
-    session: gr.BrowserState = signed("", storage_key=_STORED_AS, secret=_STORED_AS)
-    return session
+    signed = component_class(gr.BrowserState, "SignedSession", preprocess=preprocess, postprocess=postprocess)
+    return signed("", storage_key=_STORED_AS, secret=_STORED_AS)
 
 
 def host_secret(settings: Settings) -> bytes:
