@@ -25,6 +25,7 @@ from pathlib import Path
 
 from benchmarks.plain_transformers import PLAIN
 from models import load_model
+from models.assembly import plain_network
 
 ROOT = Path(__file__).resolve().parents[1]
 WARM_UP_RUNS = 3
@@ -70,7 +71,7 @@ def answering(task: str, **fields: object) -> Callable[[], Sides]:
 
     def sides() -> Sides:
         model = load_model(task)
-        plain = PLAIN[task](model.network, model.tokenizer)
+        plain = PLAIN[task](plain_network(model.checkpoint), model.tokenizer)
         while True:
             yield milliseconds(lambda: plain(**fields)), milliseconds(lambda: model(**fields))
             # The first of a pair may meet a cooler cache: they take turns at that, too.

@@ -23,6 +23,7 @@ from models.errors import CheckpointUnavailable
 from models.fill_mask import FillMask
 from models.loading import Progress
 from models.outputs import LoadedCheckpoint
+from models.packed_linear import pack
 from models.question_answering import QuestionAnswering
 from models.tasks import Task
 from models.text_classification import TextClassification
@@ -61,30 +62,39 @@ def assemble(checkpoint: Checkpoint, progress: Progress) -> AnyTaskModel:
 def wrap(checkpoint: Checkpoint, folder: Path, revision: str) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     wrapper, auto_model = _WRAPPERS[checkpoint.task]
-    # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
-    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    with _loading:
-        network = _network(auto_model, folder, BUNDLED / checkpoint.base if checkpoint.base else None)
+    network = _network(auto_model, folder, BUNDLED / checkpoint.base if checkpoint.base else None)
     network.eval()  # type: ignore[no-untyped-call]
     network.requires_grad_(False)
     if torch.cuda.is_available():
         network.to(torch.device("cuda"))  # type: ignore[arg-type]
+    pack(network)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license)
     return wrapper(Loaded(checkpoint, identity, network, AutoTokenizer.from_pretrained(folder)))
+
+
+def plain_network(checkpoint: Checkpoint) -> PreTrainedModel:
+    """The network of a bundled checkpoint as transformers and PEFT load it, to compare with; on the CPU."""
+    auto_model = _WRAPPERS[checkpoint.task][1]
+    network = _network(auto_model, checkpoint.folder, BUNDLED / checkpoint.base if checkpoint.base else None)
+    network.eval()  # type: ignore[no-untyped-call]
+    return network
 
 
 def _network(auto_model: type, folder: Path, base: Path | None) -> PreTrainedModel:
     """The network of `folder` in float32; of an adapter folder, its trunk `base` with the adapter merged in."""
     options = {"use_safetensors": True, "dtype": torch.float32, "trust_remote_code": False}
-    if base is None:
-        network: PreTrainedModel = auto_model.from_pretrained(folder, **options)  # type: ignore[attr-defined]
-        return network
-    from peft import PeftModel
+    # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    with _loading:
+        if base is None:
+            network: PreTrainedModel = auto_model.from_pretrained(folder, **options)  # type: ignore[attr-defined]
+            return network
+        from peft import PeftModel
 
-    trunk = auto_model.from_pretrained(base, config=AutoConfig.from_pretrained(folder), **options)  # type: ignore[attr-defined]
-    merged: PreTrainedModel = PeftModel.from_pretrained(trunk, folder).merge_and_unload()
-    return merged
+        trunk = auto_model.from_pretrained(base, config=AutoConfig.from_pretrained(folder), **options)  # type: ignore[attr-defined]
+        merged: PreTrainedModel = PeftModel.from_pretrained(trunk, folder).merge_and_unload()
+        return merged
 
 
 def bundled_revision(folder: Path) -> str:

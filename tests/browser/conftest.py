@@ -14,10 +14,8 @@ _PATIENCE_MS = 30_000
 """A first run loads its model."""
 
 
-def _is_wrong(message: ConsoleMessage) -> bool:
-    """Whether the page complains; a page that is left for another address says that its streams were cut."""
-    left = ("AbortError: signal is aborted", "Unexpected error Connection errored out")
-    return message.type == "error" and not message.text.startswith(left)
+_ON_LEAVING = ("AbortError: signal is aborted", "Unexpected error Connection errored out")
+"""How Gradio says that a page was left for another address while its streams were open."""
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +41,18 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
     """Opens the page in a browser of its own; in the end no console error and no request to another host is left."""
     wrong: list[str] = []
     contexts = []
+    closing = False
 
     def watch(page: Page) -> None:
-        page.on("console", lambda message: wrong.append(message.text) if _is_wrong(message) else None)
+        visited: list[str] = []
+        page.on("framenavigated", lambda frame: visited.append(frame.url) if frame == page.main_frame else None)
+
+        def complained(message: ConsoleMessage) -> None:
+            has_left = len(visited) > 1 or closing
+            if message.type == "error" and not (has_left and message.text.startswith(_ON_LEAVING)):
+                wrong.append(message.text)
+
+        page.on("console", complained)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}") or dialog.dismiss())
         page.on(
@@ -68,6 +75,7 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
         return page
 
     yield open_
+    closing = True
     for context in contexts:
         context.close()
     assert not wrong
