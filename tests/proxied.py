@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +51,10 @@ def port_of(server: Server) -> int:
 def readable_by_nginx(folder: Path) -> Path:
     """`folder`, opened to the user that nginx works as where root starts it, who has temporary files in it."""
     if sys.platform != "win32" and os.getuid() == 0:
-        for each in (folder, *folder.parents[:2]):
+        ours = Path(tempfile.gettempdir())
+        for each in (folder, *folder.parents):
+            if each == ours or not each.is_relative_to(ours):
+                break
             each.chmod(0o755)
     return folder
 

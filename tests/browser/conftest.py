@@ -1,4 +1,4 @@
-"""One running app and one Chromium for all tests of the page; every test ends by looking at what went wrong on it."""
+"""One running app and, for each module, one Chromium; every test ends by looking at what went wrong on its page."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -24,7 +24,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="session")
+# While its driver is there, nothing else may run an event loop in this thread: so it goes with the module.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:

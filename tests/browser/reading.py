@@ -27,6 +27,20 @@ def press(panel: Locator, button: str) -> None:
     panel.get_by_role("button", name=button, exact=True).click()
 
 
+def press_stop_once_something_is_written(page: Page) -> None:
+    """Lets the page itself press Stop when a caret is there: a small model may be done before a test hears of it."""
+    page.evaluate(
+        """() => {
+            const seen = (selector) => [...document.querySelectorAll(selector)].find((each) => each.offsetParent);
+            const timer = setInterval(() => {
+                if (!seen('.caret') || !seen('button.stop')) return;
+                clearInterval(timer);
+                seen('button.stop').click();
+            }, 5);
+        }"""
+    )
+
+
 def find(panel: Locator, field: str) -> Locator:
     """The field whose label begins with `field`; what it is good for may stand behind."""
     return panel.get_by_label(re.compile(rf"^\s*{field}"))

@@ -4,7 +4,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
+from tests.browser.reading import (
+    choose_tab,
+    expect_heatmap,
+    expect_live_answer,
+    fill,
+    press,
+    press_stop_once_something_is_written,
+)
 
 
 def write(page: Page, tokens: int = 12, strategy: str = "Sampling", seed: str = "7") -> Locator:
@@ -96,9 +103,8 @@ def test_a_beam_search_can_be_stopped_and_its_draft_stays(page: Page) -> None:
     panel = choose_tab(page, "Write on")
     panel.get_by_role("radio", name="Beam search").check()
     panel.get_by_label("number input for Tokens to write").fill("200")
+    press_stop_once_something_is_written(page)
     press(panel, "Write on")
-    expect(panel.locator(".caret").first).to_be_attached()
-    press(panel, "Stop")
     expect(panel.locator(".block.answer").first).to_contain_text("You stopped it here.")
     assert 0 < panel.locator(".written [role=radio]").count() < 199
 

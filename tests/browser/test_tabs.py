@@ -4,7 +4,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import TABS, choose_tab, expect_heatmap, expect_live_answer, fill, press
+from tests.browser.reading import (
+    TABS,
+    choose_tab,
+    expect_heatmap,
+    expect_live_answer,
+    fill,
+    press,
+    press_stop_once_something_is_written,
+)
 
 
 def test_every_tab_opens_on_a_recorded_example(page: Page) -> None:
@@ -93,9 +101,8 @@ def test_writing_can_be_stopped_and_what_was_written_stays(page: Page) -> None:
     for setting, value in (("Temperature", "2"), ("Top-k", "0"), ("Top-p", "1")):
         panel.get_by_label(f"number input for {setting}").fill(value)
     prompt = panel.get_by_label("The beginning of your text").input_value()
+    press_stop_once_something_is_written(page)
     press(panel, "Write on")
-    expect(panel.locator(".caret")).to_be_attached()
-    press(panel, "Stop")
     expect(panel.locator(".block.answer")).to_contain_text("You stopped it here.")
     assert 0 < panel.locator(".written .token").count() < 199
     page.get_by_role("tab", name="History").click()
