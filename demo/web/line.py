@@ -1,7 +1,7 @@
 """The line of visitors who wait for a model, as Gradio's queue holds it: how long it is, whose, and in which order.
 
 Gradio serves its queue first come, first served. Here visitors take turns: whoever waits for a first run goes before
-another's second. This is the only module that looks into the queue.
+another's second. But for `demo.wanted`, this is the only module that looks into the queue.
 """
 
 from collections import Counter
@@ -52,6 +52,16 @@ class Line:
     def of_caller(self, caller: str) -> int:
         """How many runs of this caller, in all its sessions, wait or go on."""
         return sum(self._caller(event) == caller for event in self._live)
+
+    def session_hash_of(self, event_id: str) -> str | None:
+        """The session, as Gradio knows it, of a run that waits or goes on; None for any other event."""
+        return next((str(event.session_hash) for event in self._live if event._id == event_id), None)
+
+    def give_up(self, event_id: str) -> None:
+        """Let a run that goes on end before its next token, with a sentence; one that waits keeps its place."""
+        event = self._blocks._queue.event_ids_to_events.get(event_id)
+        if event is not None and event not in self._waiting:
+            event.closed = True
 
     def arrange(self) -> None:
         """Let visitors take turns: first everyone's first run, then everyone's second; runs that go on count too."""
