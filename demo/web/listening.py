@@ -1,6 +1,6 @@
 """Whether anyone listens to a run that was asked for: an answer that nobody fetches is not computed to its end.
 
-Gradio notices when the stream of a run is closed. That it is never opened, only this layer can see.
+Gradio notices when a stream is closed, but not when it is never opened.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Listening:
         self.app = app
         self.line = line
         self.unheard_s = unheard_s
-        # The streams that are open, by event or by session.
+        # The streams that are open, by session.
         self._open: Counter[str] = Counter()
         self._watches: set[asyncio.Task[None]] = set()
 
@@ -38,7 +38,9 @@ class Listening:
         path = scope["path"] if scope["type"] == "http" else ""
         stream = _STREAM.fullmatch(path) if path and scope["method"] == "GET" else None
         if stream is not None:
-            await self._listen(stream["event"] or _session(scope), scope, receive, send)
+            event_id = stream["event"]
+            session = self.line.stream_of(event_id) if event_id else _session(scope)
+            await self._listen(session, scope, receive, send)
         elif path and scope["method"] == "POST" and _JOINS.fullmatch(path):
             begun = _Begun(send)
             await self.app(scope, receive, begun)
@@ -49,20 +51,21 @@ class Listening:
         else:
             await self.app(scope, receive, send)
 
-    async def _listen(self, to: str, scope: Scope, receive: Receive, send: Send) -> None:
-        self._open[to] += 1
+    async def _listen(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        self._open[session] += 1
         try:
             await self.app(scope, receive, send)
         finally:
-            self._open[to] -= 1
-            if not self._open[to]:
-                del self._open[to]
+            self._open[session] -= 1
+            if not self._open[session]:
+                del self._open[session]
+                self.line.forget_untold(session)
 
     async def _watch(self, event_id: str) -> None:
         """Give the run up once it goes on unheard; from the moment that somebody listens, Gradio looks after it."""
         await asyncio.sleep(self.unheard_s)
-        while (session := self.line.session_hash_of(event_id)) is not None:
-            if self._open[event_id] or self._open[session]:
+        while self.line.is_live(event_id):
+            if self.line.stream_of(event_id) in self._open:
                 return
             self.line.give_up(event_id)
             await asyncio.sleep(_LOOKS_EVERY_S)

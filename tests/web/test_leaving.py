@@ -24,6 +24,7 @@ from tests.api.server import Server, free_port
 from tests.web.calls import PATIENCE_S, called, outcome
 from tests.web.conftest import PASSWORD
 
+_CLIENT = httpx.Client(timeout=PATIENCE_S)
 # Translated with eight drafts, this takes seconds: a run that ends early did not end by itself.
 _LONG_TEXT = "word and dog " * 160
 _LONG: list[tuple[str, list[Any]]] = [
@@ -40,7 +41,7 @@ def _until(true: Callable[[], bool], what: str) -> None:
 
 
 def _running(server: Server) -> int:
-    said = httpx.get(f"{server.url}metrics", auth=("host", PASSWORD), timeout=PATIENCE_S).text
+    said = _CLIENT.get(f"{server.url}metrics", auth=("host", PASSWORD)).text
     (line,) = [line for line in said.splitlines() if line.startswith("clearhead_running_runs ")]
     return int(line.rsplit(" ", 1)[1])
 
@@ -54,7 +55,7 @@ def _runs(server: Server, session: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def loaded(server: Server) -> Server:
     """The app with the models in memory, so that a run that goes on is computing."""
-    for endpoint, data in (("translation", ["A dog.", 1, ""]), ("completion", ["Once", 1, "greedy"] + _LONG[1][1][3:])):
+    for endpoint, data in (("translation", ["A dog.", 1, ""]), ("completion", ["Once", 1, "greedy", *_LONG[1][1][3:]])):
         assert outcome(server, endpoint, called(server, endpoint, data))[0] == "complete"
     _until(lambda: _running(server) == 0, "the app never became quiet")
     return server
