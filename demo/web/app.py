@@ -15,6 +15,7 @@ from demo.web.host_page import HostView
 from demo.web.line import Line
 from demo.web.listening import Listening
 from demo.web.metrics import Metrics
+from demo.web.page_state import keep_states_only
 from demo.web.state import Ready
 from demo.web.visitors import Visitors
 from models.loading import ModelStore
@@ -59,6 +60,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         footer_links=["api"],
         **launch_options(),
     )
+    keep_states_only(app, demo)
     return app
 
 

@@ -91,8 +91,8 @@ class _Begun:
         except ValueError:
             return ""
         event_id = said.get("event_id") if isinstance(said, dict) else None
-        return event_id if isinstance(event_id, str) else ""
+        return str(event_id) if event_id else ""
 
 
 def _session(scope: Scope) -> str:
-    return parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
+    return str(parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0])

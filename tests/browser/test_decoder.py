@@ -103,6 +103,23 @@ def test_a_beam_search_can_be_stopped_and_its_draft_stays(page: Page) -> None:
     assert 0 < panel.locator(".written [role=radio]").count() < 199
 
 
+def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -> None:
+    panel = choose_tab(page, "Translate")
+    fill(panel, "Your English text", "word and dog " * 160)
+    panel.get_by_label("number input for Beams").fill("8")
+    press(panel, "Translate")
+    press(panel, "Stop")
+    expect(panel.get_by_role("alert").filter(visible=True)).to_have_text(Stopped.SENTENCE)
+    fill(panel, "Your English text", "The dog sleeps.")
+    press(panel, "Translate")
+    expect_live_answer(panel)
+    expect(panel.get_by_role("alert").filter(visible=True)).to_have_count(0)
+    page.get_by_role("tab", name="History").click()
+    runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
+    expect(runs).to_have_count(2)
+    expect(runs.last).to_contain_text(Stopped.SENTENCE)
+
+
 def test_two_runs_with_one_seed_are_the_same_to_the_last_character(open_page: Open) -> None:
     answers, tables = [], []
     for seed in ("7", "7", "8"):
