@@ -7,6 +7,9 @@ import os
 
 # Read by gradio and huggingface_hub when they are imported: nobody is told who visits.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# Gradio would sum up its last 10,000 events after each, for a page that is off here; the host's page counts by itself.
+os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
+os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from demo.service import DemoService

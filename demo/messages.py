@@ -1,16 +1,19 @@
-"""The one place where an error becomes a message: one sentence for the visitor, the rest for the host's log."""
+"""What every handler and endpoint is wrapped in: errors become one sentence, and nothing is computed for who left."""
 
 import html
 import inspect
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
 from demo.service import OUR_FAULT
+from demo.wanted import asker_is_there
 from models.errors import InputError
+from models.stopping import only_while
 
 _log = logging.getLogger(__name__)
 
@@ -41,17 +44,24 @@ def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str]
 
         @wraps(function)
         def speaking_stream(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Iterator[Any]:
-            try:
-                yield from function(*args, **kwargs)
-            except Exception as error:
-                raise message(error) from error
+            with closing(function(*args, **kwargs)) as steps:
+                while True:
+                    try:
+                        with only_while(asker_is_there()):
+                            step = next(steps)
+                    except StopIteration:
+                        return
+                    except Exception as error:
+                        raise message(error) from error
+                    yield step
 
         return cast(Callable[Parameters, Result], speaking_stream)
 
     @wraps(function)
     def speaking(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
-            return function(*args, **kwargs)
+            with only_while(asker_is_there()):
+                return function(*args, **kwargs)
         except Exception as error:
             raise message(error) from error
 

@@ -20,7 +20,7 @@ from demo.settings import Settings
 from demo.share import Sharing
 from demo.strategies import grow_tree
 from models.checkpoints import find
-from models.errors import InputError
+from models.errors import InputError, Stopped
 from models.findings import Attribution
 from models.loading import ModelStore, Progress, silent
 from models.outputs import MEAN, Attentions, TaskOutput
@@ -87,18 +87,22 @@ class DemoService:
     ) -> Iterator[Finished]:
         """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
         attempt = Attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
+        written = None
         try:
             model, inputs = self._prepare(attempt, progress)
-            for output in model.stream(inputs):  # type: ignore[attr-defined]
-                if output.finished:
-                    yield self._finish(attempt, output)
+            for written in model.stream(inputs):  # type: ignore[attr-defined]
+                if written.finished:
+                    yield self._finish(attempt, written)
                     continue
                 try:
-                    yield attempt.writing(output)
+                    yield attempt.writing(written)
                 except GeneratorExit:
-                    self._finish(attempt, output)
+                    self._finish(attempt, written)
                     raise
         except Exception as error:
+            if isinstance(error, Stopped) and written is not None:
+                yield self._finish(attempt, written)
+                return
             raise self._failure(attempt, error) from error
 
     def answer(self, task: Task, fields: dict[str, Any], checkpoint: str = "") -> Finished:

@@ -12,6 +12,7 @@ from models.base import AnyTaskModel
 from models.decisions import Decision, decision_of
 from models.errors import InputError
 from models.findings import Attribution
+from models.stopping import go_on
 
 METHOD = "integrated gradients"
 MAX_TOKENS = 512
@@ -88,6 +89,7 @@ def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]
 def _logit(model: AnyTaskModel, decision: Decision, embeddings: Tensor) -> Tensor:
     """The decision's logit `[row]` over embeddings `[row, token, hidden]`."""
     others = {name: tensor.expand(len(embeddings), -1) for name, tensor in decision.other_inputs.items()}
+    go_on()
     # The lock is held for one batch: between two of them, others have their turn.
     with model.lock, _scored_at(model, decision.position):
         return decision.logit(model.network(inputs_embeds=embeddings, **others)).float()

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from models.checkpoints import Checkpoint
 from models.errors import InputError
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput
+from models.stopping import go_on
 
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW = 512
@@ -77,7 +78,8 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
 
     def run(self, **network_inputs: Tensor) -> Any:
-        """One forward pass of the network, while no other switches its attention kernel."""
+        """One forward pass of the network, while no other switches its attention kernel; raises `Stopped`."""
+        go_on()
         with self.lock:
             return self.network(**network_inputs)
 

@@ -9,12 +9,15 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from models.stopping import go_on
+
 
 class DecoderState:
     """Rows of ids that grow together.
 
     `ids` is `[row, token]`. With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
-    `lock` is held during each forward only, so that others get their turn between two tokens.
+    `lock` is held during each forward only, so that others get their turn between two tokens; before each it is asked
+    whether anyone still waits.
     """
 
     def __init__(
@@ -35,11 +38,16 @@ class DecoderState:
             self._cache = DynamicCache(config=network.config.get_text_config(decoder=True))
         if source is not None:
             self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+            go_on()
             with self._lock, torch.inference_mode():
                 self._encoded = network.get_encoder()(input_ids=source).last_hidden_state
 
     def next_logits(self) -> Tensor:
-        """Read what has not been read yet; the logits `[row, vocabulary]` of the next token, in float32."""
+        """Read what has not been read yet; the logits `[row, vocabulary]` of the next token, in float32.
+
+        Raises `Stopped`.
+        """
+        go_on()
         inputs: dict[str, Any] = dict(self._last_logits)
         if self._cached:
             inputs |= {"past_key_values": self._cache, "use_cache": True}

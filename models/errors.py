@@ -13,6 +13,15 @@ class InputError(Exception):
         self.field = field
 
 
+class Stopped(InputError):
+    """Nobody waits for the answer any more, so it is not computed to its end."""
+
+    SENTENCE = "This run was stopped before it had an answer."
+
+    def __init__(self) -> None:
+        super().__init__(self.SENTENCE)
+
+
 class CheckpointUnavailable(InputError):
     """A checkpoint is unknown, cannot be downloaded now, or offers no weights that are safe to load."""
 

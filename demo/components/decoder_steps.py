@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 from gradio.components import Component
@@ -21,8 +21,10 @@ from demo.recorded import recorded
 from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
+from demo.wanted import Stops
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput
+from models.stopping import only_while
 from models.tasks import Task
 
 DrawStep = Callable[[Run, TaskOutput, int], str]
@@ -91,17 +93,29 @@ class DecoderSteps:
         run = self.service.get(run_id)
         return run, self.service.output_of(run)
 
-    def fork(self, session_id: str, run_id: str, step: int, place: int) -> Generator[Finished]:
-        """The run that goes on from alternative `place` at `step`, as it grows; closing the iterator stops it."""
+    def fork(
+        self, session_id: str, run_id: str, step: int, place: int, is_wanted: Callable[[], bool]
+    ) -> Generator[Finished]:
+        """The run that goes on from alternative `place` at `step`, as it grows while it `is_wanted`.
+
+        Closing the iterator stops it too.
+        """
         run, before = self.seen(run_id)
         generated = generated_of(before)
         if not 1 <= step <= len(generated) or not 0 <= place < len(generated[step - 1].alternatives):
             raise InputError("There is no such token to go on from.")
         fields = fork_fields(run, before, step, generated[step - 1].alternatives[place].id)
-        if self.task is Task.COMPLETION:
-            yield from self.service.stream(session_id, fields, run.checkpoint)
-        else:
-            yield self.service.run(session_id, self.task, fields, run.checkpoint)
+        if self.task is not Task.COMPLETION:
+            with only_while(is_wanted):
+                done = self.service.run(session_id, self.task, fields, run.checkpoint)
+            yield done
+            return
+        # Closing the stream is what logs a run that was stopped.
+        with closing(cast(Generator[Finished], self.service.stream(session_id, fields, run.checkpoint))) as stream:
+            for each in stream:
+                yield each
+                if not is_wanted():
+                    return
 
     def connect(
         self,
@@ -126,21 +140,15 @@ class DecoderSteps:
             step = _within(int(step), output)
             return {answer: draw(run, output, step), self.table: _table(run, output, step)}
 
-        # The pages (by Gradio's session) whose visitor pressed Stop; a run takes its page out when it begins.
-        stopped: set[str] = set()
+        stops = Stops()
 
         def part(session_id: str, run_id: str, event: gr.EventData, request: gr.Request) -> Iterator[Updates]:
             session_id = session_id or self.service.new_session()
-            step, latest = int(event.step), None
-            page = str(request.session_hash)
-            stopped.discard(page)
-            yield {session: session_id, **self.part(growing_text("", ""), writing=self.task is Task.COMPLETION)}
+            step, latest, is_wanted = int(event.step), None, stops.begins(request)
+            yield {session: session_id, **self.part(growing_text("", ""), writing=True)}
             try:
-                # Closing the stream is what logs a run that was stopped.
-                with closing(self.fork(session_id, run_id, step, int(event.alternative))) as growing:
+                with closing(self.fork(session_id, run_id, step, int(event.alternative), is_wanted)) as growing:
                     for latest in growing:
-                        if page in stopped:
-                            break
                         if isinstance(latest.output, CompletionOutput) and not latest.output.finished:
                             text = growing_text(str(latest.run.fields["prompt"]), latest.output.text)
                             yield {self.other: text}
@@ -151,9 +159,6 @@ class DecoderSteps:
             if latest is not None:
                 shown = forked_text(step, before, latest.output, latest.run)
                 yield self.part(shown, writing=False, forked=latest.run.id)
-
-        def stop_page(request: gr.Request) -> None:
-            stopped.add(str(request.session_hash))
 
         def take_over(forked: str) -> Updates:
             return adopt(self.service.reopen(self.service.get(forked)))
@@ -173,7 +178,7 @@ class DecoderSteps:
             show_progress_on=self.other,
             api_visibility="private",
         )
-        self.stop.click(stop_page, **_QUICK)
+        self.stop.click(stops.stop, **_QUICK)
         taken = self.adopt.click(for_visitors(take_over), self.forked, adopted, **_QUICK)
         return [chosen, slid], taken
 

@@ -7,6 +7,7 @@ import gradio as gr
 
 from demo.service import DemoService
 from demo.sessions.keeping import keeps
+from demo.settings import Settings
 
 _UNDER = "under a random number that only this browser knows, with no name and no address"
 _IN_HISTORY = "In History you can delete them, or have none kept."
@@ -16,16 +17,21 @@ def kept_note(service: DemoService, session_id: str) -> str:
     """What happens to the next run of this session, as HTML."""
     if not keeps(session_id):
         return _line("Your runs are not kept: within an hour, nothing you typed is left here. History can change that.")
-    if service.settings.forgets_at_restart:
-        return _line(f"Your runs are kept until this host restarts, {_UNDER}. {_IN_HISTORY}")
-    if not service.history_is_kept:
+    settings = service.settings
+    if not settings.forgets_at_restart and not service.history_is_kept:
         return _line(
             "History is not being kept at the moment: you get your answers, but they may be gone tomorrow.",
             ' role="alert"',
         )
-    days = service.settings.retention_days
-    until = "until you delete them" if days is None else "for a day" if days == 1 else f"for {days:,} days"
-    return _line(f"Your runs are kept {until}, {_UNDER}. {_IN_HISTORY}")
+    return _line(f"Your runs are kept {kept_for(settings)}, {_UNDER}. {_IN_HISTORY}")
+
+
+def kept_for(settings: Settings) -> str:
+    """How long this host keeps runs, in words."""
+    if settings.forgets_at_restart:
+        return "until this host restarts"
+    days = settings.retention_days
+    return "until you delete them" if days is None else "for a day" if days == 1 else f"for {days:,} days"
 
 
 def _line(text: str, role: str = "") -> str:

@@ -5,9 +5,11 @@ import html
 import gradio as gr
 
 from demo.components.glossary import glossary_section
+from demo.components.kept_note import kept_for
 from demo.components.run_list import TASK_TITLES
 from demo.limits import limits_in_words
 from demo.settings import Settings
+from demo.tabs.history import UNKEPT
 from demo.tabs.task_tab import lead
 from models.checkpoints import Checkpoint, checkpoints_for
 
@@ -25,9 +27,15 @@ that and the answer, and a model can reach the same answer with other attention.
 <h2>How to read the numbers</h2>
 <p>A percentage is the share of the probability that this model gives to something, out of everything it could have
 said. It is not a promise that it is true.</p>
+"""
+_KEPT = """
 <h2>What is kept</h2>
 <p>Each run is kept so that History can show it: its text, settings, answer, model and time, under a random number that
-only this browser knows. No address and no name is kept. You can delete one run or all of them in History.</p>
+only this browser knows. No address and no name is kept. Runs are kept {kept_for}.</p>
+<p>In History you can delete one run or all of them at any time. The switch “{switch}” there turns keeping off: nothing
+that you type from then on is written down, and within an hour it has left this host’s memory too.</p>
+"""
+_MODELS = """
 <h2>The models</h2>
 <p>The first of each list is part of this page and needs no network. The others are published by their makers and are
 downloaded when they are first chosen.</p>
@@ -38,7 +46,13 @@ def create_about_tab(settings: Settings) -> None:
     """The tab; nothing on it changes."""
     with gr.Tab("About", id="about", elem_id="tab-about", alignment="right"):
         lead(_LEAD)
-        gr.HTML(f'<div class="prose-page">{_TEXT}{_limits(settings)}{_models()}{glossary_section()}</div>')
+        parts = (_TEXT, what_is_kept(settings), _limits(settings), _MODELS, _models(), glossary_section())
+        gr.HTML(f'<div class="prose-page">{"".join(parts)}</div>')
+
+
+def what_is_kept(settings: Settings) -> str:
+    """What this host keeps of a run, for how long, and how a visitor ends it."""
+    return _KEPT.format(kept_for=kept_for(settings), switch=UNKEPT)
 
 
 def _limits(settings: Settings) -> str:

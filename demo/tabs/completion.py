@@ -19,7 +19,6 @@ from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.tabs.task_tab import (
     PROGRESS,
-    RunRow,
     TaskTab,
     create_header,
     create_reader,
@@ -27,6 +26,7 @@ from demo.tabs.task_tab import (
     lead,
     told,
 )
+from demo.wanted import Stops
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput
 from models.tasks import Task
@@ -105,8 +105,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
 
     notices = {"prompt": prompt_notice} | {name: settings_notice for name in fields if name != "prompt"}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
-    # The pages (by Gradio's session) whose visitor pressed Stop; a run takes its page out when it ends.
-    stopped: set[str] = set()
+    stops = Stops()
 
     def run(
         session_id: str,
@@ -132,28 +131,23 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "num_beams": num_beams,
             "seed": seed,
         }
-        page = str(request.session_hash)
-        stopped.discard(page)
-        latest = None
+        is_wanted, latest = stops.begins(request), None
         session_id = tab.session_of(session_id)
-        resting: Updates = {**_button(row, writing=False), session: session_id}
+        resting: Updates = {**row.button(writing=False), session: session_id}
         try:
             # Closing the stream is what logs a run that was stopped.
             stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, told(progress)))
             with closing(stream):
                 for latest in stream:
-                    if page in stopped:
+                    if not is_wanted():
                         break
                     if not _typed(latest.output).finished:
                         growing = draw_growing(str(latest.run.fields["prompt"]), latest.output)
-                        yield {answer: growing, **_button(row, writing=True)}
+                        yield {answer: growing, **row.button(writing=True)}
         except InputError as error:
             yield tab.refuse(error) | resting
             return
         yield (tab.show(latest) if latest else {}) | resting
-
-    def stop_page(request: gr.Request) -> None:
-        stopped.add(str(request.session_hash))
 
     def settings_of(strategy: str) -> Updates:
         samples = strategy == "sample"
@@ -162,10 +156,9 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             beams: gr.update(visible=strategy == "beam"),
         }
 
-    tab.connect([prompt.submit], run, row.run, row.stop)
+    tab.connect([prompt.submit], run, stops)
     tab.walk(steps, answer, draw_step)
     tree.connect(row.picker.dropdown, fields)
-    row.stop.click(stop_page, queue=False, show_progress="hidden", api_visibility="private")
     strategy.change(
         settings_of,
         strategy,
@@ -175,11 +168,6 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         api_visibility="private",
     )
     return tab
-
-
-def _button(row: RunRow, writing: bool) -> Updates:
-    """Stop while the model writes, and the button that starts it while it does not."""
-    return {row.run: gr.update(visible=not writing), row.stop: gr.update(visible=writing)}
 
 
 def draw_growing(prompt: str, output: TaskOutput) -> str:

@@ -18,6 +18,9 @@ _LEAD = "What this browser has run, newest first. Opening a run brings back its 
 FORGOTTEN = "This host forgets all runs when it restarts, which may happen on any day: download what you want to keep."
 """Said where the log does not outlive the process: on the disk of a Space."""
 
+UNKEPT = "Do not keep my runs"
+"""The switch that turns keeping off."""
+
 _HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
@@ -32,7 +35,7 @@ def create_history_tab(
             lead(FORGOTTEN)
         unkept = gr.Checkbox(
             False,
-            label="Do not keep my runs",
+            label=UNKEPT,
             info="From now on, in this browser. What is listed here stays until you delete it.",
         )
         with gr.Row(elem_classes="history-actions"):

@@ -22,6 +22,7 @@ from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
 from demo.share import Place
+from demo.wanted import Stops
 from models.errors import InputError
 from models.loading import Progress
 from models.outputs import TaskOutput
@@ -45,6 +46,10 @@ class RunRow:
     run: gr.Button
     stop: gr.Button
     notice: gr.HTML
+
+    def button(self, *, writing: bool) -> Updates:
+        """Stop while the model writes, and the button that starts it while it does not."""
+        return {self.run: gr.update(visible=not writing), self.stop: gr.update(visible=writing)}
 
 
 def create_run_row(task: Task, fields: Mapping[str, Component], button: str) -> RunRow:
@@ -121,19 +126,22 @@ class TaskTab:
         self,
         triggers: list[Callable[..., Any]],
         handler: Callable[..., Any],
-        *also: Component,
+        stops: Stops | None = None,
     ) -> None:
-        """Let `triggers` run `handler`, in the queue of the models; `also` are components it changes besides."""
+        """Let `triggers` run `handler`, in the queue of the models; with `stops` its visitor can stop it."""
+        buttons = [self.row.run, self.row.stop] if stops else []
         event = gr.on(
             [self.row.run.click, *triggers],
             for_visitors(handler),
             [self.session, *self.inputs],
-            [self.session, *self.outputs, *also],
+            [self.session, *self.outputs, *buttons],
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.answer[0],
             api_visibility="private",
         )
+        if stops:
+            self.row.stop.click(stops.stop, queue=False, show_progress="hidden", api_visibility="private")
         self.reader.follow(event)
         self.reader.compare(self._drawn)
         self.reader.take_away(self.session)

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gradio as gr
@@ -23,7 +23,9 @@ from demo.tabs.task_tab import (
     create_run_row,
     lead,
 )
+from demo.wanted import Stops
 from models.outputs import TaskOutput, TranslationOutput
+from models.stopping import only_while
 from models.tasks import Task
 
 _TASK = Task.TRANSLATION
@@ -69,10 +71,23 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
     notices = {"text": text_notice, "num_beams": beams_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
 
-    def run(session_id: str, checkpoint: str, text: str, num_beams: int, progress: gr.Progress = PROGRESS) -> Updates:
-        return tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
+    stops = Stops()
 
-    tab.connect([text.submit], run)
+    def run(
+        session_id: str,
+        checkpoint: str,
+        text: str,
+        num_beams: int,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> Iterator[Updates]:
+        is_wanted = stops.begins(request)
+        yield row.button(writing=True)
+        with only_while(is_wanted):
+            updates = tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
+        yield updates | row.button(writing=False)
+
+    tab.connect([text.submit], run, stops)
     tab.walk(steps, answer, draw_step)
     return tab
 

@@ -13,7 +13,9 @@ from demo.web.headers import SecurityHeaders
 from demo.web.host import routes
 from demo.web.host_page import HostView
 from demo.web.line import Line
+from demo.web.listening import Listening
 from demo.web.metrics import Metrics
+from demo.web.page_state import keep_states_only
 from demo.web.state import Ready
 from demo.web.visitors import Visitors
 from models.loading import ModelStore
@@ -35,6 +37,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         Middleware(Gate, most_bytes=settings.limits.call_bytes),
         Middleware(Visits, metrics=metrics),
         Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
+        Middleware(Listening, line=line),
     ]
     app = _Site(
         routes=[*routes(Ready(service, store), view, settings.host_password)],
@@ -57,6 +60,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         footer_links=["api"],
         **launch_options(),
     )
+    keep_states_only(app, demo)
     return app
 
 

@@ -63,7 +63,7 @@ class Gate:
         elif method == "POST":
             await self._post(scope, receive, send)
         else:
-            await self.app(_without_origin(scope), receive, send)
+            await self._pass_on(scope, receive, send)
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -71,33 +71,35 @@ class Gate:
         except TooLarge:
             await refuse(scope, receive, send, 413, _TOO_LARGE)
             return
-        scope = _without_origin(scope)
-        if not _CALLED.match(scope["path"]):
-            await self.app(scope, replayed(body, receive), send)
-            return
-        answer = _UnlessBroken(send)
+        await self._pass_on(scope, replayed(body, receive), send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # FastAPI answers a call that does not fit with a list of what is wrong, in a shape of its own. Of a call to an
+        # endpoint, the function itself runs later, in the queue: what fails at once is a call that does not fit it.
+        called = _CALLED.match(scope["path"]) is not None
+        answer = _Unless(send, (422, 500) if called else (422,))
         try:
-            await self.app(scope, replayed(body, receive), answer)
+            await self.app(_without_origin(scope), receive, answer)
         except Exception:
-            # The function itself runs later, in the queue: what fails here is a call that does not fit it.
-            if not answer.broken:
+            if not answer.kept_back:
                 raise
             _log.info("a malformed call to %s", scope["path"])
-        if answer.broken:
+        if answer.kept_back:
             await refuse(scope, receive, send, 400, _MALFORMED)
 
 
-class _UnlessBroken:
-    """A `send` that keeps an answer with status 500 to itself."""
+class _Unless:
+    """A `send` that keeps answers of some statuses to itself."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, statuses: tuple[int, ...]) -> None:
         self.send = send
-        self.broken = False
+        self.statuses = statuses
+        self.kept_back = False
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 500:
-            self.broken = True
-        if not self.broken:
+        if message["type"] == "http.response.start" and message["status"] in self.statuses:
+            self.kept_back = True
+        if not self.kept_back:
             await self.send(message)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from demo.web.line import Line
-from demo.web.metrics import INPUT, OURS, Metrics
+from demo.web.metrics import INPUT, OURS, STOPPED, Metrics
 from demo.web.state import bundled_checksums, database_bytes, memory_bytes
 from models.checkpoints import REGISTRY
 from models.loading import ModelStore
@@ -42,7 +42,7 @@ class HostView:
             ("Database", f"{_megabytes(size) if size is not None else 'on its own server'}; runs are {kept}"),
         ]
         latencies = [(task, metrics.latency(task)) for task in Task]
-        failures = [(INPUT, metrics.total(INPUT)), (OURS, metrics.total(OURS))]
+        failures = [(each, metrics.total(each)) for each in (INPUT, OURS, STOPPED)]
         parts = [
             _table("Now", ("", ""), now),
             _table("Visits", ("Day", "Pages opened"), sorted(metrics.visits_by_day.items(), reverse=True)),

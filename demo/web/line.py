@@ -1,7 +1,7 @@
 """The line of visitors who wait for a model, as Gradio's queue holds it: how long it is, whose, and in which order.
 
 Gradio serves its queue first come, first served. Here visitors take turns: whoever waits for a first run goes before
-another's second. This is the only module that looks into the queue.
+another's second. But for `demo.wanted`, this is the only module that looks into the queue.
 """
 
 from collections import Counter
@@ -52,6 +52,36 @@ class Line:
     def of_caller(self, caller: str) -> int:
         """How many runs of this caller, in all its sessions, wait or go on."""
         return sum(self._caller(event) == caller for event in self._live)
+
+    def is_live(self, event_id: str) -> bool:
+        """Whether this is a run that waits or goes on."""
+        return any(event._id == event_id for event in self._live)
+
+    def stream_of(self, event_id: str) -> str:
+        """The session whose stream tells of an event, as Gradio looks it up; events without one have their own."""
+        queue = self._blocks._queue
+        if event := queue.event_ids_to_events.get(event_id):
+            return event.session_hash
+        sessions = queue.pending_event_ids_session.items()
+        return next((session for session, events in sessions if event_id in events), event_id)
+
+    def give_up(self, event_id: str) -> None:
+        """Let a run that goes on end before its next token, with a sentence; one that waits keeps its place."""
+        event = self._blocks._queue.event_ids_to_events.get(event_id)
+        if event is not None and event not in self._waiting:
+            event.closed = True
+
+    def forget_untold(self, session: str) -> None:
+        """The stream of a session was closed: what it was not told of is over.
+
+        Gradio would wait for it to be told, and never end another stream of that session.
+        """
+        queue = self._blocks._queue
+        untold = queue.pending_event_ids_session.get(session, set())
+        events = ((each, queue.event_ids_to_events.get(each)) for each in list(untold))
+        untold -= {each for each, event in events if event is None or not event.alive}
+        if not untold:
+            queue.pending_event_ids_session.pop(session, None)
 
     def arrange(self) -> None:
         """Let visitors take turns: first everyone's first run, then everyone's second; runs that go on count too."""

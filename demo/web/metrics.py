@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 
 from demo.inspection import OUR_FAULT
 from demo.sessions.records import Run
+from models.errors import Stopped
 from models.tasks import Task
 
 _REMEMBERED_DURATIONS = 2_000
 _BEFORE_THE_FIRST_RUN_S = 2.0
 
-DONE, INPUT, OURS = "done", "the visitor's input", "our side"
+DONE, INPUT, OURS, STOPPED = "done", "the visitor's input", "our side", "stopped"
+_FAILURES = {OUR_FAULT: OURS, Stopped.SENTENCE: STOPPED}
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Metrics:
 
     def ran(self, run: Run) -> None:
         """A run ended, well or not."""
-        outcome = DONE if run.error is None else OURS if run.error == OUR_FAULT else INPUT
+        outcome = DONE if run.error is None else _FAILURES.get(run.error, INPUT)
         with self._lock:
             self.runs[_today(), run.task.endpoint, outcome] += 1
             if outcome == DONE:

@@ -48,7 +48,9 @@ def _listener(host: str, ports: Iterable[int]) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     reason = OSError("no port was named")
     for port in ports:
-        listener = socket.socket(family)
+        # Only where the protocol is named does asyncio send the small parts of an answer at once; otherwise each
+        # waits some 40 ms until the side of the visitor has confirmed the one before.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))

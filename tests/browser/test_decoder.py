@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from models.errors import Stopped
 from tests.browser.conftest import Open
 from tests.browser.reading import (
     choose_tab,
@@ -102,11 +103,29 @@ def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open
 def test_a_beam_search_can_be_stopped_and_its_draft_stays(page: Page) -> None:
     panel = choose_tab(page, "Write on")
     panel.get_by_role("radio", name="Beam search").check()
+    panel.get_by_label("number input for Beams").fill("8")
     panel.get_by_label("number input for Tokens to write").fill("200")
     press_stop_once_something_is_written(page)
     press(panel, "Write on")
     expect(panel.locator(".block.answer").first).to_contain_text("You stopped it here.")
     assert 0 < panel.locator(".written [role=radio]").count() < 199
+
+
+def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -> None:
+    panel = choose_tab(page, "Translate")
+    fill(panel, "Your English text", "word and dog " * 160)
+    panel.get_by_label("number input for Beams").fill("8")
+    press(panel, "Translate")
+    press(panel, "Stop")
+    expect(panel.get_by_role("alert").filter(visible=True)).to_have_text(Stopped.SENTENCE)
+    fill(panel, "Your English text", "The dog sleeps.")
+    press(panel, "Translate")
+    expect_live_answer(panel)
+    expect(panel.get_by_role("alert").filter(visible=True)).to_have_count(0)
+    page.get_by_role("tab", name="History").click()
+    runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
+    expect(runs).to_have_count(2)
+    expect(runs.last).to_contain_text(Stopped.SENTENCE)
 
 
 def test_two_runs_with_one_seed_are_the_same_to_the_last_character(open_page: Open) -> None:

@@ -11,6 +11,8 @@ from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.sessions.keeping import with_wish
 from demo.settings import Settings
+from demo.tabs.about import what_is_kept
+from demo.tabs.history import UNKEPT
 from models.loading import ModelStore
 from models.tasks import Task
 from tests.service.scripted import ScriptedModel, ScriptedStore, TextInput, sentiment
@@ -27,6 +29,14 @@ def test_it_says_for_how_long(tmp_path: Path, days: int | None, said: str) -> No
     note = kept_note(service_on(tmp_path / "runs.sqlite3", days), "visitor")
     assert f"Your runs are kept {said}" in note
     assert "alert" not in note
+
+
+@pytest.mark.parametrize(("days", "said"), [(None, "until you delete them"), (1, "for a day"), (30, "for 30 days")])
+def test_about_says_for_how_long_and_how_to_turn_it_off(days: int | None, said: str) -> None:
+    told = what_is_kept(Settings(retention_days=days))
+    assert f"Runs are kept {said}." in told
+    assert f"“{UNKEPT}”" in told
+    assert "until this host restarts" in what_is_kept(Settings(space=True, database_url="sqlite:////tmp/a.sqlite3"))
 
 
 def test_it_says_when_history_is_not_being_kept_and_when_it_is_again(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """What visitors type is checked before a model sees it, and refused in one clear sentence."""
 
 import math
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -84,6 +86,43 @@ def test_ten_megabytes_are_refused_in_under_50_ms() -> None:
     started = time.perf_counter()
     refused(Task.TRANSLATION, {"text": pasted})
     assert time.perf_counter() - started < 0.05
+
+
+_REFUSALS = """
+import sys
+from demo.inside_request import InsideRequest
+from demo.limits import FIELDS
+from demo.service import DemoService
+from demo.sessions.database import open_runs
+from demo.settings import Settings
+from models.errors import InputError
+from models.loading import ModelStore
+from models.tasks import Task
+
+service = DemoService(Settings(), ModelStore(10**9), open_runs("sqlite://"))
+long = "word " * 10_000
+calls = [
+    lambda task=task, name=name: service.run("visitor", task, {name: long})
+    for task, fields in FIELDS.items() for name, field in fields.items() if field.is_text
+]
+calls += [lambda: list(service.stream("visitor", {"prompt": long}))]
+calls += [lambda: service.decode_tree({"prompt": long})]
+calls += [lambda: service.inside.checked(InsideRequest("tokens", long, "clearhead-minilm", 0, 0, 0))]
+for call in calls:
+    try:
+        call()
+    except InputError as error:
+        print(error.sentence)
+print(*({"torch", "transformers", "tokenizers"} & set(sys.modules)))
+"""
+
+
+def test_a_text_that_is_too_long_is_refused_before_a_tokenizer_is_even_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", _REFUSALS], capture_output=True, text=True, check=True)  # noqa: S603
+    *sentences, imported = done.stdout.split("\n")[:-1]
+    assert len(sentences) == sum(field.is_text for fields in FIELDS.values() for field in fields.values()) + 3
+    assert all("50,000 characters long" in each for each in sentences)
+    assert imported == ""
 
 
 @pytest.mark.parametrize("text", ["\ud800", "half \udc00 a smile", "\ude00\ud83d"])

@@ -26,8 +26,8 @@ _ANSWERS = [
     ("GET", "nothing", 404),
     ("GET", "assets/nothing.js", 404),
     ("POST", "gradio_api/upload", 403),
-    ("POST", "gradio_api/queue/join", 422),
-    ("POST", "gradio_api/call/sentiment", 422),
+    ("POST", "gradio_api/queue/join", 400),
+    ("POST", "gradio_api/call/sentiment", 400),
     ("OPTIONS", "", 404),
     ("TRACE", "", 404),
 ]

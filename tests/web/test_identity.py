@@ -1,5 +1,6 @@
 """A session cannot be guessed, made up or taken over: nobody reads, exports or deletes another visitor's runs."""
 
+import json
 import stat
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from demo.settings import Settings
 from demo.web.identity import SessionSigner, host_secret, signed_session
-from tests.api.server import Server
+from tests.api.server import ROOT, Server
 from tests.web.calls import Page, called, outcome
 
 MINE = "The keeper wrote a private line."
@@ -116,12 +117,25 @@ def test_a_session_short_enough_to_be_guessed_is_none(server: Server) -> None:
     assert event == "error" and "needs a session" in said["error"]
 
 
+_PUBLISHED = json.loads((ROOT / "tests" / "api" / "endpoints.json").read_text(encoding="utf-8"))
+_OF_A_RUN = sorted(
+    name.strip("/")
+    for name, endpoint in _PUBLISHED.items()
+    if any(each["parameter_name"] == "run_id" for each in endpoint["parameters"]) and name != "/session_delete"
+)
+_NEEDED = {"layer": 0, "position": 1, "token": "dog", "step": 1, "token_id": 5}
+
+
 @pytest.mark.parametrize("guess", ["0" * 32, "1", "' OR 1=1 --", "%", "../runs"])
-@pytest.mark.parametrize("endpoint", ["attention", "head_roles", "attribution", "attention_sheet"])
+@pytest.mark.parametrize("endpoint", _OF_A_RUN)
 def test_a_guessed_run_shows_nothing(server: Server, owner: tuple[str, str], endpoint: str, guess: str) -> None:
-    data = {"attention": [guess, "", -1, -1, False, "head"], "head_roles": [guess, ""], "attribution": [guess, ""]}
-    given = data.get(endpoint, [guess, "", False])
-    event, said = outcome(server, endpoint, called(server, endpoint, given, f"guessing {endpoint} {guess}"))
+    parameters = _PUBLISHED[f"/{endpoint}"]["parameters"]
+    known = {"run_id": guess} | _NEEDED
+    data = [
+        each["parameter_default"] if each["parameter_has_default"] else known[each["parameter_name"]]
+        for each in parameters
+    ]
+    event, said = outcome(server, endpoint, called(server, endpoint, data, f"guessing {endpoint} {guess}"))
     assert event == "error" and "There is no such run" in said["error"]
 
 

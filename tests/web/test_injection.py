@@ -15,18 +15,28 @@ import plotly.graph_objects as go
 import pytest
 
 from demo.components.attention_table import attention_table
+from demo.components.attribution_text import attribution_text
 from demo.components.bars import bars
 from demo.components.coloured_sentence import coloured_sentence
+from demo.components.forked_text import forked_text
+from demo.components.inside.head import head_picture, head_said, head_table
+from demo.components.inside.lens import lens_picture, lens_said
+from demo.components.inside.tokens import input_picture, tokens_picture
 from demo.components.notice import noticed
 from demo.components.read_out import said
 from demo.components.run_header import run_header
 from demo.components.run_list import run_list
+from demo.components.step_table import step_table
+from demo.components.taken_page import as_page
 from demo.components.token_chips import token_chips
 from demo.components.tree_text import tree_table, tree_text
 from demo.components.written_text import growing_text, written_text
 from demo.messages import for_callers, for_visitors
+from demo.plots.cells import attention_svg
 from demo.plots.decode_tree import decode_tree_figure
 from demo.plots.heatmap import attention_heatmap
+from demo.plots.inside_matrix import scores_matrix, shares_matrix
+from demo.plots.inside_path import norms_figure
 from demo.plots.spans import span_probabilities
 from demo.plots.view import AttentionView, view_of
 from demo.sessions.export import as_csv, as_json
@@ -35,6 +45,9 @@ from demo.tabs.fill_mask import draw_answer
 from demo.web.host_page import _table as host_table
 from demo.web.log import JsonLines, PlainLines
 from models.errors import InputError
+from models.findings import Attribution
+from models.inside.head_outputs import Guess, Look
+from models.inside.outputs import Piece, TokenizedText
 from models.outputs import (
     Alternative,
     CompletionOutput,
@@ -46,6 +59,8 @@ from models.outputs import (
     WordStanding,
 )
 from models.tree import DecodeTree, StrategyText, TreeNode
+from tests.components.test_inside_steps import made_up as made_up_look
+from tests.components.test_take_away import taken
 from tests.plots.made_up import CHECKPOINT, attention_over
 from tests.sessions.runs import failed_run, finished_run
 from tests.web.strings import INJECTIONS
@@ -91,6 +106,26 @@ def tree(text: str) -> DecodeTree:
     return DecodeTree(CHECKPOINT, text, 2, nodes, texts)
 
 
+def look(text: str) -> Look:
+    seen = made_up_look()
+    assert seen.lens is not None
+    guesses = (Guess(text, 0.75, 2.0), Guess(f" {text}", 0.25, 0.9))
+    lens = replace(seen.lens, layers=tuple(replace(each, guesses=guesses) for each in seen.lens.layers))
+    read = tuple(Token(each, each, number) for number, each in enumerate((text, f" {text}", "a")))
+    return replace(seen, tokens=read, lens=lens)
+
+
+def pieces(text: str) -> TokenizedText:
+    read = tuple(Piece(each, 1, 0, True, False, 0, 1) for each in (text, f"##{text}", "[SEP]"))
+    return TokenizedText("clearhead-minilm", "wordpiece", 3, read)
+
+
+def attributed(text: str) -> Attribution:
+    read = tokens(text)
+    scores = tuple(0.1 * number for number, _ in enumerate(read, start=-1))
+    return Attribution(read, scores, text, "integrated gradients", 0.0, 1.0, -1.0, text, 16)
+
+
 def run(text: str) -> Run:
     known = finished_run("a" * 32)
     assert known.answer is not None
@@ -108,6 +143,14 @@ PAGES: dict[str, Callable[[str], str]] = {
     "text as it grows": lambda text: growing_text(text, text),
     "written text": lambda text: written_text(text, written(text), 1),
     "tree in words": lambda text: tree_text(tree(text)) + tree_table(tree(text)),
+    "step of a text": lambda text: step_table(1, text, written(text).generated, {"strategy": "sample"}),
+    "text that parts": lambda text: forked_text(1, written(text), written(text), run(text)),
+    "attribution": lambda text: attribution_text(attributed(text), 0.5),
+    "picture to take away": lambda text: attention_svg(view(text)),
+    "page to take away": lambda text: as_page(taken(view(text), inputs={"text": text}, revision=text)),
+    "pieces": lambda text: tokens_picture((pieces(text),)) + input_picture(pieces(text)),
+    "inside a head": lambda text: head_said(look(text)) + head_picture(look(text)) + head_table(look(text)),
+    "guesses by layer": lambda text: lens_said(look(text), look(text).lens) + lens_picture(look(text).lens),
     "history": lambda text: run_list((run(text), replace(failed_run("b" * 32), error=text))),
     "run header": lambda text: run_header(run(text)),
     "notice": lambda text: str(noticed(text)["value"]),
@@ -118,6 +161,9 @@ FIGURES: dict[str, Callable[[str], go.Figure]] = {
     "heatmap": lambda text: attention_heatmap(view(text)),
     "answer's place": lambda text: span_probabilities(found(text)),
     "tree": lambda text: decode_tree_figure(tree(text)),
+    "scores of a head": lambda text: scores_matrix(look(text)),
+    "shares of a head": lambda text: shares_matrix(look(text)),
+    "ways of the vectors": lambda text: norms_figure(look(text)),
 }
 
 

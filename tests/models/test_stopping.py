@@ -1,0 +1,77 @@
+"""Whatever computes for long stops before its next forward pass once nobody waits."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from models.attribution import attribute
+from models.base import AnyTaskModel
+from models.decode_tree import decode_tree
+from models.errors import Stopped
+from models.inside.translating import translation_steps
+from models.stopping import go_on, only_while
+from tests.models.conftest import BundledModel
+
+_WANTED_FOR = 3
+_TEXT = "The boy saw a dog. The dog ran home."
+
+
+@dataclass
+class Passes:
+    """How many forward passes a network has begun."""
+
+    count: int = 0
+
+
+@contextmanager
+def _counted(model: AnyTaskModel) -> Iterator[Passes]:
+    passes = Passes()
+
+    def count(*_: Any) -> None:
+        passes.count += 1
+
+    hook = model.network.register_forward_pre_hook(count)
+    try:
+        yield passes
+    finally:
+        hook.remove()
+
+
+def _completion(strategy: str) -> Callable[[AnyTaskModel], Any]:
+    return lambda model: model(prompt="Once upon a time", strategy=strategy, max_new_tokens=40)
+
+
+@pytest.mark.parametrize(
+    ("name", "work"),
+    [
+        *(("clearhead-stories", _completion(strategy)) for strategy in ("greedy", "beam", "sample")),
+        ("clearhead-stories", lambda model: decode_tree(model, model.inputs_type("Once", max_new_tokens=20))),
+        ("clearhead-en-fr", lambda model: model(text=_TEXT, num_beams=1)),
+        ("clearhead-en-fr", lambda model: model(text=_TEXT, num_beams=8)),
+        ("clearhead-en-fr", lambda model: translation_steps(model, _TEXT)),
+        ("clearhead-sentiment", lambda model: attribute(model, model.inputs_type("A fine film. " * 40))),
+    ],
+    ids=["greedy", "beam", "sample", "tree", "translation", "translation by beams", "inside", "attribution"],
+)
+def test_no_further_pass_begins_once_nobody_waits(
+    name: str, work: Callable[[AnyTaskModel], Any], bundled: BundledModel
+) -> None:
+    model = bundled(name)
+    with _counted(model) as passes:
+        with pytest.raises(Stopped), only_while(lambda: passes.count < _WANTED_FOR):
+            work(model)
+        assert passes.count == _WANTED_FOR
+        # The lock is free and the network as it was: the next visitor is answered.
+        work(model)
+        assert passes.count > 2 * _WANTED_FOR
+
+
+def test_whoever_stops_first_stops_all_that_is_inside() -> None:
+    with only_while(lambda: True), only_while(lambda: False), pytest.raises(Stopped):
+        go_on()
+    with only_while(lambda: False), only_while(lambda: True), pytest.raises(Stopped):
+        go_on()
+    go_on()
