@@ -14,16 +14,18 @@ from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_list
 from demo.components.notice import create_notice, noticed
-from demo.inside import Drawn, Inside, Place, checkpoints_inside
+from demo.inside import Drawn, Place, checkpoints_inside
 from demo.inside_request import InsideRequest, from_query
 from demo.lectures import Lecture
 from demo.messages import for_visitors
-from demo.recorded_inside import inside_examples
+from demo.recorded_inside import inside_examples, recorded_tokens
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import lead
+from models.checkpoints import REGISTRY
 from models.errors import InputError
 from models.inside.outputs import Piece
+from models.inside.shapes import shape_of
 
 _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
@@ -98,7 +100,8 @@ class InsideTab:
     def open(self, request: InsideRequest) -> Updates:
         """The controls set to `request`, and the frame of its step; draw it next."""
         step = request.step if request.step in self.built else STEPS[0].key
-        return self.turn(step) | dict(zip(self.controls.inputs, self.controls.values(request), strict=True))
+        values: Updates = {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
+        return _both(values, self.turn(step))
 
     def try_example(self, number: int) -> Updates:
         """The controls set to an example, in the step that is shown."""
@@ -144,7 +147,7 @@ class InsideTab:
                 return {self.stepper: gr.skip()}
             step = asked.step if asked.step in self.built else STEPS[0].key
             drawn = self.show(step, *self.controls.values(asked), *own)
-            return {tabs: gr.Tabs(selected="inside"), **self.open(asked), **drawn}
+            return {tabs: gr.Tabs(selected="inside"), **_both(self.open(asked), drawn)}
 
         own = [each for built in self.built.values() for each in built.inputs]
         changed = dict.fromkeys([tabs, *self.controls.inputs, *self.turned, *self.drawn])
@@ -206,7 +209,7 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
             back = gr.Button("Back", scale=0, min_width=96, interactive=False)
             forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
         heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
-        choices = _create_choices(service.inside, request, first)
+        choices = _create_choices(request, first)
         controls = InsideControls(service.inside, text, checkpoint, *choices, gr.State(Drawn.of(request)))
         groups: dict[str, gr.Column] = {}
         built: dict[str, BuiltStep] = {}
@@ -219,23 +222,34 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
     return tab
 
 
-def _create_choices(inside: Inside, request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
-    """Layer, head and word, each seen in the steps that heed it."""
-    place = inside.checked(request)[1]
+def _create_choices(request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
+    """Layer, head and word as recorded, each seen in the steps that heed it."""
+    tokens, shape = recorded_tokens()[0], shape_of(REGISTRY[request.checkpoint])
     with gr.Row():
         layer = gr.Slider(
-            1, place.shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
+            1, shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
             visible="layer" in step.uses,
         )  # fmt: skip
         head = gr.Slider(
-            1, place.shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
+            1, shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
             visible="head" in step.uses,
         )  # fmt: skip
         position = gr.Dropdown(
-            _words(place.tokens.pieces), value=request.position, label="Word", info="a token of your text",
+            _words(tokens.pieces), value=request.position, label="Word", info="a token of your text",
             filterable=False, visible="position" in step.uses,
         )  # fmt: skip
     return layer, head, position
+
+
+def _both(first: Updates, then: Updates) -> Updates:
+    """One update for what both change: of the same thing, a value or whether it is seen, the later one holds."""
+    merged = {**first, **then}
+    for component in first.keys() & then.keys():
+        earlier, later = (
+            each if isinstance(each, dict) else gr.update(value=each) for each in (first[component], then[component])
+        )
+        merged[component] = earlier | later
+    return merged
 
 
 def _beside(tab: InsideTab, by: int) -> Any:
