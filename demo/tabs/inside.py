@@ -100,12 +100,12 @@ class InsideTab:
     def open(self, request: InsideRequest) -> Updates:
         """The controls set to `request`, and the frame of its step; draw it next."""
         step = request.step if request.step in self.built else STEPS[0].key
-        values: Updates = {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
-        return _both(values, self.turn(step))
+        return _both(self._set_to(request), self.turn(step))
 
     def try_example(self, number: int) -> Updates:
-        """The controls set to an example, in the step that is shown."""
-        return dict(zip(self.controls.inputs, self.controls.values(inside_examples()[number].request), strict=True))
+        """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
+        request, place = self.controls.inside.checked(inside_examples()[number].request)
+        return self._set_to(request) | self._place(request, place)
 
     def connect(self, concurrency: int) -> None:
         """Let the stepper turn the page, and every control draw the step that is shown."""
@@ -155,6 +155,9 @@ class InsideTab:
             for_visitors(arrive), own, list(changed), concurrency_id=MODEL_QUEUE, show_progress="hidden",
             api_visibility="private",
         )  # fmt: skip
+
+    def _set_to(self, request: InsideRequest) -> Updates:
+        return {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
 
     def _place(self, request: InsideRequest, place: Place) -> Updates:
         """The choices that this text and model leave, each at what was asked for."""
