@@ -1,7 +1,7 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,22 +10,20 @@ from gradio.components import Component
 
 from demo.components import Updates
 from demo.components.glossary import terms_linked, with_terms
+from demo.components.inside.choices import create_choices
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_list
 from demo.components.notice import create_notice, noticed
-from demo.inside import Drawn, Place, checkpoints_inside
+from demo.inside import Drawn, checkpoints_inside
 from demo.inside_request import InsideRequest, from_query
 from demo.lectures import Lecture
 from demo.messages import for_visitors
-from demo.recorded_inside import inside_examples, recorded_tokens
+from demo.recorded_inside import inside_examples
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import lead
-from models.checkpoints import REGISTRY
 from models.errors import InputError
-from models.inside.outputs import Piece
-from models.inside.shapes import shape_of
 
 _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
@@ -82,7 +80,7 @@ class InsideTab:
             own[key], values = values[: len(built.inputs)], values[len(built.inputs) :]
         wanted = self.controls.request(step, shared)
         request, place = self.controls.inside.checked(wanted)
-        placed = self._place(request, place) | {self.controls.drawn: Drawn.of(wanted)}
+        placed = self.controls.choices(request, place) | {self.controls.drawn: Drawn.of(wanted)}
         return terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
 
     def turn(self, step: str) -> Updates:
@@ -105,7 +103,7 @@ class InsideTab:
     def try_example(self, number: int) -> Updates:
         """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
         request, place = self.controls.inside.checked(inside_examples()[number].request)
-        return self._set_to(request) | self._place(request, place)
+        return self._set_to(request) | self.controls.choices(request, place)
 
     def connect(self, concurrency: int) -> None:
         """Let the stepper turn the page, and every control draw the step that is shown."""
@@ -159,14 +157,6 @@ class InsideTab:
     def _set_to(self, request: InsideRequest) -> Updates:
         return {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
 
-    def _place(self, request: InsideRequest, place: Place) -> Updates:
-        """The choices that this text and model leave, each at what was asked for."""
-        return {
-            self.controls.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
-            self.controls.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
-            self.controls.position: gr.update(choices=_words(place.tokens.pieces), value=request.position),
-        }
-
     @property
     def _choices(self) -> dict[str, Component]:
         return {name: getattr(self.controls, name) for name in _CHOICES}
@@ -212,7 +202,7 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
             back = gr.Button("Back", scale=0, min_width=96, interactive=False)
             forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
         heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
-        choices = _create_choices(request, first)
+        choices = create_choices(request, first)
         controls = InsideControls(service.inside, text, checkpoint, *choices, gr.State(Drawn.of(request)))
         groups: dict[str, gr.Column] = {}
         built: dict[str, BuiltStep] = {}
@@ -223,25 +213,6 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
     tab = InsideTab(controls, stepper, back, forward, heading, button, examples, notices, groups, built)
     tab.connect(service.settings.concurrency)
     return tab
-
-
-def _create_choices(request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
-    """Layer, head and word as recorded, each seen in the steps that heed it."""
-    tokens, shape = recorded_tokens()[0], shape_of(REGISTRY[request.checkpoint])
-    with gr.Row():
-        layer = gr.Slider(
-            1, shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
-            visible="layer" in step.uses,
-        )  # fmt: skip
-        head = gr.Slider(
-            1, shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
-            visible="head" in step.uses,
-        )  # fmt: skip
-        position = gr.Dropdown(
-            _words(tokens.pieces), value=request.position, label="Word", info="a token of your text",
-            filterable=False, visible="position" in step.uses,
-        )  # fmt: skip
-    return layer, head, position
 
 
 def _both(first: Updates, then: Updates) -> Updates:
@@ -269,10 +240,6 @@ def _step(key: str) -> tuple[Step, int]:
     """The step called `key` and its place in the list."""
     place = next(place for place, step in enumerate(STEPS) if step.key == key)
     return STEPS[place], place
-
-
-def _words(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
-    return [(f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", place) for place, piece in enumerate(pieces)]
 
 
 def _heading(step: Step) -> str:

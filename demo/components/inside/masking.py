@@ -28,6 +28,7 @@ _SIDES = (
     ("clearhead-stories", "GPT-2 looks back only", "gpt"),
 )
 _SCORES = "0.11 0.00 0.81 0.79\n0.19 0.50 0.30 0.48\n0.53 0.98 0.95 0.14\n0.81 0.86 0.38 0.90"
+_EXAMPLES = {"the lecture’s scores": [_SCORES, 4], "the same, not divided": [_SCORES, 1]}
 _DIVIDED = (
     "On the lecture’s slide the shares of the second row are 0.48 and 0.52. Softmax of 0.19 and 0.50 as they stand "
     "would be 0.42 and 0.58: the slide leaves out that the scores were divided by 4, which is √d<sub>k</sub> for keys "
@@ -61,7 +62,7 @@ def _create(controls: InsideControls) -> BuiltStep:
             lines=4, max_lines=8,
         )  # fmt: skip
         divisor = gr.Slider(1, 16, 4, step=1, label="Divided by", info="√d_k")
-    create_own_numbers(square, divisor, worked_square, "The lecture's masked scores")
+    create_own_numbers(square, divisor, worked_square, "The lecture's masked scores", _EXAMPLES)
     gr.HTML(f'<p class="quiet">{_DIVIDED}</p>', label="Why four")
 
     def draw(request: InsideRequest) -> Updates:

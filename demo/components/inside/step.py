@@ -8,8 +8,9 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.components import Updates
-from demo.inside import Drawn, Inside
+from demo.inside import Drawn, Inside, Place
 from demo.inside_request import InsideRequest
+from models.inside.outputs import Piece
 from models.inside.places import FROM_THE_MODEL
 
 DrawInside = Callable[..., Updates]
@@ -50,6 +51,14 @@ class InsideControls:
         return [request.text, request.checkpoint, request.layer + 1, request.head + 1, request.position,
                 Drawn.of(request)]  # fmt: skip
 
+    def choices(self, request: InsideRequest, place: Place) -> Updates:
+        """The choices that this text and model leave, each at what was asked for."""
+        return {
+            self.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
+            self.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
+            self.position: gr.update(choices=words_of(place.tokens.pieces), value=request.position),
+        }
+
     def request(self, step: str, values: Sequence[Any]) -> InsideRequest:
         """What `inputs` ask for by their `values`, with a word that belongs to the text."""
         text, checkpoint, layer, head, position, drawn = values
@@ -82,3 +91,8 @@ class Step:
     text: str
     create: Callable[[InsideControls], BuiltStep]
     uses: frozenset[str] = frozenset()
+
+
+def words_of(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
+    """The tokens of a text to choose among, each with its place from 0."""
+    return [(f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", place) for place, piece in enumerate(pieces)]
