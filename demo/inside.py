@@ -12,6 +12,8 @@ from demo.settings import Settings
 from models.checkpoints import REGISTRY, Checkpoint, find
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
+from models.inside.pairs import texts_of
+from models.inside.places import FROM_THE_MODEL, place_to_follow
 from models.loading import ModelStore
 from models.tasks import Task
 
@@ -39,6 +41,19 @@ class Place:
     shape: Shape
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The text and the checkpoint whose token was chosen last."""
+
+    text: str
+    checkpoint: str
+
+    @classmethod
+    def of(cls, request: InsideRequest) -> "Drawn":
+        """Those of `request`."""
+        return cls(request.text, request.checkpoint)
+
+
 class Inside:
     """Computes the steps for visitors; safe to call from many threads."""
 
@@ -49,14 +64,16 @@ class Inside:
     def checked(self, request: InsideRequest) -> tuple[InsideRequest, Place]:
         """The request as the models may have it, and what else could be chosen; loads no network.
 
-        A layer, head or position that is not there becomes the last one that is: another model may have fewer. Raises
-        `InputError` for a text or a checkpoint that cannot be used.
+        A layer, head or position that is not there becomes the last one that is: another model may have fewer. The
+        position that is left to the model is found. Raises `InputError` for a text or a checkpoint that cannot be used.
         """
         checkpoint = self.checkpoint(request)
         text = clean_fields(INSIDE_FIELDS, {"text": request.text}, self._settings.limits)["text"]
         place = Place(self._tokenized(checkpoint, text), _shape(checkpoint))
-        count = len(place.tokens.pieces)
         position = whole_number(request.position, "The position", "position")
+        if position == FROM_THE_MODEL:
+            position = place_to_follow(checkpoint.task, place.tokens.pieces)
+        count = len(place.tokens.pieces)
         return replace(
             request,
             text=text,
@@ -65,6 +82,29 @@ class Inside:
             head=_within(whole_number(request.head, "The head", "head"), place.shape.heads),
             position=max(0, position + count) if position < 0 else _within(position, count),
         ), place
+
+    def follow(self, request: InsideRequest, drawn: Drawn) -> InsideRequest:
+        """The request with the word that was followed in `drawn`, where that is another text or in other pieces.
+
+        The position of `request` was chosen there. For another text the choice is the model's; for another model the
+        same word stays, but for one that was the other model's choice.
+        """
+        if drawn == Drawn.of(request):
+            return request
+        left = replace(request, position=FROM_THE_MODEL)
+        if drawn.text != request.text or texts_of(request.text) != [request.text]:
+            return left
+        try:
+            before, place = self.checked(replace(request, checkpoint=drawn.checkpoint))
+            was_left, _ = self.checked(replace(left, checkpoint=drawn.checkpoint))
+            pieces = self.checked(left)[1].tokens.pieces
+        except InputError:
+            return left
+        if before.position == was_left.position:
+            return left
+        word = place.tokens.pieces[before.position]
+        same = (at for at, piece in enumerate(pieces) if piece.start < word.end <= piece.end)
+        return replace(request, position=next(same, FROM_THE_MODEL))
 
     def checkpoint(self, request: InsideRequest) -> Checkpoint:
         """The checkpoint that is asked for; raises `CheckpointUnavailable` for one that cannot be looked into."""

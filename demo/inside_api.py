@@ -74,7 +74,7 @@ def add_inside_endpoints(service: DemoService) -> None:
             text: The text; an encoder reads "[CLS] one [SEP] another [SEP]" as a pair and fills [MASK].
             layer: The layer, counted from 0.
             head: The head, counted from 0.
-            position: The token to follow, from 0; -1 for the first blank, a label's token, or else the last token.
+            position: The token to follow, from 0; -1 for the one that the guess is about, or else the last word.
             checkpoint: The name of a checkpoint of any task; empty for the bundled one that fills blanks.
             kind: encoder or decoder, for a translator; its decoder, in front, reads the translation it wrote.
         """

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from urllib.parse import urlencode
 
+from models.inside.places import FROM_THE_MODEL
+
 STEP_IN_QUERY = "inside"
 """The name of the step in an address: `?inside=tokens&text=…`."""
 
@@ -12,7 +14,8 @@ STEP_IN_QUERY = "inside"
 class InsideRequest:
     """One step of one text through one checkpoint.
 
-    `layer` and `head` count from 0; `position` is the place of a token from 0, or from the end where it is negative.
+    `layer` and `head` count from 0; `position` is the place of a token from 0. `FROM_THE_MODEL` is where the model
+    makes its guess, and numbers below that count from the end.
     """
 
     step: str
@@ -20,7 +23,7 @@ class InsideRequest:
     checkpoint: str
     layer: int = 0
     head: int = 0
-    position: int = -1
+    position: int = FROM_THE_MODEL
 
     def to_query(self) -> str:
         """The end of an address that opens this view, from its question mark on."""

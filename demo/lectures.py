@@ -1,5 +1,6 @@
 """Lectures: ordered steps for a room, each a few plain sentences and a view of the page, read from JSON files."""
 
+import logging
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from demo.inside import checkpoints_inside
 from demo.inside_request import InsideRequest
-from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields
+from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits
 from demo.share import Place
 from models.checkpoints import checkpoints_for
@@ -26,6 +27,8 @@ LECTURE, STEP = "lecture", "step"
 _NAME = r"[a-z0-9-]{1,40}"
 _LONGEST_ADDRESS = 2_000
 _MOST_STEPS = 50
+
+_log = logging.getLogger(__name__)
 
 
 class LectureError(ValueError):
@@ -109,18 +112,24 @@ def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | No
 def lectures_of(folder: str | None, inside_steps: Collection[str], limits: Limits) -> dict[str, Lecture]:
     """The shipped lectures and then those in `folder`, by name; one there takes the place of a shipped namesake.
 
-    `inside_steps` are the keys of the steps of the tab Inside. Raises `LectureError` for the first that cannot be used.
+    `inside_steps` are the keys of the steps of the tab Inside. A shipped lecture keeps to `limits`: it asks for no more
+    than they allow, and goes without a step that they refuse, which the host's log names. Raises `LectureError` for the
+    first of the host's own that cannot be used.
     """
-    found = [*_files(SHIPPED)]
+    shipped = (read_lecture(path, inside_steps, limits, shipped=True) for path in _files(SHIPPED))
+    found = {each.name: each for each in shipped if each.steps}
     if folder is not None:
         if not Path(folder).is_dir():
             raise LectureError(f"CLEARHEAD_LECTURES must name a folder, and {folder!r} is none.")
-        found += _files(Path(folder))
-    return {path.stem: read_lecture(path, inside_steps, limits) for path in found}
+        found |= {path.stem: read_lecture(path, inside_steps, limits) for path in _files(Path(folder))}
+    return found
 
 
-def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits) -> Lecture:
-    """The lecture in a file; raises `LectureError` that names the file, the step and what is wrong with it."""
+def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits, shipped: bool = False) -> Lecture:
+    """The lecture in a file; raises `LectureError` that names the file, the step and what is wrong with it.
+
+    What is `shipped` is cut to `limits` and is without the steps that they refuse.
+    """
     if not re.fullmatch(_NAME, path.stem):
         raise LectureError(f"{path.name}: a lecture's file name is made of a to z, digits and hyphens, 40 at most.")
     try:
@@ -132,9 +141,11 @@ def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits) -> L
     steps = []
     for number, step in enumerate(written.steps, start=1):
         try:
-            steps.append(LectureStep(step.title, step.text, _view(step, inside_steps, limits)))
+            steps.append(LectureStep(step.title, step.text, _view(step, inside_steps, limits, shipped)))
         except InputError as error:
-            raise LectureError(f"{path.name}, step {number}: {error.sentence}") from error
+            if not shipped:
+                raise LectureError(f"{path.name}, step {number}: {error.sentence}") from error
+            _log.warning("%s goes without step %d: %s", path.name, number, error.sentence)
     return Lecture(path.stem, written.title, written.about, tuple(steps))
 
 
@@ -179,11 +190,11 @@ class _WrittenLecture(_Strict):
     steps: list[_WrittenStep] = Field(min_length=1, max_length=_MOST_STEPS)
 
 
-def _view(step: _WrittenStep, inside_steps: Collection[str], limits: Limits) -> InsideRequest | TaskView:
+def _view(step: _WrittenStep, inside_steps: Collection[str], limits: Limits, clip: bool) -> InsideRequest | TaskView:
     if step.inside is not None and step.tab is None:
         return _inside_view(step.inside, inside_steps, limits)
     if step.tab is not None and step.inside is None:
-        return _task_view(step.tab, limits)
+        return _task_view(step.tab, limits, clip)
     raise InputError("It needs a view, either “inside” or “tab”.")
 
 
@@ -198,7 +209,7 @@ def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: L
     return InsideRequest(asked.step, text, checkpoint, asked.layer, asked.head, asked.position)
 
 
-def _task_view(asked: _WrittenTask, limits: Limits) -> TaskView:
+def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     tasks = {each.endpoint: each for each in Task}
     if asked.task not in tasks:
         raise InputError(f"There is no task “{asked.task}”; there are {', '.join(tasks)}.")
@@ -211,7 +222,8 @@ def _task_view(asked: _WrittenTask, limits: Limits) -> TaskView:
     checkpoint = asked.checkpoint or bundled[0]
     if checkpoint not in bundled:
         raise InputError(f"“{checkpoint}” is no bundled model for “{asked.task}”; there is {', '.join(bundled)}.")
-    return TaskView(task, clean(task, asked.fields, limits), checkpoint, Place(**asked.attention.model_dump()))
+    fields = clipped(task, asked.fields, limits) if clip else asked.fields
+    return TaskView(task, clean(task, fields, limits), checkpoint, Place(**asked.attention.model_dump()))
 
 
 def _first_fault(error: ValidationError) -> str:

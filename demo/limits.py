@@ -92,6 +92,15 @@ def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: 
     return cleaned
 
 
+def clipped(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """The fields with each number that a host has bounded at its bound, where it is beyond."""
+    known = FIELDS[task]
+    return {
+        name: min(value, getattr(limits, known[name].most)) if known[name].most and isinstance(value, int) else value
+        for name, value in fields.items()
+    }
+
+
 def limits_in_words(settings: Settings) -> tuple[str, ...]:
     """What this page takes and how often, for visitors: the same numbers that are enforced."""
     limits = settings.limits

@@ -35,7 +35,9 @@ element.addEventListener('click', (event) => {
   localStorage.setItem('clearhead-theme', dark ? 'dark' : 'light');
 });
 """
-_PLACE_IN_LINE = (ASSETS / "scripts" / "place_in_line.js").read_text(encoding="utf-8")
+_SCRIPTS = "\n".join(
+    (ASSETS / "scripts" / name).read_text(encoding="utf-8") for name in ("place_in_line.js", "radio_arrows.js")
+)
 
 
 def build_demo(service: DemoService) -> gr.Blocks:
@@ -48,7 +50,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         demo.queue(max_size=settings.queue, default_concurrency_limit=settings.concurrency, api_open=False)
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
-        gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _PLACE_IN_LINE, elem_classes="masthead-box")
+        gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _SCRIPTS, elem_classes="masthead-box")
         note = create_kept_note(service)
         lecture = create_lecture_mode(lectures)
         shared = create_shared_runs()

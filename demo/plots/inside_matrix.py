@@ -4,10 +4,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.plots.heatmap import attention_heatmap
+from demo.plots.inside_strips import SIGNED_SCALE
 from demo.plots.view import AttentionView
 from models.inside.head_outputs import Look
 
-_SIGNED_SCALE = ((0.0, "rgba(180,83,9,1)"), (0.5, "rgba(127,127,127,0)"), (1.0, "rgba(31,75,184,1)"))
 _UNSATURATED = 0.98
 _LARGEST_CELL = 26
 _SMALLEST_CELL = 14
@@ -30,7 +30,7 @@ def scores_matrix(seen: Look) -> go.Figure:
         z=scores,
         zmin=-top,
         zmax=top,
-        colorscale=_SIGNED_SCALE,
+        colorscale=SIGNED_SCALE,
         hovertemplate="<b>%{y}</b> with <b>%{x}</b>: %{z:.2f}<extra></extra>",
     )
     figure.data[0].colorbar.update(tickvals=[-top, 0, top], ticktext=[f"−{top:.1f}", "0", f"{top:.1f}"])

@@ -1,21 +1,21 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
-from gradio.events import Dependency
 
 from demo.components import Updates
 from demo.components.glossary import terms_linked, with_terms
+from demo.components.inside.choices import create_choices
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_list
 from demo.components.notice import create_notice, noticed
-from demo.inside import Inside, Place, checkpoints_inside
+from demo.inside import Drawn, checkpoints_inside
 from demo.inside_request import InsideRequest, from_query
 from demo.lectures import Lecture
 from demo.messages import for_visitors
@@ -24,7 +24,6 @@ from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import lead
 from models.errors import InputError
-from models.inside.outputs import Piece
 
 _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
@@ -44,7 +43,7 @@ class InsideTab:
     forward: gr.Button
     heading: gr.HTML
     button: gr.Button
-    example: Dependency
+    examples: gr.Dataset
     notices: dict[str, gr.HTML]
     groups: dict[str, gr.Column]
     built: dict[str, BuiltStep]
@@ -64,33 +63,25 @@ class InsideTab:
     def drawn(self) -> list[Component]:
         """What the drawing of a step may change."""
         outputs = [each for built in self.built.values() for each in built.outputs]
-        return [*self._all_notices, *self._choices.values(), *outputs]
-
-    def request(self, step: str, text: str, checkpoint: str, layer: int, head: int, position: int) -> InsideRequest:
-        """What the page asks for, layers and heads counted from 0."""
-        return InsideRequest(
-            step, text, checkpoint, int(layer) - 1, int(head) - 1, -1 if position is None else position
-        )
+        return [*self.notices.values(), *self.controls.chosen, self.controls.drawn, *outputs]
 
     def show(self, step: str, *asked: Any) -> Updates:
         """The picture of the step, or a sentence beside the field that is to be mended."""
         try:
             return self.picture(step, *asked)
         except InputError as error:
-            notices = {**self.notices, **self.built[step].notices}
-            silent: Updates = {notice: noticed("") for notice in self._all_notices}
-            return silent | {notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
 
     def picture(self, step: str, *asked: Any) -> Updates:
         """The picture of the step and no sentence anywhere; raises `InputError`."""
-        values = list(asked[len(self.controls.inputs) :])
+        shared, values = asked[: len(self.controls.inputs)], list(asked[len(self.controls.inputs) :])
         own: dict[str, list[Any]] = {}
         for key, built in self.built.items():
             own[key], values = values[: len(built.inputs)], values[len(built.inputs) :]
-        silent: Updates = {notice: noticed("") for notice in self._all_notices}
-        request, place = self.controls.inside.checked(self.request(step, *asked[: len(self.controls.inputs)]))
-        picture = self.built[step].draw(request, *own[step])
-        return terms_linked(silent | self._place(request, place) | picture)
+        wanted = self.controls.request(step, shared)
+        request, place = self.controls.inside.checked(wanted)
+        placed = self.controls.choices(request, place) | {self.controls.drawn: Drawn.of(wanted)}
+        return terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
 
     def turn(self, step: str) -> Updates:
         """The frame of the step, at once and still as it was drawn last."""
@@ -107,8 +98,12 @@ class InsideTab:
     def open(self, request: InsideRequest) -> Updates:
         """The controls set to `request`, and the frame of its step; draw it next."""
         step = request.step if request.step in self.built else STEPS[0].key
-        shared = (request.text, request.checkpoint, request.layer + 1, request.head + 1, request.position)
-        return self.turn(step) | dict(zip(self.controls.inputs, shared, strict=True))
+        return _both(self._set_to(request), self.turn(step))
+
+    def try_example(self, number: int) -> Updates:
+        """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
+        request, place = self.controls.inside.checked(inside_examples()[number].request)
+        return self._set_to(request) | self.controls.choices(request, place)
 
     def connect(self, concurrency: int) -> None:
         """Let the stepper turn the page, and every control draw the step that is shown."""
@@ -126,14 +121,14 @@ class InsideTab:
                 for button, by in ((self.back, -1), (self.forward, 1))
             ),
         ]
-        for turned in turns:
+        tried = self.examples.click(for_visitors(self.try_example), self.examples, self.controls.inputs, **_TURNING)
+        for turned in (*turns, tried):
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
             turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
-        self.example.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         own = [each for built in self.built.values() for each in built.inputs]
-        typed = [each.submit for each in (self.controls.text, *own) if isinstance(each, gr.Textbox)]
+        moved = [each.input for each in (self.controls.checkpoint, *self.controls.chosen, *own)]  # type: ignore[attr-defined]
         gr.on(
-            [self.button.click, *typed, *(each.input for each in (*self.controls.inputs[1:], *own))],  # type: ignore[attr-defined]
+            [self.button.click, self.controls.text.submit, *moved],
             show,
             self.inputs,
             self.drawn,
@@ -149,8 +144,8 @@ class InsideTab:
             if asked is None:
                 return {self.stepper: gr.skip()}
             step = asked.step if asked.step in self.built else STEPS[0].key
-            shared = (asked.text, asked.checkpoint, asked.layer + 1, asked.head + 1, asked.position)
-            return {tabs: gr.Tabs(selected="inside"), **self.open(asked), **self.show(step, *shared, *own)}
+            drawn = self.show(step, *self.controls.values(asked), *own)
+            return {tabs: gr.Tabs(selected="inside"), **_both(self.open(asked), drawn)}
 
         own = [each for built in self.built.values() for each in built.inputs]
         changed = dict.fromkeys([tabs, *self.controls.inputs, *self.turned, *self.drawn])
@@ -159,21 +154,16 @@ class InsideTab:
             api_visibility="private",
         )  # fmt: skip
 
-    def _place(self, request: InsideRequest, place: Place) -> Updates:
-        """The choices that this text and model leave, each at what was asked for."""
-        return {
-            self.controls.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
-            self.controls.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
-            self.controls.position: gr.update(choices=_words(place.tokens.pieces), value=request.position),
-        }
+    def _set_to(self, request: InsideRequest) -> Updates:
+        return {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
 
     @property
     def _choices(self) -> dict[str, Component]:
         return {name: getattr(self.controls, name) for name in _CHOICES}
 
     @property
-    def _all_notices(self) -> list[gr.HTML]:
-        return [*self.notices.values(), *(each for built in self.built.values() for each in built.notices.values())]
+    def _silent(self) -> Updates:
+        return {notice: noticed("") for notice in self.notices.values()}
 
 
 def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) -> InsideTab:
@@ -185,13 +175,12 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
         gr.HTML(lecture_list(lectures), label="Lectures")
         text = gr.Textbox(request.text, label="Your text", lines=1, max_lines=4, elem_classes="visitor-text")
         text_notice = create_notice()
-        fields = [text]
-        examples = gr.Examples(
-            [[each.request.text] for each in inside_examples()],
-            fields,
-            example_labels=[each.label for each in inside_examples()],
+        examples = gr.Dataset(
+            components=[text],
+            samples=[[each.request.text] for each in inside_examples()],
+            sample_labels=[each.label for each in inside_examples()],
+            type="index",
             label="Examples",
-            api_visibility="private",
         )
         with gr.Row(elem_classes="run-row", equal_height=False):
             checkpoint = gr.Dropdown(
@@ -213,37 +202,28 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
             back = gr.Button("Back", scale=0, min_width=96, interactive=False)
             forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
         heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
-        controls = InsideControls(service.inside, text, checkpoint, *_create_choices(service.inside, request, first))
+        choices = create_choices(request, first)
+        controls = InsideControls(service.inside, text, checkpoint, *choices, gr.State(Drawn.of(request)))
         groups: dict[str, gr.Column] = {}
         built: dict[str, BuiltStep] = {}
         for step in STEPS:
             with gr.Column(visible=step is first, elem_classes="inside-step") as groups[step.key]:
                 built[step.key] = step.create(controls)
     notices = {"text": text_notice, "checkpoint": checkpoint_notice}
-    tab = InsideTab(
-        controls, stepper, back, forward, heading, button, examples.load_input_event, notices, groups, built
-    )
+    tab = InsideTab(controls, stepper, back, forward, heading, button, examples, notices, groups, built)
     tab.connect(service.settings.concurrency)
     return tab
 
 
-def _create_choices(inside: Inside, request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
-    """Layer, head and word, each seen in the steps that heed it."""
-    place = inside.checked(request)[1]
-    with gr.Row():
-        layer = gr.Slider(
-            1, place.shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
-            visible="layer" in step.uses,
-        )  # fmt: skip
-        head = gr.Slider(
-            1, place.shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
-            visible="head" in step.uses,
-        )  # fmt: skip
-        position = gr.Dropdown(
-            _words(place.tokens.pieces), value=request.position, label="Word", info="a token of your text",
-            filterable=False, visible="position" in step.uses,
-        )  # fmt: skip
-    return layer, head, position
+def _both(first: Updates, then: Updates) -> Updates:
+    """One update for what both change: of the same thing, a value or whether it is seen, the later one holds."""
+    merged = {**first, **then}
+    for component in first.keys() & then.keys():
+        earlier, later = (
+            each if isinstance(each, dict) else gr.update(value=each) for each in (first[component], then[component])
+        )
+        merged[component] = earlier | later
+    return merged
 
 
 def _beside(tab: InsideTab, by: int) -> Any:
@@ -260,10 +240,6 @@ def _step(key: str) -> tuple[Step, int]:
     """The step called `key` and its place in the list."""
     place = next(place for place, step in enumerate(STEPS) if step.key == key)
     return STEPS[place], place
-
-
-def _words(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
-    return [(f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", place) for place, piece in enumerate(pieces)]
 
 
 def _heading(step: Step) -> str:

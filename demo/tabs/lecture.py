@@ -137,8 +137,7 @@ class LectureViews:
             return _answered(self._task_tabs[view.task], view)
         inside = self._inside
         own: Updates = {each: each.value for each in self._own}
-        asked = (view.text, view.checkpoint, view.layer + 1, view.head + 1, view.position)
-        return {**own, **inside.picture(view.step, *asked, *own.values())}
+        return {**own, **inside.picture(view.step, *inside.controls.values(view), *own.values())}
 
 
 def _answered(tab: TaskTab, view: TaskView) -> Updates:

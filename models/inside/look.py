@@ -6,7 +6,8 @@ from models.errors import InputError
 from models.inside.block import block_numbers, compose_layer, vector_path
 from models.inside.head_outputs import Look
 from models.inside.lens import lens
-from models.inside.reading import FROM_THE_MODEL, read
+from models.inside.places import FROM_THE_MODEL
+from models.inside.reading import read
 from models.inside.recording import record
 
 

@@ -11,15 +11,14 @@ from models.errors import InputError
 from models.fill_mask import FillMask
 from models.inside.anatomy import kinds_inside
 from models.inside.pairs import texts_of
+from models.inside.places import FROM_THE_MODEL, place_to_follow
 from models.outputs import Token
 from models.question_answering import QuestionAnswering
+from models.tasks import Task
 from models.text_classification import TextClassification
 from models.text_generation import TextGeneration, TextGenerationInput
 from models.tokens import read_tokens
 from models.translation import EncodedSentence, EncodedSource, Translation
-
-FROM_THE_MODEL = -1
-"""The position that stands for the place where the model makes its guess."""
 
 _BEAMS = 4
 
@@ -29,7 +28,7 @@ class Reading:
     """What the network reads: `network_inputs` are tensors `[1, token]`, `tokens` those of the side called `kind`.
 
     `segments` says to which text of a pair each token belongs, 0 or 1. `guess_at` is where the model makes its guess:
-    the first blank, the start token of a classifier, the last token of a writer.
+    the first blank, the start token of a classifier, the last token of a writer; else the last word.
     """
 
     kind: str
@@ -91,10 +90,9 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> Reading:
     for side in sides:
         current = current if side is None else side
         segments.append(current)
-    guess_at = 0
-    if isinstance(model, FillMask):
-        guess_at = ids.index(tokenizer.mask_token_id) if tokenizer.mask_token_id in ids else len(ids) - 1
-    return Reading("encoder", kinds, inputs, read_tokens(tokenizer, ids), tuple(segments), guess_at)
+    tokens = read_tokens(tokenizer, ids)
+    guess_at = place_to_follow(model.checkpoint.task, tokens, str(tokenizer.mask_token))
+    return Reading("encoder", kinds, inputs, tokens, tuple(segments), guess_at)
 
 
 def _prompt(model: TextGeneration, text: str, kinds: tuple[str, ...]) -> Reading:
@@ -113,4 +111,5 @@ def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]
     read_back = torch.cat([model.start(), batch_of_one(list(hypotheses[0].ids[:-1]), model.network)], dim=1)
     tokens = source.tokens if kind == "encoder" else read_tokens(model.tokenizer, read_back[0].tolist())
     inputs = {"input_ids": source.ids, "decoder_input_ids": read_back}
-    return Reading(kind, kinds, inputs, tokens, (0,) * len(tokens), len(tokens) - 1)
+    guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1
+    return Reading(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)

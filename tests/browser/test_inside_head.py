@@ -61,7 +61,12 @@ def test_both_models_are_side_by_side_and_one_is_masked(page: Page) -> None:
         panel.locator("#masking-scores-gpt .shapelayer path, #masking-scores-gpt .layer-below path")
     ).not_to_have_count(0)
     expect(panel.get_by_text("places are −∞")).to_be_visible()
-    expect(panel.get_by_role("region", name="softmax of each row")).to_contain_text("0.48")
+    shares = panel.get_by_role("region", name="softmax of each row").get_by_role("row").nth(2).get_by_role("cell")
+    expect(shares).to_have_text(["0.48", "0.52", "0.00", "0.00"])
+    panel.get_by_role("button", name="the same, not divided").filter(visible=True).click()
+    expect(shares).to_have_text(["0.42", "0.58", "0.00", "0.00"])
+    panel.get_by_role("button", name="the lecture’s scores").click()
+    expect(shares).to_have_text(["0.48", "0.52", "0.00", "0.00"])
 
 
 def test_the_block_and_the_guess_follow_the_model_that_is_chosen(page: Page) -> None:

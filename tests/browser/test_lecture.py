@@ -37,9 +37,14 @@ def expect_step(page: Page, name: str, number: int) -> None:
     panel = page.get_by_role("tabpanel").filter(visible=True)
     if isinstance(step.view, InsideRequest):
         expect(find(panel, "Your text")).to_have_value(step.view.text)
-        title = next(each.title for each in STEPS if each.key == step.view.step)
+        shown = next(each for each in STEPS if each.key == step.view.step)
+        title = shown.title
         expect(panel.locator(".step-heading h2")).to_contain_text(title)
         expect(panel.locator(".stepper").get_by_role("radio", checked=True)).to_have_accessible_name(re.compile(title))
+        if "layer" in shown.uses:
+            expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value(str(step.view.layer + 1))
+        if "position" in shown.uses:
+            expect(panel.get_by_label("Word").filter(visible=True)).to_be_visible()
     else:
         expect(panel.locator(".run-header")).not_to_contain_text("Recorded example")
         typed = [field.input_value() for field in panel.locator("textarea").all()]

@@ -1,10 +1,11 @@
-"""What the service behind the tab Inside accepts, puts right and refuses; no network is loaded for that."""
+"""What the service behind the tab Inside accepts, puts right and refuses; and what its examples show."""
 
 from dataclasses import replace
 
 import pytest
 
-from demo.inside import MOST_TOKENS, Inside
+from demo.inside import MOST_TOKENS, Drawn, Inside
+from demo.inside_look import look
 from demo.inside_request import InsideRequest
 from demo.recorded_inside import inside_examples, recorded_tokens
 from demo.settings import Settings
@@ -12,6 +13,8 @@ from models.checkpoints import REGISTRY
 from models.errors import InputError
 from models.loading import ModelStore
 
+ANIMAL = "The animal didn't cross the street because it was too tired."
+BLANK = "Paris is the [MASK] of France."
 PLAIN = InsideRequest("tokens", "A quiet street.", "clearhead-minilm", 2, 3, 1)
 
 
@@ -24,7 +27,7 @@ def inside() -> Inside:
     ("asked", "got"),
     [
         ({}, (2, 3, 1)),
-        ({"position": -1}, (2, 3, 5)),
+        ({"position": -2}, (2, 3, 4)),
         ({"position": -99}, (2, 3, 0)),
         ({"layer": 99, "head": 99, "position": 99}, (5, 11, 5)),
         ({"layer": -3, "head": -3}, (0, 0, 1)),
@@ -38,6 +41,56 @@ def test_a_place_that_is_not_there_becomes_one_that_is(
     request, place = inside.checked(replace(PLAIN, **asked))
     assert (request.layer, request.head, request.position) == got
     assert len(place.tokens.pieces) > request.position
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "text", "word"),
+    [
+        ("clearhead-minilm", "Paris is the [MASK] of France, a [MASK].", "[MASK]"),
+        ("clearhead-minilm", "[CLS] the man [MASK] to the store [SEP] penguin [MASK] are birds [SEP]", "[MASK]"),
+        ("clearhead-minilm", "A quiet street.", "street"),
+        ("clearhead-minilm", "...", "."),
+        ("clearhead-sentiment", "A quiet street.", "[CLS]"),
+        ("clearhead-qa", "Where is it? [SEP] It is here.", "[CLS]"),
+        ("clearhead-en-fr", "A quiet street.", "▁street"),
+        ("clearhead-stories", "A quiet street,", ","),
+    ],
+)
+def test_a_word_that_nobody_chose_is_where_the_model_guesses_or_the_last_one(
+    inside: Inside, checkpoint: str, text: str, word: str
+) -> None:
+    request, place = inside.checked(InsideRequest("guess", text, checkpoint))
+    pieces = [piece.piece for piece in place.tokens.pieces]
+    assert pieces[request.position] == word
+    assert word != "[MASK]" or request.position == pieces.index(word)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "asked", "position"),
+    [
+        # The same text, in the same model and in others: "it" stays "it".
+        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-minilm", 10), 10),
+        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-sentiment", 10), 10),
+        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-stories", 10), 8),
+        ((ANIMAL, "clearhead-stories"), (ANIMAL, "clearhead-minilm", 8), 10),
+        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-en-fr", 10), 8),
+        # What another model chose, and a mark, are no choice of the visitor's.
+        ((BLANK, "clearhead-minilm"), (BLANK, "clearhead-sentiment", 4), -1),
+        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-stories", 15), -1),
+        # Another text, whatever stands at that place in it.
+        ((ANIMAL, "clearhead-minilm"), (BLANK, "clearhead-minilm", 10), -1),
+        ((ANIMAL + " ", "clearhead-minilm"), (ANIMAL, "clearhead-minilm", 10), -1),
+        # What cannot be read: the sentence about it comes later.
+        ((" ", "clearhead-minilm"), (" ", "clearhead-stories", 0), -1),
+        ((ANIMAL, "gpt5"), (ANIMAL, "clearhead-minilm", 10), -1),
+    ],
+)
+def test_the_followed_word_stays_in_its_text_and_no_other(
+    inside: Inside, drawn: tuple[str, str], asked: tuple[str, str, int], position: int
+) -> None:
+    text, checkpoint, chosen = asked
+    request = InsideRequest("head", text, checkpoint, 3, 1, chosen)
+    assert inside.follow(request, Drawn(*drawn)) == replace(request, position=position)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +126,31 @@ def test_the_first_step_needs_no_network_and_is_as_recorded() -> None:
     request, _ = inside.checked(inside_examples()[0].request)
     assert inside.tokens(request) == recorded_tokens()
     assert not any(store.is_loaded(checkpoint) for checkpoint in REGISTRY.values())
+
+
+@pytest.mark.parametrize(
+    ("label", "word", "looks_at", "least"),
+    [
+        ("what is “it”?", "it", "animal", 0.4),
+        ("the Second Law of Robotics", "it", "robot", 0.4),
+        ("rare words", "una", "##ffa", 0.9),
+        ("I am a robot", "i", "robot", 0.5),
+        ("a pair with blanks", "[MASK]", "man", 0.8),
+        ("a story", "who", "robot", 0.6),
+    ],
+)
+def test_in_each_example_the_chosen_word_looks_at_what_it_is_about(
+    label: str, word: str, looks_at: str, least: float
+) -> None:
+    inside = Inside(Settings(), ModelStore())
+    (asked,) = (example.request for example in inside_examples() if example.label == label)
+    request, _ = inside.checked(asked)
+    assert request == replace(asked, position=request.position), "every example asks for what is there"
+    seen = look(inside, request)
+    row = seen.numbers.weights[seen.position]
+    assert seen.tokens[seen.position].text.strip() == word
+    assert seen.tokens[int(row.argmax())].text.strip() == looks_at
+    assert row.max() > least
 
 
 def test_a_fault_of_ours_is_one_plain_sentence(inside: Inside) -> None:

@@ -22,6 +22,7 @@ from demo.tabs.lecture import LectureViews, known_lectures
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
+from demo.ui import build_demo
 from models.checkpoints import REGISTRY
 from models.errors import InputError
 from models.inside.shapes import shape_of
@@ -121,6 +122,41 @@ def test_a_host_adds_lectures_and_replaces_a_namesake(tmp_path: Path) -> None:
     assert [*found] == [*SHIPPED, "mine"]
     assert found["bert"].title == "BERT, my way"
     assert found["mine"].steps[0].view == InsideRequest("tokens", "A dog.", "clearhead-minilm")
+
+
+def test_a_shipped_lecture_keeps_to_the_hosts_limits() -> None:
+    found = known_lectures(Settings(limits=Limits(new_tokens=5, beams=2)))
+    assert {name: len(each.steps) for name, each in found.items()} == {
+        name: len(each.steps) for name, each in SHIPPED.items()
+    }
+    for name, number in TASKS_SHIPPED:
+        view, own = found[name].steps[number - 1].view, SHIPPED[name].steps[number - 1].view
+        assert isinstance(view, TaskView) and isinstance(own, TaskView)
+        bounds = {"max_new_tokens": 5, "num_beams": 2}
+        assert view.fields == {
+            field: min(value, bounds[field]) if field in bounds else value for field, value in own.fields.items()
+        }
+    assert any("max_new_tokens" in each.view.fields for each in found["gpt-2"].steps if isinstance(each.view, TaskView))
+
+
+def test_a_step_that_a_host_refuses_is_left_out_and_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    found = known_lectures(Settings(limits=Limits(text=40, prompt=10)))
+    assert {name: len(each.steps) for name, each in found.items()} == {"attention": 1, "bert": 4}
+    assert found["attention"].steps[0] == SHIPPED["attention"].steps[-1]
+    assert "gpt-2.json goes without step 4: The prompt is 45 characters long, and at most 10 are read" in caplog.text
+
+
+def test_a_host_may_set_every_limit_low_and_the_page_still_starts(tmp_path: Path) -> None:
+    tight = Limits(text=1, question=1, context=1, prompt=1, word=1, new_tokens=1, beams=1)
+    settings = Settings(limits=tight, database_url=f"sqlite:///{tmp_path}/runs.sqlite3")
+    build_demo(DemoService(settings, ModelStore(), open_runs(settings.database_url)))
+
+
+def test_a_hosts_own_lecture_is_not_cut(tmp_path: Path) -> None:
+    completion = {"task": "completion", "fields": {"prompt": "x", "max_new_tokens": 30}}
+    (tmp_path / "mine.json").write_text(json.dumps(faulty(inside=None, tab=completion)))
+    with pytest.raises(LectureError, match=r"^mine\.json, step 1: The number of new tokens must be from 1 to 5\.$"):
+        known_lectures(Settings(lectures=str(tmp_path), limits=Limits(new_tokens=5)))
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:

@@ -14,7 +14,7 @@ from demo.components.inside.strip import distance, few, named, number, strip
 from demo.inside_look import look_at_source
 from demo.inside_request import InsideRequest
 from demo.plots.inside_path import cosines_figure, norms_figure
-from demo.plots.inside_strip import strip_top
+from demo.plots.inside_strips import strip_top
 from models.inside import stations
 from models.inside.head_outputs import BlockNumbers, Look
 

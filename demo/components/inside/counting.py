@@ -115,7 +115,7 @@ def _published() -> str:
     return (
         '<h3>The sizes that papers state</h3><p class="quiet">Counted the same way, from the sizes in the papers '
         "(BERT: Devlin et al., 2019; GPT-2: Radford et al., 2019).</p>"
-        '<div class="table-frame" role="region" aria-label="Sizes that papers state" tabindex="0">'
+        '<div class="table-frame papers" role="region" aria-label="Sizes that papers state" tabindex="0">'
         f"{table(heads, rows)}</div>"
     )
 

@@ -5,13 +5,13 @@ import gradio as gr
 from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
 from demo.components.inside.numbers import fold_out, table
+from demo.components.inside.own_numbers import create_own_numbers
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.strip import distance, few, named, number, strip
 from demo.components.inside.worked import worked_row
-from demo.components.notice import create_notice
 from demo.inside_look import look_at_source
 from demo.inside_request import InsideRequest
-from demo.plots.inside_strip import strip_top
+from demo.plots.inside_strips import strip_top
 from demo.plots.reading import percent
 from models.inside.head_outputs import Look
 
@@ -25,6 +25,7 @@ _TEXT = (
     "What comes out is the sum of the values, each times its share."
 )
 _SHOWN_NUMBERS = 4
+_EXAMPLES = {"Thinking, Machines": ["112 96", 64], "the same, not divided": ["112 96", 1], "four keys": ["2 1 0 -1", 4]}
 
 
 def _create(controls: InsideControls) -> BuiltStep:
@@ -33,28 +34,17 @@ def _create(controls: InsideControls) -> BuiltStep:
     numbers = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-numbers", label="The numbers")
     gr.HTML("<h3>Work it out with numbers of your own</h3>", label="Your own numbers")
     with gr.Row():
-        scores = gr.Textbox("112 96", label="Scores", info="of one query with each key", max_lines=1)
+        scores = gr.Textbox(
+            "112 96", label="Scores", info="of one query with each key; Enter works them out", max_lines=1
+        )
         width = gr.Slider(1, 128, 64, step=1, label="d_k", info="how many numbers a key has")
-    notice = create_notice()
-    gr.Examples(
-        [["112 96", 64], ["112 96", 1], ["2 1 0 -1", 4]],
-        [scores, width],
-        example_labels=["Thinking, Machines", "the same, not divided", "four keys"],
-        label="Examples",
-        api_visibility="private",
-    )
-    worked = gr.HTML(worked_row("112 96", 64), elem_classes="worked", label="Softmax of your scores")
+    create_own_numbers(scores, width, worked_row, "Softmax of your scores", _EXAMPLES)
 
-    def draw(request: InsideRequest, scores: str, width: int) -> Updates:
+    def draw(request: InsideRequest) -> Updates:
         seen = look_at_source(controls.inside, request)
-        return {
-            finding: head_said(seen),
-            picture: head_picture(seen),
-            numbers: head_table(seen),
-            worked: worked_row(scores, int(width)),
-        }
+        return {finding: head_said(seen), picture: head_picture(seen), numbers: head_table(seen)}
 
-    return BuiltStep(draw, [finding, picture, numbers, worked], [scores, width], {"scores": notice})
+    return BuiltStep(draw, [finding, picture, numbers])
 
 
 def head_said(seen: Look) -> str:

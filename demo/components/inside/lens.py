@@ -11,7 +11,7 @@ from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.strip import few, named, number, strip
 from demo.inside_look import look_at_guess
 from demo.inside_request import InsideRequest
-from demo.plots.inside_strip import strip_top
+from demo.plots.inside_strips import strip_top
 from demo.plots.reading import percent
 from models.inside.head_outputs import Guess, Lens, Look
 

@@ -8,10 +8,10 @@ from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
 from demo.components.figure import drawn
 from demo.components.inside.numbers import fold_out, table
+from demo.components.inside.own_numbers import create_own_numbers
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.strip import named, number
 from demo.components.inside.worked import worked_square
-from demo.components.notice import create_notice
 from demo.inside_look import look, require_drawable, within_reach
 from demo.inside_request import InsideRequest
 from demo.plots.inside_matrix import scores_matrix, shares_matrix
@@ -28,6 +28,7 @@ _SIDES = (
     ("clearhead-stories", "GPT-2 looks back only", "gpt"),
 )
 _SCORES = "0.11 0.00 0.81 0.79\n0.19 0.50 0.30 0.48\n0.53 0.98 0.95 0.14\n0.81 0.86 0.38 0.90"
+_EXAMPLES = {"the lecture’s scores": [_SCORES, 4], "the same, not divided": [_SCORES, 1]}
 _DIVIDED = (
     "On the lecture’s slide the shares of the second row are 0.48 and 0.52. Softmax of 0.19 and 0.50 as they stand "
     "would be 0.42 and 0.58: the slide leaves out that the scores were divided by 4, which is √d<sub>k</sub> for keys "
@@ -56,14 +57,16 @@ def _create(controls: InsideControls) -> BuiltStep:
             outputs += [said, scores, shares, numbers]
     gr.HTML("<h3>The lecture’s four tokens</h3>", label="The lecture's scores")
     with gr.Row():
-        square = gr.Textbox(_SCORES, label="Scores", info="a line for each query", lines=4, max_lines=8)
+        square = gr.Textbox(
+            _SCORES, label="Scores", info="a line for each query; worked out when you leave the field",
+            lines=4, max_lines=8,
+        )  # fmt: skip
         divisor = gr.Slider(1, 16, 4, step=1, label="Divided by", info="√d_k")
-    notice = create_notice()
-    worked = gr.HTML(worked_square(_SCORES, 4), elem_classes="worked", label="The lecture's masked scores")
+    create_own_numbers(square, divisor, worked_square, "The lecture's masked scores", _EXAMPLES)
     gr.HTML(f'<p class="quiet">{_DIVIDED}</p>', label="Why four")
 
-    def draw(request: InsideRequest, square: str, divisor: int) -> Updates:
-        updates: Updates = {worked: worked_square(square, float(divisor))}
+    def draw(request: InsideRequest) -> Updates:
+        updates: Updates = {}
         for (name, said, scores, shares, numbers), (_, title, _key) in zip(sides, _SIDES, strict=True):
             seen = require_drawable(look(controls.inside, within_reach(replace(request, checkpoint=name, position=-1))))
             updates |= {
@@ -74,7 +77,7 @@ def _create(controls: InsideControls) -> BuiltStep:
             }
         return updates
 
-    return BuiltStep(draw, [*outputs, worked], [square, divisor], {"scores": notice})
+    return BuiltStep(draw, list(outputs))
 
 
 def masking_said(seen: Look) -> str:

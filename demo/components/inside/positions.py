@@ -23,7 +23,7 @@ _FORMULA = """<h3>Where a token stands: computed or learned</h3>
 <p class="quiet">The first Transformer computed a row for each place, from waves of many lengths: fast ones on the left,
 slow ones on the right (<em>positional encoding</em>; Vaswani et al., 2017). Two numbers share a wave, its sine and its
 cosine:</p>
-<div class="formula">
+<div class="formula" role="region" aria-label="The formula" tabindex="0">
 <math display="block" alttext="PE of position p, number 2i: sine of p over base to the power 2i over d">
 <mrow><mi>PE</mi><mo>(</mo><mi>p</mi><mo>,</mo><mn>2</mn><mi>i</mi><mo>)</mo><mo>=</mo><mi>sin</mi><mo>(</mo>
 <mi>p</mi><mo>/</mo><msup><mi>n</mi><mrow><mn>2</mn><mi>i</mi><mo>/</mo><mi>d</mi></mrow></msup><mo>)</mo></mrow></math>

@@ -1,13 +1,17 @@
 """What a step of the tab Inside is: a title, a short text, and components that it draws itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
 from demo.components import Updates
-from demo.inside import Inside
+from demo.inside import Drawn, Inside, Place
+from demo.inside_request import InsideRequest
+from models.inside.outputs import Piece
+from models.inside.places import FROM_THE_MODEL
 
 DrawInside = Callable[..., Updates]
 """Called as `draw(request, *values)` with an `InsideRequest` and the values of the step's own inputs.
@@ -20,7 +24,8 @@ It returns updates of the step's own outputs, and raises `InputError` for what t
 class InsideControls:
     """What all steps share: the service behind them, and the components that say what is looked at.
 
-    `layer` and `head` count from 1 on the page; `position` is the place of a token from 0.
+    `layer` and `head` count from 1 on the page; `position` is the place of a token from 0. `drawn` remembers the text
+    that this token belongs to.
     """
 
     inside: Inside
@@ -29,24 +34,47 @@ class InsideControls:
     layer: gr.Slider
     head: gr.Slider
     position: gr.Dropdown
+    drawn: gr.State
 
     @property
     def inputs(self) -> list[Component]:
         """All of them, in the order in which handlers take them."""
-        return [self.text, self.checkpoint, self.layer, self.head, self.position]
+        return [self.text, self.checkpoint, *self.chosen, self.drawn]
+
+    @property
+    def chosen(self) -> list[Component]:
+        """What is chosen within a text."""
+        return [self.layer, self.head, self.position]
+
+    def values(self, request: InsideRequest) -> list[Any]:
+        """What `inputs` hold where they ask for `request`."""
+        return [request.text, request.checkpoint, request.layer + 1, request.head + 1, request.position,
+                Drawn.of(request)]  # fmt: skip
+
+    def choices(self, request: InsideRequest, place: Place) -> Updates:
+        """The choices that this text and model leave, each at what was asked for."""
+        return {
+            self.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
+            self.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
+            self.position: gr.update(choices=words_of(place.tokens.pieces), value=request.position),
+        }
+
+    def request(self, step: str, values: Sequence[Any]) -> InsideRequest:
+        """What `inputs` ask for by their `values`, with a word that belongs to the text."""
+        text, checkpoint, layer, head, position, drawn = values
+        asked = InsideRequest(
+            step, text, checkpoint, int(layer) - 1, int(head) - 1, FROM_THE_MODEL if position is None else position
+        )
+        return self.inside.follow(asked, drawn)
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltStep:
-    """A step on the page: its own `inputs`, each of which draws it anew, and the `outputs` that `draw` may change.
-
-    `notices` has a place for a sentence beside each field of the step's own that may need one.
-    """
+    """A step on the page: its own `inputs`, each of which draws it anew, and the `outputs` that `draw` may change."""
 
     draw: DrawInside
     outputs: list[Component]
     inputs: list[Component] = field(default_factory=list)
-    notices: Mapping[str, gr.HTML] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +91,8 @@ class Step:
     text: str
     create: Callable[[InsideControls], BuiltStep]
     uses: frozenset[str] = frozenset()
+
+
+def words_of(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
+    """The tokens of a text to choose among, each with its place from 0."""
+    return [(f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", place) for place, piece in enumerate(pieces)]

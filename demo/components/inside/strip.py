@@ -5,7 +5,7 @@ import html
 import numpy as np
 from numpy.typing import NDArray
 
-from demo.plots.inside_strip import strip_image
+from demo.plots.inside_strips import strip_image
 from demo.plots.template import label
 from models.outputs import Token
 

@@ -35,13 +35,13 @@ def scores_of(text: str, square: bool) -> NDArray[np.float32]:
     return np.array(rows, dtype=np.float32)
 
 
-def worked_row(text: str, width: int) -> str:
+def worked_row(text: str, width: float) -> str:
     """One query's scores, divided by √`width`, and their softmax, as a table with a column for each key."""
     scores = scores_of(text, square=False)[0]
     scaled, weights = shares(scores, float(np.sqrt(width)))
     rows = [
         ("score", *(number(float(each), 2) for each in scores)),
-        (f"÷ √{width} = {number(float(np.sqrt(width)), 2)}", *(number(float(each), 2) for each in scaled)),
+        (f"÷ √{width:g} = {number(float(np.sqrt(width)), 2)}", *(number(float(each), 2) for each in scaled)),
         ("softmax", *(number(float(each), 2) for each in weights)),
     ]
     return framed(table(["", *(f"key {place}" for place in range(1, len(scores) + 1))], rows), "Softmax of your scores")

@@ -1,0 +1,160 @@
+"""The walk Inside by keyboard alone, what it remembers, and what axe-core finds at each of its steps."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from demo.components.inside.steps import STEPS
+from tests.browser.conftest import Open
+from tests.browser.reading import find, settle
+from tests.browser.test_accessibility import violations
+
+_MOST_TABS = 40
+_OUTLINED = """(element) => {
+    const shown = element.type === 'radio' ? element.closest('label') : element;
+    const style = getComputedStyle(shown);
+    return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 || style.boxShadow !== 'none';
+}"""
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until `wanted` has the focus, which is seen on it."""
+    for _ in range(_MOST_TABS):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            assert wanted.evaluate(_OUTLINED), "the focus is not seen"
+            return
+    raise AssertionError(f"{_MOST_TABS} tabs do not lead to {wanted}")
+
+
+def expect_step(panel: Locator, number: int) -> None:
+    step = STEPS[number - 1]
+    expect(panel.get_by_role("heading", name=f"{number}. {step.title}")).to_be_visible()
+    expect(panel.get_by_role("radio", name=f"{number} {step.title}")).to_be_checked()
+    picture = panel.locator(".inside-step").filter(visible=True).locator(".inside-finding, .inside-picture").first
+    expect(picture).not_to_be_empty()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_page: Open, width: int) -> None:
+    page = open_page(viewport={"width": width, "height": 740}, reduced_motion="reduce")
+    page.get_by_role("tab", name="Inside").focus()
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    expect_step(panel, 1)
+
+    tab_to(page, find(panel, "Your text"))
+    page.keyboard.press("Control+a")
+    page.keyboard.type("The robot knew that it was late.")
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("list", name="WordPiece").locator("bdi")).to_have_count(10)
+
+    tab_to(page, panel.get_by_role("radio", checked=True))
+    for number in range(2, len(STEPS) + 1):
+        page.keyboard.press("ArrowRight")
+        expect_step(panel, number)
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == width, number
+    tab_to(page, panel.get_by_role("button", name="Back", exact=True))
+    for number in range(len(STEPS) - 1, 2, -1):
+        page.keyboard.press("Enter")
+        expect_step(panel, number)
+    expect(panel.get_by_role("button", name="Back", exact=True)).to_be_focused()
+
+    said = panel.locator(".inside-finding .read-out").filter(visible=True)
+    expect(said).to_contain_text("In layer 4, head 2, “late” gives")
+    tab_to(page, panel.get_by_role("spinbutton", name="Layer"))
+    page.keyboard.press("ArrowDown")
+    tab_to(page, panel.get_by_role("slider", name="Head"))
+    page.keyboard.press("ArrowRight")
+    tab_to(page, panel.get_by_label("Word").filter(visible=True))
+    expect(page.get_by_role("option", name="2: robot")).to_be_visible()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    seen = re.compile(r"In layer 3, head 3, “it” gives")
+    expect(said).to_contain_text(seen)
+
+    page.get_by_role("tab", name="Sentiment").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("tabpanel").filter(visible=True).locator(".run-header")).to_be_visible()
+    page.get_by_role("tab", name="Inside").focus()
+    page.keyboard.press("Enter")
+    expect_step(panel, 3)
+    expect(find(panel, "Your text")).to_have_value("The robot knew that it was late.")
+    expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("3")
+    expect(panel.get_by_role("spinbutton", name="Head")).to_have_value("3")
+    expect(panel.get_by_label("Word").filter(visible=True)).to_have_value("5: it")
+    expect(said).to_contain_text(seen)
+
+
+def test_a_typed_blank_is_followed_and_a_chosen_word_stays_with_another_model(page: Page) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("radio", name="Out again").check(force=True)
+    said = panel.locator(".inside-finding .read-out").filter(visible=True)
+    expect(said).to_contain_text("Which word stands at “it”?")
+    find(panel, "Your text").fill("She turned the [MASK] and opened the door.")
+    find(panel, "Your text").press("Enter")
+    expect(said).to_contain_text("Which word stands at “[MASK]”?")
+    word = panel.get_by_label("Word").filter(visible=True)
+    expect(word).to_have_value("4: [MASK]")
+    word.click()
+    page.get_by_role("option", name="8: door").click()
+    expect(said).to_contain_text("Which word stands at “door”?")
+    panel.get_by_label("Model").filter(visible=True).click()
+    page.get_by_role("option", name="Clearhead Stories").click()
+    expect(said).to_contain_text("Which word comes after “door”?")
+
+
+def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step(page: Page) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("radio", name="Queries, keys").check(force=True)
+    said = panel.locator(".inside-finding .read-out").filter(visible=True)
+    for example, expected in (
+        ("a story", r"In layer 3, head 2, “who” gives 65\s%.* to “robot”"),
+        ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 4\d\s%.* to “robot”"),
+        ("I am a robot", r"In layer 2, head 8, “i” gives 5\d\s%.* to “robot”"),
+        ("what is “it”?", r"In layer 4, head 2, “it” gives 4\d\s%.* to “animal”"),
+    ):
+        panel.get_by_role("button", name=example, exact=True).click()
+        expect(said).to_have_text(re.compile(expected))
+
+
+def test_own_numbers_are_worked_out_when_the_field_is_left_and_spoil_no_picture(page: Page) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("radio", name="Queries, keys").check(force=True)
+    said = panel.locator(".inside-finding .read-out").filter(visible=True)
+    expect(said).to_contain_text("In layer 4")
+    scores = panel.get_by_role("textbox", name="Scores of one query").filter(visible=True)
+    scores.fill("one")
+    page.keyboard.press("Tab")
+    wrong = panel.get_by_role("alert").filter(visible=True)
+    expect(wrong).to_contain_text("Please write numbers")
+    panel.get_by_role("spinbutton", name="Layer").fill("2")
+    panel.get_by_role("spinbutton", name="Layer").press("Enter")
+    expect(said).to_contain_text("In layer 2")
+    scores.fill("1 1 1 1")
+    page.keyboard.press("Tab")
+    expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.25")
+    expect(wrong).to_have_count(0)
+    panel.get_by_role("button", name="Thinking, Machines").click()
+    expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
+
+
+@pytest.mark.parametrize(("light", "width"), [("light", 1280), ("dark", 360)])
+def test_no_step_has_a_serious_violation(open_page: Open, light: str, width: int) -> None:
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=light, reduced_motion="reduce")
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    found = []
+    for step in STEPS:
+        panel.get_by_role("radio", name=f"{step.number} {step.title}").check(force=True)
+        expect_step(panel, step.number)
+        settle(page)
+        panel.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = each.checkVisibility(); })")
+        found += [f"{step.title}: {each}" for each in violations(page)]
+    assert not found, "\n".join(found)
