@@ -13,7 +13,8 @@ from demo.sessions.database import open_database, open_runs
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.settings import Limits, Settings
-from models.errors import InputError
+from demo.web.metrics import DONE, INPUT, OURS, STOPPED, Metrics
+from models.errors import InputError, Stopped
 from models.loading import ModelStore
 from models.outputs import CompletionOutput, TaskOutput
 from models.tasks import Task
@@ -176,6 +177,39 @@ def test_a_stopped_stream_is_logged_with_what_was_written(build: Build) -> None:
     assert isinstance(output, CompletionOutput)
     assert (output.text, output.finished) == (" so so", False)
     assert model_of(service).closed
+
+
+def test_a_stream_that_nobody_waits_for_is_logged_with_what_was_written(build: Build) -> None:
+    calls = 0
+
+    def left(_inputs: PromptInput) -> CompletionOutput:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise Stopped
+        return completion(1)
+
+    service = build(left, PromptInput)
+    *_, last = service.stream("visitor", {"prompt": "so", "max_new_tokens": 9})
+    (logged,) = service.history("visitor")
+    assert logged.id == last.run.id and logged.error is None and logged.answer is not None
+    assert not cast(CompletionOutput, last.output).finished
+
+
+def test_a_run_that_nobody_waits_for_is_logged_and_counted_as_stopped(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    def left(_inputs: TextInput) -> TaskOutput:
+        raise Stopped
+
+    service, metrics = build(left), Metrics()
+    service.watch(metrics.ran)
+    with pytest.raises(Stopped):
+        service.run("visitor", Task.SENTIMENT, {"text": "so so"})
+    (logged,) = service.history("visitor")
+    assert logged.error == Stopped.SENTENCE
+    assert [metrics.total(each) for each in (DONE, INPUT, OURS, STOPPED)] == [0, 0, 0, 1]
+    assert not caplog.records
 
 
 def test_a_finished_stream_that_is_closed_is_not_logged_again(build: Build) -> None:
