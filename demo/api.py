@@ -9,7 +9,7 @@ import gradio as gr
 
 from demo import contract
 from demo.decoder_api import add_decoder_endpoints
-from demo.endpoint import add_endpoint, required_session_of, session_of, short_text
+from demo.endpoint import add_endpoint, required_session_of, session_to_log, short_text
 from demo.inside_api import add_inside_endpoints
 from demo.inspection_api import add_inspection_endpoints
 from demo.service import DemoService
@@ -48,7 +48,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             word: A word of your own, whose probability and rank at each blank you want to know.
         """
         fields = {"text": text, "top_k": top_k, "word": word}
-        done = service.run(session_of(request) or service.new_session(), Task.FILL_MASK, fields, checkpoint)
+        done = service.run(session_to_log(service, request), Task.FILL_MASK, fields, checkpoint)
         return contract.filled_masks(done.run, cast(FillMaskOutput, done.output))
 
     def sentiment(request: gr.Request, text: str, checkpoint: str = "") -> contract.Sentiment:
@@ -58,7 +58,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             text: The text to judge.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        done = service.run(session_of(request) or service.new_session(), Task.SENTIMENT, {"text": text}, checkpoint)
+        done = service.run(session_to_log(service, request), Task.SENTIMENT, {"text": text}, checkpoint)
         return contract.sentiment(done.run, cast(SentimentOutput, done.output))
 
     def question_answering(
@@ -73,7 +73,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
         fields = {"question": question, "context": context, "top_k": top_k}
-        done = service.run(session_of(request) or service.new_session(), Task.QUESTION_ANSWERING, fields, checkpoint)
+        done = service.run(session_to_log(service, request), Task.QUESTION_ANSWERING, fields, checkpoint)
         return contract.found_answers(done.run, cast(QuestionAnsweringOutput, done.output))
 
     def translation(request: gr.Request, text: str, num_beams: int = 4, checkpoint: str = "") -> contract.Translations:
@@ -85,7 +85,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
         fields = {"text": text, "num_beams": num_beams}
-        done = service.run(session_of(request) or service.new_session(), Task.TRANSLATION, fields, checkpoint)
+        done = service.run(session_to_log(service, request), Task.TRANSLATION, fields, checkpoint)
         return contract.translations(done.run, cast(TranslationOutput, done.output))
 
     def completion(
@@ -123,7 +123,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             "num_beams": num_beams,
             "seed": seed,
         }
-        done = service.run(session_of(request) or service.new_session(), Task.COMPLETION, fields, checkpoint)
+        done = service.run(session_to_log(service, request), Task.COMPLETION, fields, checkpoint)
         return contract.completion(done.run, cast(CompletionOutput, done.output))
 
     for endpoint in (fill_mask, sentiment, question_answering, translation, completion):

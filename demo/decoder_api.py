@@ -5,7 +5,7 @@ from typing import TypedDict, cast
 import gradio as gr
 
 from demo.contract import CheckpointUsed, Completion, completion
-from demo.endpoint import add_endpoint, session_of, short_text
+from demo.endpoint import add_endpoint, run_to_read, session_to_log
 from demo.fork import fork_fields
 from demo.limits import whole_number
 from demo.service import DemoService
@@ -96,13 +96,13 @@ def add_decoder_endpoints(service: DemoService) -> None:
             step: Which of its tokens gives way, counted from 1; those before it stay.
             token_id: The id of the token to put in its place, such as one of its alternatives.
         """
-        run = service.get(short_text(run_id, "The run id", "run_id"))
+        run = run_to_read(service, request, run_id)
         if run.task is not Task.COMPLETION:
             raise InputError("Only a completion can go on from another token here.", "run_id")
         step = whole_number(step, "The step", "step")
         token_id = whole_number(token_id, "The id of the token", "token_id")
         fields = fork_fields(run, service.output_of(run), step, token_id)
-        done = service.run(session_of(request) or service.new_session(), run.task, fields, run.checkpoint)
+        done = service.run(session_to_log(service, request), run.task, fields, run.checkpoint)
         return completion(done.run, cast(CompletionOutput, done.output))
 
     for endpoint in (decode_tree, fork):

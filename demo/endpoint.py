@@ -5,15 +5,20 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from gradio.context import LocalContext
 
 from demo.limits import plain_text
 from demo.messages import for_callers
+from demo.service import NO_SUCH_RUN, DemoService
 from demo.sessions.keeping import owner, with_wish
+from demo.sessions.records import Run
 from models.errors import InputError
 
 _ID_CHARACTERS = 64
 # What Gradio's clients make up has 10 or more.
 _LEAST_SECRET_CHARACTERS = 10
+_ONCE = "once-"
+"""How the session of a call begins that came without one, as curl's does."""
 
 
 def add_endpoint(endpoint: Callable[..., Any], **options: Any) -> None:
@@ -27,10 +32,29 @@ def session_of(request: gr.Request) -> str | None:
     Whoever knows the hash can read the session, so one that is short enough to be guessed makes none.
     """
     session_hash = getattr(request, "session_hash", None)
-    if not session_hash or len(session_hash) < _LEAST_SECRET_CHARACTERS:
+    # Gradio lends the id of the event to a call without a hash.
+    lent = session_hash == LocalContext.event_id.get(None)
+    if not session_hash or lent or len(session_hash) < _LEAST_SECRET_CHARACTERS:
         return None if _keeps(request) else with_wish("", keep=False)
     session_id = "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
     return with_wish(session_id, _keeps(request))
+
+
+def session_to_log(service: DemoService, request: gr.Request) -> str:
+    """The session that a run of this caller is logged under; one of its own for a call that came without any."""
+    return session_of(request) or _ONCE + service.new_session()
+
+
+def run_to_read(service: DemoService, request: gr.Request, run_id: str) -> Run:
+    """The run of that id, if this caller may look into it; raises `InputError`.
+
+    A run of a session is that session's alone. One that was asked for without a session has only its id, which nobody
+    can guess, and is its who knows that.
+    """
+    run = service.get(short_text(run_id, "The run id", "run_id"))
+    if run.session_id.startswith(_ONCE) or run.session_id == owner(session_of(request) or ""):
+        return run
+    raise InputError(NO_SUCH_RUN, "run_id")
 
 
 def _keeps(request: gr.Request) -> bool:

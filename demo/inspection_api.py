@@ -2,8 +2,10 @@
 
 from typing import Literal
 
+import gradio as gr
+
 from demo import inspection_contract as contract
-from demo.endpoint import add_endpoint, short_text, truth
+from demo.endpoint import add_endpoint, run_to_read, short_text, truth
 from demo.limits import whole_number
 from demo.service import AttentionSource, DemoService
 from demo.sessions.records import Run
@@ -14,11 +16,12 @@ from models.outputs import MEAN
 def add_inspection_endpoints(service: DemoService) -> None:
     """Add the endpoints that take the run_id of an earlier answer."""
 
-    def run_of(run_id: str) -> tuple[Run, AttentionSource]:
-        run = service.get(short_text(run_id, "The run id", "run_id"))
+    def run_of(request: gr.Request, run_id: str) -> tuple[Run, AttentionSource]:
+        run = run_to_read(service, request, run_id)
         return run, service.source_of(run)
 
     def attention(
+        request: gr.Request,
         run_id: str,
         kind: str = "",
         layer: int = MEAN,
@@ -39,10 +42,10 @@ def add_inspection_endpoints(service: DemoService) -> None:
         words = truth(words, "The choice of words", "words")
         how_named, kind = short_text(how, "The way", "how"), short_text(kind, "The kind", "kind")
         layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
-        run, source = run_of(run_id)
+        run, source = run_of(request, run_id)
         return contract.attention_rows(run, service.attention(source), kind, layer, head, words, how_named)
 
-    def attention_sheet(run_id: str, kind: str = "", dark: bool = False) -> contract.Sheet:
+    def attention_sheet(request: gr.Request, run_id: str, kind: str = "", dark: bool = False) -> contract.Sheet:
         """Draw the attention of all heads in a run as one small picture: layers as rows, heads as columns.
 
         Args:
@@ -51,10 +54,10 @@ def add_inspection_endpoints(service: DemoService) -> None:
             dark: True for a picture on a dark ground.
         """
         dark, kind = truth(dark, "The choice of a dark ground", "dark"), short_text(kind, "The kind", "kind")
-        run, source = run_of(run_id)
+        run, source = run_of(request, run_id)
         return contract.sheet(run, service.attention(source), kind, dark)
 
-    def head_roles(run_id: str, kind: str = "") -> contract.HeadRoles:
+    def head_roles(request: gr.Request, run_id: str, kind: str = "") -> contract.HeadRoles:
         """Tell what each head does in a run: looks at the previous token, the separator, broadly, and so on.
 
         Args:
@@ -62,21 +65,21 @@ def add_inspection_endpoints(service: DemoService) -> None:
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
         """
         kind = short_text(kind, "The kind", "kind")
-        run, source = run_of(run_id)
+        run, source = run_of(request, run_id)
         return contract.roles(run, service.attention(source), kind)
 
-    def attribution(run_id: str, target: str = "") -> contract.Attributed:
+    def attribution(request: gr.Request, run_id: str, target: str = "") -> contract.Attributed:
         """Tell what each token did for the answer of a run: integrated gradients, in units of the answer's logit.
 
         Args:
             run_id: The run_id of an earlier answer of any task but translation.
             target: Empty for what was answered; a label; start or end of an answer; a word, or #2 for the second blank.
         """
-        run, source = run_of(run_id)
+        run, source = run_of(request, run_id)
         found = service.attribution(source, target)
         return contract.attributed(run, found, service.attention(source))
 
-    def ablate(run_id: str, layer: int, head: int = MEAN, kind: str = "") -> contract.Comparison:
+    def ablate(request: gr.Request, run_id: str, layer: int, head: int = MEAN, kind: str = "") -> contract.Comparison:
         """Answer again with one head of the model switched off, or all heads of a layer, and compare.
 
         Args:
@@ -87,10 +90,10 @@ def add_inspection_endpoints(service: DemoService) -> None:
         """
         layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
         kind = short_text(kind, "The kind", "kind")
-        run, source = run_of(run_id)
+        run, source = run_of(request, run_id)
         return contract.comparison(run, service.ablate(source, layer, head, kind))
 
-    def replace_token(run_id: str, position: int, token: str) -> contract.Comparison:
+    def replace_token(request: gr.Request, run_id: str, position: int, token: str) -> contract.Comparison:
         """Answer again with another word in the place of one token, and compare.
 
         Args:
@@ -99,7 +102,7 @@ def add_inspection_endpoints(service: DemoService) -> None:
             token: The new word; [MASK] for a blank, where the model knows one.
         """
         position = whole_number(position, "The position", "position")
-        run, source = run_of(run_id)
+        run, source = run_of(request, run_id)
         return contract.comparison(run, service.replace_token(source, position, token))
 
     for endpoint in (attention, attention_sheet, head_roles, attribution, ablate, replace_token):

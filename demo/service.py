@@ -34,6 +34,7 @@ __all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
 
 _log = logging.getLogger(__name__)
 _SESSION_CHARACTERS = 64
+NO_SUCH_RUN = "There is no such run; it may have been deleted."
 
 
 class DemoService:
@@ -154,7 +155,7 @@ class DemoService:
         """A run by its unguessable id; raises `InputError` when it is not there."""
         run = self._runs.get(run_id)
         if run is None:
-            raise InputError("There is no such run; it may have been deleted.", "run_id")
+            raise InputError(NO_SUCH_RUN, "run_id")
         return run
 
     def delete(self, run_id: str, session_id: str) -> bool:

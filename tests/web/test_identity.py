@@ -3,6 +3,7 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -126,17 +127,48 @@ _OF_A_RUN = sorted(
 _NEEDED = {"layer": 0, "position": 1, "token": "dog", "step": 1, "token_id": 5}
 
 
-@pytest.mark.parametrize("guess", ["0" * 32, "1", "' OR 1=1 --", "%", "../runs"])
-@pytest.mark.parametrize("endpoint", _OF_A_RUN)
-def test_a_guessed_run_shows_nothing(server: Server, owner: tuple[str, str], endpoint: str, guess: str) -> None:
-    parameters = _PUBLISHED[f"/{endpoint}"]["parameters"]
-    known = {"run_id": guess} | _NEEDED
+def _looked_into(server: Server, endpoint: str, run_id: str, session: str | None) -> tuple[str, Any]:
+    """What the endpoint says of that run, asked for with its other parameters as they are by default."""
+    known = {"run_id": run_id} | _NEEDED
     data = [
         each["parameter_default"] if each["parameter_has_default"] else known[each["parameter_name"]]
-        for each in parameters
+        for each in _PUBLISHED[f"/{endpoint}"]["parameters"]
     ]
-    event, said = outcome(server, endpoint, called(server, endpoint, data, f"guessing {endpoint} {guess}"))
+    return outcome(server, endpoint, called(server, endpoint, data, session))
+
+
+@pytest.mark.parametrize("guess", ["0" * 32, "1", "' OR 1=1 --", "%", "../runs"])
+@pytest.mark.parametrize("endpoint", _OF_A_RUN)
+def test_a_guessed_run_shows_nothing(server: Server, endpoint: str, guess: str) -> None:
+    event, said = _looked_into(server, endpoint, guess, f"guessing {endpoint} {guess}")
     assert event == "error" and "There is no such run" in said["error"]
+
+
+@pytest.fixture(scope="module")
+def callers_run(server: Server) -> str:
+    """A run of the session "a caller's session"."""
+    data = [MINE, 8, "greedy", 0.8, 50, 0.95, 4, 0, ""]
+    event, (answer,) = outcome(server, "completion", called(server, "completion", data, "a caller's session"))
+    assert event == "complete"
+    return str(answer["run_id"])
+
+
+@pytest.mark.parametrize("endpoint", _OF_A_RUN)
+def test_a_run_of_a_session_is_nobody_elses(
+    server: Server, owner: tuple[str, str], callers_run: str, endpoint: str
+) -> None:
+    for run_id in (owner[1], callers_run):
+        for session in (None, f"another session at {endpoint}"):
+            event, said = _looked_into(server, endpoint, run_id, session)
+            assert event == "error" and "There is no such run" in said["error"]
+            assert MINE not in str(said)
+    assert "There is no such run" not in str(_looked_into(server, endpoint, callers_run, "a caller's session"))
+
+
+def test_a_run_without_a_session_is_its_who_knows_the_id(server: Server) -> None:
+    _, (answer,) = outcome(server, "sentiment", called(server, "sentiment", [MINE, ""]))
+    event, (seen,) = _looked_into(server, "attention", answer["run_id"], None)
+    assert event == "complete" and "keeper" in seen["query_tokens"]
 
 
 def test_the_page_does_not_carry_the_secret(server: Server) -> None:
