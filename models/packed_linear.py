@@ -5,8 +5,6 @@ in the order in which the processor reads them. The numbers are the same but for
 gains nothing for a single row: there a layer answers as it always did.
 """
 
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -27,10 +25,10 @@ def pack(network: PreTrainedModel) -> None:
         return
     output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     for module in network.modules():
-        packed = _PACKED.get(type(module))
-        if packed and module is not output:
-            module.__class__ = packed
-            cast(Packed, module).pack()
+        if type(module) in _PACKED and module is not output:
+            module.__class__ = _PACKED[type(module)]
+        if isinstance(module, Packed):
+            module.pack()
 
 
 class PackedLinear(nn.Linear):

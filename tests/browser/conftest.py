@@ -42,6 +42,7 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
     """Opens the page in a browser of its own; in the end no console error and no request to another host is left."""
     wrong: list[str] = []
     contexts = []
+    cut: list[tuple[str, list[str]]] = []
     closing = False
 
     def watch(page: Page) -> None:
@@ -49,8 +50,13 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
         page.on("framenavigated", lambda frame: visited.append(frame.url) if frame == page.main_frame else None)
 
         def complained(message: ConsoleMessage) -> None:
-            has_left = len(visited) > 1 or closing
-            if message.type == "error" and not (has_left and message.text.startswith(_ON_LEAVING)):
+            if message.type != "error":
+                return
+            if message.text.startswith(_ON_LEAVING):
+                # The word of it may come before that of the new address.
+                if not closing:
+                    cut.append((message.text, visited))
+            else:
                 wrong.append(message.text)
 
         page.on("console", complained)
@@ -79,7 +85,7 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
     closing = True
     for context in contexts:
         context.close()
-    assert not wrong
+    assert not wrong + [text for text, visited in cut if len(visited) < 2]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from models.base import AnyTaskModel
 from models.errors import InputError
 from models.findings import SwitchedOff
 from models.outputs import generated_ids
+from models.packed_linear import pack
 from models.tasks import Task
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
@@ -109,6 +110,7 @@ def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
         heads = config.decoder_attention_heads
     size = width // heads
     zero_columns(projection, slice(None) if head == -1 else slice(head * size, (head + 1) * size))
+    pack(maimed.network)
 
     with without(model, SwitchedOff(kind, layer, head)):
         changed = numbers_of(model, FIELDS[task])

@@ -56,6 +56,19 @@ def test_parameters_and_their_names_stay_as_they_were() -> None:
     assert all(torch.equal(after[name], value) for name, value in before.items())
 
 
+def test_weights_that_changed_can_be_packed_again() -> None:
+    network = bert()
+    pack(network)
+    with torch.no_grad():
+        for each in network.parameters():
+            each.mul_(0.5)
+    plain = copy.deepcopy(bert())
+    plain.load_state_dict(network.state_dict())
+    pack(network)
+    with torch.inference_mode():
+        assert torch.allclose(network(torch.arange(8)[None]).logits, plain(torch.arange(8)[None]).logits, atol=1e-5)
+
+
 def test_gradients_go_through() -> None:
     network = bert()
     plain = copy.deepcopy(network)
