@@ -1,7 +1,7 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ class InsideTab:
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
             turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         own = [each for built in self.built.values() for each in built.inputs]
-        moved = [each.input for each in (self.controls.checkpoint, *self.controls.chosen, *own)]  # type: ignore[attr-defined]
+        moved = [_moved(each) for each in (self.controls.checkpoint, *self.controls.chosen, *own)]
         gr.on(
             [self.button.click, self.controls.text.submit, *moved],
             show,
@@ -224,6 +224,13 @@ def _both(first: Updates, then: Updates) -> Updates:
         )
         merged[component] = earlier | later
     return merged
+
+
+def _moved(control: Component) -> Callable[..., Any]:
+    """The event of a visitor who moves `control`; a dropdown's `input` comes twice, its `select` once."""
+    name = "select" if isinstance(control, gr.Dropdown) else "input"
+    event: Callable[..., Any] = getattr(control, name)
+    return event
 
 
 def _beside(tab: InsideTab, by: int) -> Any:
