@@ -3,7 +3,11 @@
 `app` is the whole site (ASGI). `demo` is its page (Gradio) without the headers and the limits around it.
 """
 
+import gc
 import os
+
+# What is made until the page stands stays as long as the process: to look for rubbish in it only delays the start.
+gc.disable()
 
 # Read by gradio and huggingface_hub when they are imported: nobody is told who visits.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -30,6 +34,9 @@ Upkeep(runs, settings.retention_days).start()
 service = DemoService(settings, store, runs)
 demo = build_demo(service)
 app = create_app(demo, service, store)
+
+gc.freeze()
+gc.enable()
 
 if __name__ == "__main__":
     serve(app, demo, settings)
