@@ -46,8 +46,9 @@ def build_demo(service: DemoService) -> gr.Blocks:
     lectures = known_lectures(settings)
     demo: gr.Blocks
     with gr.Blocks(title="Clearhead", analytics_enabled=False) as demo:
-        # First, because it makes Gradio build its app once more, which takes long once the page is full.
-        demo.queue(max_size=settings.queue, default_concurrency_limit=settings.concurrency, api_open=False)
+        # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
+        # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
+        demo.queue(max_size=None, default_concurrency_limit=settings.concurrency, api_open=False)
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
         gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _SCRIPTS, elem_classes="masthead-box")

@@ -24,6 +24,9 @@ _KNOWN_VISITORS = 10_000
 _CALLS_FOR_A_RUN = 20
 """How many redraws and other small calls a visitor has for each run."""
 
+_MOST_SMALL_CALLS = 500
+"""How many of these may wait at once besides the runs; each is over in a moment."""
+
 _LONGEST_SESSION = 128
 
 
@@ -103,7 +106,7 @@ class Admission:
             await refuse(scope, receive, send, 400, "The session of this call cannot be used.")
             return
         is_run = self.line.is_for_a_model(call.get("fn_index"), name)
-        refusal = self._refusal(session, caller) if is_run else self._too_fast(self._calls, session, "calls")
+        refusal = self._refusal(session, caller) if is_run else self._small_refusal(session)
         if refusal is not None:
             self.metrics.refused(refusal.kind)
             after = {"Retry-After": str(refusal.retry_after_s)}
@@ -150,6 +153,12 @@ class Admission:
             )
             return Refusal("line full", sentence, wait_s)
         return self._too_fast(self._runs, session, "runs")
+
+    def _small_refusal(self, session: str) -> Refusal | None:
+        if self.line.crowd >= self.settings.queue + _MOST_SMALL_CALLS:
+            sentence = "Very many calls are waiting just now. Please try again in a second."
+            return Refusal("line full", sentence, 1)
+        return self._too_fast(self._calls, session, "calls")
 
     @property
     def _share(self) -> int:

@@ -41,6 +41,11 @@ class Line:
         return len(self._waiting)
 
     @property
+    def crowd(self) -> int:
+        """How many calls wait, small ones too."""
+        return len(self._blocks._queue)
+
+    @property
     def running(self) -> int:
         """How many runs go on."""
         return sum(1 for _ in self._live) - self.waiting

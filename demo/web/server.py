@@ -12,6 +12,8 @@ from demo.settings import Settings
 
 _FIRST_PORT, _PORTS = 7860, 100
 _LAST_WORDS_S = 3
+_KEEP_ALIVE_S = 75
+"""Longer than proxies keep theirs (nginx: 60 s): a connection that we close first may lose the call just sent on it."""
 
 
 def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
@@ -29,6 +31,7 @@ def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_LAST_WORDS_S,
+        timeout_keep_alive=_KEEP_ALIVE_S,
         h11_max_incomplete_event_size=64 * 1024,
     )
     print(f"* Running on local URL:  http://{shown}:{port}{settings.root_path or ''}", flush=True)

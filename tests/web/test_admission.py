@@ -1,15 +1,22 @@
 """The line is fair and honest: nobody fills it alone, and who is turned away is told when to come back."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
-from demo.web.admission import Pace
+from demo.settings import Settings
+from demo.web.admission import Admission, Pace
+from demo.web.line import Line
+from demo.web.metrics import Metrics
 from demo.web.visitors import Visitors
 from tests.api.server import Server
 from tests.web.calls import PATIENCE_S, called, outcome
@@ -141,6 +148,40 @@ def test_a_full_line_says_so_at_once_and_half_of_it_stays_free_for_others(quiet:
         sentence = _refusal(called(quiet, "sentiment", _SHORT, "one more of the class"))
     assert sentence.startswith("The line is full: ")
     assert "your text stays where it is" in sentence
+
+
+def test_small_calls_are_answered_while_the_line_of_runs_is_full(quiet: Server) -> None:
+    started = []
+    for number in range(QUEUE + 1):
+        body = {"data": _LONG, "session_hash": f"one of many {number}"}
+        sent_for = {"X-Forwarded-For": f"10.1.0.{number + 1}"}
+        address = f"{quiet.url}gradio_api/call/completion"
+        started.append(httpx.post(address, json=body, headers=sent_for, timeout=PATIENCE_S))
+    assert [each.status_code for each in started] == [200] * (QUEUE + 1)
+    try:
+        assert _line(quiet)[0] > QUEUE // 2
+        event, _ = outcome(quiet, "session_runs", called(quiet, "session_runs", [], "a visitor who reads"))
+        assert event == "complete"
+    finally:
+        for number, call in enumerate(started):
+            _cancel(quiet, [call], f"one of many {number}")
+
+
+@pytest.mark.parametrize(("crowd", "status"), [(0, 200), (10_000, 429)])
+def test_a_crowd_of_small_calls_is_told_to_come_back(crowd: int, status: int) -> None:
+    async def answers(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("answered")(scope, receive, send)
+
+    line = cast(Line, SimpleNamespace(is_for_a_model=lambda *_: False, is_an_endpoint=lambda _: True, crowd=crowd))
+    site = Admission(answers, Settings(), line, Visitors(), Metrics())
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(site), base_url="http://here") as client:
+            return await client.post("/gradio_api/call/session_runs", json={"data": []})
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == status
+    assert status == 200 or _refusal(answer).startswith("Very many calls are waiting")
 
 
 def test_a_visitor_in_line_is_told_the_place(quiet: Server) -> None:
