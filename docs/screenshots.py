@@ -16,6 +16,7 @@ TABS = {
     "write-on": "Write on",
 }
 DESKTOP = {"width": 1280, "height": 900}
+LECTURE = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
 REPLACED = ("joy", "chore")
 """In the sentiment example: the word that another takes the place of, and that other."""
@@ -62,8 +63,16 @@ def photograph_tools(page: Page, tab: str) -> None:
         tool.screenshot(path=FOLDER / f"{name}.png")
 
 
+def photograph_lecture(page: Page, url: str) -> None:
+    """A step of a lecture: its bar above the tab that it opens."""
+    page.goto(f"{url.rstrip('/')}/?lecture=attention&step=3")
+    page.locator(".inside-step").filter(visible=True).first.wait_for()
+    page.wait_for_timeout(3000)
+    page.screenshot(path=FOLDER / "lecture.png", clip={"x": 0, "y": 0, **LECTURE})
+
+
 def main(url: str) -> None:
-    """Each tab in light at desktop width and the reader's tools, then one tab in dark and one on a phone."""
+    """Each tab in light at desktop width, the reader's tools, a lecture; then one tab in dark and one on a phone."""
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -72,6 +81,7 @@ def main(url: str) -> None:
         for name, tab in TABS.items():
             photograph(light, tab, FOLDER / f"{name}.png")
         photograph_tools(light, TABS["sentiment"])
+        photograph_lecture(browser.new_page(viewport=LECTURE, color_scheme="light"), url)
         dark = browser.new_page(viewport=DESKTOP, color_scheme="dark")
         dark.goto(url)
         photograph(dark, TABS["translate"], FOLDER / "translate-dark.png")
