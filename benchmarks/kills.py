@@ -128,7 +128,7 @@ def _start(database_url: str, log: Path) -> tuple[subprocess.Popen[bytes], str]:
         "CLEARHEAD_HOST": "127.0.0.1",
         "CLEARHEAD_PORT": str(port),
     }
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.fast_app"], cwd=_ROOT, env=environment, stdout=output, stderr=output
         )

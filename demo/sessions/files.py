@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import threading
 from pathlib import Path
 from urllib.parse import quote
 
@@ -46,12 +47,15 @@ class OpenedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        # Threads share the place in the file: of two that read at once, one would read what comes after the header.
+        self._reading = threading.Lock()
 
     @property
     def is_a_database(self) -> bool:
         """Whether nobody has written over its beginning."""
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        return os.read(self._descriptor, len(_HEADER)) == _HEADER
+        with self._reading:
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            return os.read(self._descriptor, len(_HEADER)) == _HEADER
 
     def require(self) -> None:
         """Raise `DatabaseGone` unless the file still is at its path, and a database."""
