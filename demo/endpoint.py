@@ -52,7 +52,7 @@ def run_to_read(service: DemoService, request: gr.Request, run_id: str) -> Run:
     can guess, and is its who knows that.
     """
     run = service.get(short_text(run_id, "The run id", "run_id"))
-    if run.session_id.startswith(_ONCE) or run.session_id == owner(session_of(request) or ""):
+    if run.session_id.startswith(_ONCE) or owner(run.session_id) == owner(session_of(request) or ""):
         return run
     raise InputError(NO_SUCH_RUN, "run_id")
 

@@ -39,7 +39,7 @@ class Limits:
     new_tokens: int = 200
     beams: int = 8
     runs_per_minute: int = 60
-    runs_at_once: int = 4
+    runs_at_once: int = 8
 
     @property
     def call_bytes(self) -> int:

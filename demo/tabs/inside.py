@@ -1,7 +1,7 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,15 +126,13 @@ class InsideTab:
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
             turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         own = [each for built in self.built.values() for each in built.inputs]
-        moved = [_moved(each) for each in (self.controls.checkpoint, *self.controls.chosen, *own)]
-        gr.on(
-            [self.button.click, self.controls.text.submit, *moved],
-            show,
-            self.inputs,
-            self.drawn,
-            trigger_mode="always_last",
-            **drawing,
-        )
+        moved = [self.controls.checkpoint, *self.controls.chosen, *own]
+        lists = [each.input for each in moved if isinstance(each, gr.Dropdown)]
+        others = [each.input for each in moved if not isinstance(each, gr.Dropdown)]  # type: ignore[attr-defined]
+        said = [self.button.click, self.controls.text.submit, *others]
+        # A choice from a list comes twice, the second time perhaps with a word that the first has already moved.
+        for events, mode in ((said, "always_last"), (lists, "once")):
+            gr.on(events, show, self.inputs, self.drawn, trigger_mode=mode, **drawing)
 
     def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs) -> None:
         """Let a page that is opened at the address of a view (`InsideRequest.to_query`) show it."""
@@ -224,13 +222,6 @@ def _both(first: Updates, then: Updates) -> Updates:
         )
         merged[component] = earlier | later
     return merged
-
-
-def _moved(control: Component) -> Callable[..., Any]:
-    """The event of a visitor who moves `control`; a dropdown's `input` comes twice, its `select` once."""
-    name = "select" if isinstance(control, gr.Dropdown) else "input"
-    event: Callable[..., Any] = getattr(control, name)
-    return event
 
 
 def _beside(tab: InsideTab, by: int) -> Any:
