@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 from demo.inside_request import InsideRequest
@@ -42,16 +43,22 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The text and the checkpoint whose token was chosen last."""
+class ChosenWord:
+    """A token as it was chosen: its place, and the checkpoint and the text (`mark_of`) in whose pieces it has it."""
 
-    text: str
     checkpoint: str
+    mark: str
+    position: int
 
     @classmethod
-    def of(cls, request: InsideRequest) -> "Drawn":
-        """Those of `request`."""
-        return cls(request.text, request.checkpoint)
+    def of(cls, request: InsideRequest) -> "ChosenWord":
+        """The one of `request`."""
+        return cls(request.checkpoint, mark_of(request.text), request.position)
+
+
+def mark_of(text: str) -> str:
+    """A few letters that another text has otherwise."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Inside:
@@ -83,20 +90,23 @@ class Inside:
             position=max(0, position + count) if position < 0 else _within(position, count),
         ), place
 
-    def follow(self, request: InsideRequest, drawn: Drawn) -> InsideRequest:
-        """The request with the word that was followed in `drawn`, where that is another text or in other pieces.
+    def follow(self, request: InsideRequest, chosen: ChosenWord) -> InsideRequest:
+        """The request with the word that was `chosen`, be it in another model's pieces.
 
-        The position of `request` was chosen there. For another text the choice is the model's; for another model the
-        same word stays, but for one that was the other model's choice.
+        For another text the choice is the model's; for another model the same word stays, but for one that was the
+        other model's choice.
         """
-        if drawn == Drawn.of(request):
-            return request
         left = replace(request, position=FROM_THE_MODEL)
-        if drawn.text != request.text or texts_of(request.text) != [request.text]:
+        if chosen.mark != mark_of(request.text):
+            return left
+        there = replace(request, checkpoint=chosen.checkpoint, position=chosen.position)
+        if there.checkpoint == request.checkpoint:
+            return there
+        if texts_of(request.text) != [request.text]:
             return left
         try:
-            before, place = self.checked(replace(request, checkpoint=drawn.checkpoint))
-            was_left, _ = self.checked(replace(left, checkpoint=drawn.checkpoint))
+            before, place = self.checked(there)
+            was_left, _ = self.checked(replace(left, checkpoint=chosen.checkpoint))
             pieces = self.checked(left)[1].tokens.pieces
         except InputError:
             return left

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -15,7 +15,7 @@ from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_list
 from demo.components.notice import create_notice, noticed
-from demo.inside import Drawn, checkpoints_inside
+from demo.inside import checkpoints_inside
 from demo.inside_request import InsideRequest, from_query
 from demo.lectures import Lecture
 from demo.messages import for_visitors
@@ -63,7 +63,7 @@ class InsideTab:
     def drawn(self) -> list[Component]:
         """What the drawing of a step may change."""
         outputs = [each for built in self.built.values() for each in built.outputs]
-        return [*self.notices.values(), *self.controls.chosen, self.controls.drawn, *outputs]
+        return [*self.notices.values(), *self.controls.chosen, *outputs]
 
     def show(self, step: str, *asked: Any) -> Updates:
         """The picture of the step, or a sentence beside the field that is to be mended."""
@@ -80,7 +80,8 @@ class InsideTab:
             own[key], values = values[: len(built.inputs)], values[len(built.inputs) :]
         wanted = self.controls.request(step, shared)
         request, place = self.controls.inside.checked(wanted)
-        placed = self.controls.choices(request, place) | {self.controls.drawn: Drawn.of(wanted)}
+        # The words belong to the text as it stands in the field.
+        placed = self.controls.choices(replace(request, text=wanted.text), place)
         return terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
 
     def turn(self, step: str) -> Updates:
@@ -98,7 +99,12 @@ class InsideTab:
     def open(self, request: InsideRequest) -> Updates:
         """The controls set to `request`, and the frame of its step; draw it next."""
         step = request.step if request.step in self.built else STEPS[0].key
-        return _both(self._set_to(request), self.turn(step))
+        try:
+            checked, place = self.controls.inside.checked(request)
+            choices = self.controls.choices(replace(checked, text=request.text), place)
+        except InputError:
+            choices = {}
+        return _both(self._set_to(request) | choices, self.turn(step))
 
     def try_example(self, number: int) -> Updates:
         """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
@@ -127,12 +133,8 @@ class InsideTab:
             turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
         own = [each for built in self.built.values() for each in built.inputs]
         moved = [self.controls.checkpoint, *self.controls.chosen, *own]
-        lists = [each.input for each in moved if isinstance(each, gr.Dropdown)]
-        others = [each.input for each in moved if not isinstance(each, gr.Dropdown)]  # type: ignore[attr-defined]
-        said = [self.button.click, self.controls.text.submit, *others]
-        # A choice from a list comes twice, the second time perhaps with a word that the first has already moved.
-        for events, mode in ((said, "always_last"), (lists, "once")):
-            gr.on(events, show, self.inputs, self.drawn, trigger_mode=mode, **drawing)
+        said = [self.button.click, self.controls.text.submit, *(each.input for each in moved)]  # type: ignore[attr-defined]
+        gr.on(said, show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
 
     def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs) -> None:
         """Let a page that is opened at the address of a view (`InsideRequest.to_query`) show it."""
@@ -201,7 +203,7 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
             forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
         heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
         choices = create_choices(request, first)
-        controls = InsideControls(service.inside, text, checkpoint, *choices, gr.State(Drawn.of(request)))
+        controls = InsideControls(service.inside, text, checkpoint, *choices)
         groups: dict[str, gr.Column] = {}
         built: dict[str, BuiltStep] = {}
         for step in STEPS:

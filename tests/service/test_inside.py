@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from demo.inside import MOST_TOKENS, Drawn, Inside
+from demo.inside import MOST_TOKENS, ChosenWord, Inside, mark_of
 from demo.inside_look import look
 from demo.inside_request import InsideRequest
 from demo.recorded_inside import inside_examples, recorded_tokens
@@ -66,31 +66,33 @@ def test_a_word_that_nobody_chose_is_where_the_model_guesses_or_the_last_one(
 
 
 @pytest.mark.parametrize(
-    ("drawn", "asked", "position"),
+    ("chosen", "asked", "position"),
     [
         # The same text, in the same model and in others: "it" stays "it".
-        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-minilm", 10), 10),
-        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-sentiment", 10), 10),
-        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-stories", 10), 8),
-        ((ANIMAL, "clearhead-stories"), (ANIMAL, "clearhead-minilm", 8), 10),
-        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-en-fr", 10), 8),
+        ((ANIMAL, "clearhead-minilm", 10), (ANIMAL, "clearhead-minilm"), 10),
+        ((ANIMAL, "clearhead-minilm", 10), (ANIMAL, "clearhead-sentiment"), 10),
+        ((ANIMAL, "clearhead-minilm", 10), (ANIMAL, "clearhead-stories"), 8),
+        ((ANIMAL, "clearhead-stories", 8), (ANIMAL, "clearhead-minilm"), 10),
+        ((ANIMAL, "clearhead-minilm", 10), (ANIMAL, "clearhead-en-fr"), 8),
         # What another model chose, and a mark, are no choice of the visitor's.
-        ((BLANK, "clearhead-minilm"), (BLANK, "clearhead-sentiment", 4), -1),
-        ((ANIMAL, "clearhead-minilm"), (ANIMAL, "clearhead-stories", 15), -1),
+        ((BLANK, "clearhead-minilm", 4), (BLANK, "clearhead-sentiment"), -1),
+        ((ANIMAL, "clearhead-minilm", 15), (ANIMAL, "clearhead-stories"), -1),
         # Another text, whatever stands at that place in it.
-        ((ANIMAL, "clearhead-minilm"), (BLANK, "clearhead-minilm", 10), -1),
-        ((ANIMAL + " ", "clearhead-minilm"), (ANIMAL, "clearhead-minilm", 10), -1),
+        ((ANIMAL, "clearhead-minilm", 10), (BLANK, "clearhead-minilm"), -1),
+        ((ANIMAL, "clearhead-minilm", 10), (ANIMAL + " ", "clearhead-minilm"), -1),
         # What cannot be read: the sentence about it comes later.
-        ((" ", "clearhead-minilm"), (" ", "clearhead-stories", 0), -1),
-        ((ANIMAL, "gpt5"), (ANIMAL, "clearhead-minilm", 10), -1),
+        ((" ", "clearhead-minilm", 0), (" ", "clearhead-stories"), -1),
+        ((ANIMAL, "gpt5", 10), (ANIMAL, "clearhead-minilm"), -1),
+        ((ANIMAL, "clearhead-minilm", 10), (ANIMAL, "gpt5"), -1),
     ],
 )
 def test_the_followed_word_stays_in_its_text_and_no_other(
-    inside: Inside, drawn: tuple[str, str], asked: tuple[str, str, int], position: int
+    inside: Inside, chosen: tuple[str, str, int], asked: tuple[str, str], position: int
 ) -> None:
-    text, checkpoint, chosen = asked
-    request = InsideRequest("head", text, checkpoint, 3, 1, chosen)
-    assert inside.follow(request, Drawn(*drawn)) == replace(request, position=position)
+    text, checkpoint, place = chosen
+    request = InsideRequest("head", *asked, 3, 1)
+    followed = inside.follow(request, ChosenWord(checkpoint, mark_of(text), place))
+    assert followed == replace(request, position=position)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import gradio as gr
 
-from demo.components.inside.step import Step, words_of
+from demo.components.inside.step import Step
+from demo.components.inside.word_list import WordList, value_of, words_of
 from demo.inside_request import InsideRequest
 from demo.recorded_inside import recorded_tokens
 from models.checkpoints import REGISTRY
@@ -21,8 +22,8 @@ def create_choices(request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Sl
             1, shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
             visible="head" in step.uses,
         )  # fmt: skip
-        position = gr.Dropdown(
-            words_of(tokens.pieces), value=request.position, label="Word", info="a token of your text",
+        position = WordList(
+            words_of(request, tokens.pieces), value=value_of(request), label="Word", info="a token of your text",
             filterable=False, visible="position" in step.uses,
         )  # fmt: skip
     return layer, head, position

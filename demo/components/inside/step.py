@@ -8,10 +8,9 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.components import Updates
-from demo.inside import Drawn, Inside, Place
+from demo.components.inside.word_list import chosen_of, value_of, words_of
+from demo.inside import Inside, Place
 from demo.inside_request import InsideRequest
-from models.inside.outputs import Piece
-from models.inside.places import FROM_THE_MODEL
 
 DrawInside = Callable[..., Updates]
 """Called as `draw(request, *values)` with an `InsideRequest` and the values of the step's own inputs.
@@ -24,8 +23,7 @@ It returns updates of the step's own outputs, and raises `InputError` for what t
 class InsideControls:
     """What all steps share: the service behind them, and the components that say what is looked at.
 
-    `layer` and `head` count from 1 on the page; `position` is the place of a token from 0. `drawn` remembers the text
-    that this token belongs to.
+    `layer` and `head` count from 1 on the page; `position` is a list of the text's tokens (`word_list.py`).
     """
 
     inside: Inside
@@ -34,12 +32,11 @@ class InsideControls:
     layer: gr.Slider
     head: gr.Slider
     position: gr.Dropdown
-    drawn: gr.State
 
     @property
     def inputs(self) -> list[Component]:
         """All of them, in the order in which handlers take them."""
-        return [self.text, self.checkpoint, *self.chosen, self.drawn]
+        return [self.text, self.checkpoint, *self.chosen]
 
     @property
     def chosen(self) -> list[Component]:
@@ -48,24 +45,22 @@ class InsideControls:
 
     def values(self, request: InsideRequest) -> list[Any]:
         """What `inputs` hold where they ask for `request`."""
-        return [request.text, request.checkpoint, request.layer + 1, request.head + 1, request.position,
-                Drawn.of(request)]  # fmt: skip
+        return [request.text, request.checkpoint, request.layer + 1, request.head + 1, value_of(request)]
 
     def choices(self, request: InsideRequest, place: Place) -> Updates:
         """The choices that this text and model leave, each at what was asked for."""
         return {
             self.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
             self.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
-            self.position: gr.update(choices=words_of(place.tokens.pieces), value=request.position),
+            self.position: gr.update(choices=words_of(request, place.tokens.pieces), value=value_of(request)),
         }
 
     def request(self, step: str, values: Sequence[Any]) -> InsideRequest:
         """What `inputs` ask for by their `values`, with a word that belongs to the text."""
-        text, checkpoint, layer, head, position, drawn = values
-        asked = InsideRequest(
-            step, text, checkpoint, int(layer) - 1, int(head) - 1, FROM_THE_MODEL if position is None else position
-        )
-        return self.inside.follow(asked, drawn)
+        text, checkpoint, layer, head, position = values
+        asked = InsideRequest(step, text, checkpoint, int(layer) - 1, int(head) - 1)
+        chosen = chosen_of(position)
+        return self.inside.follow(asked, chosen) if chosen else asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +86,3 @@ class Step:
     text: str
     create: Callable[[InsideControls], BuiltStep]
     uses: frozenset[str] = frozenset()
-
-
-def words_of(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
-    """The tokens of a text to choose among, each with its place from 0."""
-    return [(f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", place) for place, piece in enumerate(pieces)]
