@@ -1,8 +1,8 @@
 """Linear layers whose weights are laid out for this processor once, not at every call.
 
 torch's own product of float32 matrices takes them as they are stored; oneDNN's, which torch brings along, wants blocks
-in the order in which the processor reads them. The numbers are the same but for rounding. It knows no gradient, and
-gains nothing for a single row: there a layer answers as it always did.
+in the order in which the processor reads them. The numbers are the same but for rounding. It knows no gradient: where
+one is wanted a layer answers as it always did.
 """
 
 import torch
@@ -17,15 +17,13 @@ _TYPICAL_ROWS = 32
 def pack(network: PreTrainedModel) -> None:
     """Let every linear layer of `network` keep its weights in both layouts, where this processor gains by it.
 
-    Whoever changes a weight afterwards must pack again. The output embedding stays as it is: it would be the largest
-    copy, and it is one with the input's.
+    Whoever changes a weight afterwards must pack again.
     """
     on_cpu = network.device.type == "cpu" and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if not on_cpu or network.dtype != torch.float32:
         return
-    output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     for module in network.modules():
-        if type(module) in _PACKED and module is not output:
+        if type(module) in _PACKED:
             module.__class__ = _PACKED[type(module)]
         if isinstance(module, Packed):
             module.pack()
@@ -74,4 +72,4 @@ def _product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _gains(x: Tensor) -> bool:
-    return x.dtype == torch.float32 and x.numel() > x.shape[-1] and not torch.is_grad_enabled()
+    return x.dtype == torch.float32 and not torch.is_grad_enabled()

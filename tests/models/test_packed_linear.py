@@ -37,14 +37,13 @@ def test_a_packed_network_says_the_same(build: type, length: int) -> None:
 
 
 @pytest.mark.parametrize("build", [bert, gpt2])
-def test_every_layer_but_the_output_embedding_is_packed(build: type) -> None:
+def test_every_layer_is_packed_and_the_embeddings_stay_tied(build: type) -> None:
     network = build()
-    output = network.get_output_embeddings()
-    layers = [each for each in network.modules() if isinstance(each, nn.Linear | Conv1D) and each is not output]
+    layers = [each for each in network.modules() if isinstance(each, nn.Linear | Conv1D)]
     pack(network)
     assert layers
     assert all(isinstance(each, PackedLinear | PackedConv1D) for each in layers)
-    assert type(output) is nn.Linear
+    assert network.get_output_embeddings().weight is network.get_input_embeddings().weight
 
 
 def test_parameters_and_their_names_stay_as_they_were() -> None:
