@@ -28,7 +28,7 @@ from models.loading import ModelStore
 
 settings = Settings.from_environment()
 set_up_log(settings.log)
-store = ModelStore(settings.model_bytes)
+store = ModelStore(settings.model_bytes, settings.precision)
 runs = open_runs(settings.database_url)
 Upkeep(runs, settings.retention_days).start()
 service = DemoService(settings, store, runs)

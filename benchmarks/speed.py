@@ -24,8 +24,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.plain_transformers import PLAIN
-from models import load_model
 from models.assembly import plain_network
+from models.checkpoints import find
+from models.loading import ModelStore
+from models.precision import AUTO
 
 ROOT = Path(__file__).resolve().parents[1]
 WARM_UP_RUNS = 3
@@ -67,10 +69,10 @@ def milliseconds(action: Callable[[], object]) -> float:
 
 
 def answering(task: str, **fields: object) -> Callable[[], Sides]:
-    """A bundled checkpoint against transformers as a user would call it, on the same weights in float32."""
+    """A bundled checkpoint as the page runs it, against transformers as a user would call it, in float32."""
 
     def sides() -> Sides:
-        model = load_model(task)
+        model = ModelStore(precision=AUTO).load(find(task))
         plain = PLAIN[task](plain_network(model.checkpoint), model.tokenizer)
         while True:
             yield milliseconds(lambda: plain(**fields)), milliseconds(lambda: model(**fields))
@@ -128,8 +130,10 @@ def memory() -> Sides:
     """The resident memory of a process that has loaded and used all bundled models, against what it may be."""
     code = (
         "import json, psutil\n"
-        "from models import load_model\n"
-        f"for task, fields in json.loads({json.dumps(json.dumps(INPUTS))}).items(): load_model(task)(**fields)\n"
+        "from models.checkpoints import find\n"
+        "from models.loading import ModelStore\n"
+        f"store = ModelStore(precision={AUTO!r})\n"
+        f"for task, fields in json.loads({json.dumps(json.dumps(INPUTS))}).items(): store.load(find(task))(**fields)\n"
         "print(psutil.Process().memory_info().rss)"
     )
     while True:

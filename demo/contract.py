@@ -8,6 +8,7 @@ from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
     GeneratedToken,
+    LoadedCheckpoint,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
@@ -16,11 +17,12 @@ from models.outputs import (
 
 
 class CheckpointUsed(TypedDict):
-    """The checkpoint that answered: its name, the revision that was loaded and its licence."""
+    """The checkpoint that answered: its name, the revision that was loaded, its licence, and what it computed in."""
 
     name: str
     revision: str
     license: str
+    precision: str
 
 
 class Answered(TypedDict):
@@ -122,12 +124,17 @@ class Completion(Answered):
     finished: bool
 
 
+def checkpoint_used(used: LoadedCheckpoint) -> CheckpointUsed:
+    """A checkpoint as answers name it."""
+    return {"name": used.name, "revision": used.revision, "license": used.license, "precision": used.precision}
+
+
 def answered(run: Run) -> Answered:
     """What every answer of `run` holds."""
     return {
         "run_id": run.id,
         "duration_ms": run.duration_ms,
-        "checkpoint": {"name": run.checkpoint, "revision": run.revision, "license": run.license},
+        "checkpoint": checkpoint_used(LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision)),
     }
 
 

@@ -4,7 +4,7 @@ from typing import TypedDict, cast
 
 import gradio as gr
 
-from demo.contract import CheckpointUsed, Completion, completion
+from demo.contract import CheckpointUsed, Completion, checkpoint_used, completion
 from demo.endpoint import add_endpoint, run_to_read, session_to_log
 from demo.fork import fork_fields
 from demo.limits import whole_number
@@ -112,7 +112,7 @@ def add_decoder_endpoints(service: DemoService) -> None:
 def _tree(tree: DecodeTree) -> Tree:
     used = tree.checkpoint
     return {
-        "checkpoint": {"name": used.name, "revision": used.revision, "license": used.license},
+        "checkpoint": checkpoint_used(used),
         "nodes": [
             {
                 "id": node.id,

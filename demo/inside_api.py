@@ -3,7 +3,7 @@
 import time
 from typing import TypedDict
 
-from demo.contract import CheckpointUsed
+from demo.contract import CheckpointUsed, checkpoint_used
 from demo.endpoint import add_endpoint, short_text
 from demo.inside_look import look
 from demo.inside_request import InsideRequest
@@ -98,7 +98,7 @@ def _numbers(seen: Look, started: float) -> InsideNumbers:
     """The row of the token that is followed; `started` is when the question came, in seconds of the same clock."""
     head, place, used = seen.numbers, seen.position, seen.checkpoint
     return {
-        "checkpoint": {"name": used.name, "revision": used.revision, "license": used.license},
+        "checkpoint": checkpoint_used(used),
         "duration_ms": round((time.perf_counter() - started) * 1000, 1),
         "kind": seen.kind,
         "kinds": list(seen.kinds),

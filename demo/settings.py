@@ -16,6 +16,10 @@ _BYTES_OF_A_CHARACTER = 12
 _BYTES_BESIDES_TEXT = 250_000
 """Room in a call for everything that is no typed text, such as the page's own lists."""
 
+AUTO_PRECISION = "auto"
+PRECISIONS = (AUTO_PRECISION, "float32", "bfloat16")
+"""The settings of the precision, as `models/precision.py` knows them; that module would import torch."""
+
 _HUB = "https://huggingface.co"
 """The site that shows a Space in a frame."""
 
@@ -65,6 +69,8 @@ class Settings:
     model_bytes: int = 2_000_000_000
     # CLEARHEAD_ATTENTION_MB: how many megabytes of captured attention stay in memory.
     attention_bytes: int = 256_000_000
+    # CLEARHEAD_PRECISION: "float32" or "bfloat16" for the large products of answers; "auto" leaves it to the machine.
+    precision: str = AUTO_PRECISION
     # CLEARHEAD_CONCURRENCY: how many model runs go on at the same time.
     concurrency: int = 2
     # CLEARHEAD_QUEUE: how many visitors may wait for a run before the next one is turned away.
@@ -116,12 +122,16 @@ class Settings:
                 raise ValueError(f"CLEARHEAD_{name} must be a whole number from {least}, not {text!r}")
             return value
 
+        precision = given.get("PRECISION", plain.precision)
+        if precision not in PRECISIONS:
+            raise ValueError(f"CLEARHEAD_PRECISION must be one of {', '.join(PRECISIONS)}, not {precision!r}")
         limits = plain.limits
         return cls(
             database_url=given.get("DATABASE_URL", plain.database_url),
             retention_days=number("RETENTION_DAYS", 0) if "RETENTION_DAYS" in given else None,
             model_bytes=number("MODEL_MB", plain.model_bytes // 10**6) * 10**6,
             attention_bytes=number("ATTENTION_MB", plain.attention_bytes // 10**6) * 10**6,
+            precision=precision,
             concurrency=number("CONCURRENCY", plain.concurrency),
             queue=number("QUEUE", plain.queue),
             host=given.get("HOST"),

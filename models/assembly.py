@@ -24,6 +24,7 @@ from models.fill_mask import FillMask
 from models.loading import Progress
 from models.outputs import LoadedCheckpoint
 from models.packed_linear import pack
+from models.precision import Precision, chosen
 from models.question_answering import QuestionAnswering
 from models.tasks import Task
 from models.text_classification import TextClassification
@@ -46,8 +47,8 @@ WEIGHTS = "model.safetensors"
 _loading = threading.Lock()
 
 
-def assemble(checkpoint: Checkpoint, progress: Progress) -> AnyTaskModel:
-    """Load `checkpoint` and wrap it for its task; raises `CheckpointUnavailable`."""
+def assemble(checkpoint: Checkpoint, progress: Progress, precision: str) -> AnyTaskModel:
+    """Load `checkpoint` and wrap it for its task, `precision` being a setting; raises `CheckpointUnavailable`."""
     if checkpoint.hub_id:
         from models.hub import fetch
 
@@ -56,10 +57,10 @@ def assemble(checkpoint: Checkpoint, progress: Progress) -> AnyTaskModel:
         folder = checkpoint.folder
         revision = bundled_revision(folder)
     progress(1.0, f"Loading {checkpoint.title}")
-    return wrap(checkpoint, folder, revision)
+    return wrap(checkpoint, folder, revision, chosen(precision))
 
 
-def wrap(checkpoint: Checkpoint, folder: Path, revision: str) -> AnyTaskModel:
+def wrap(checkpoint: Checkpoint, folder: Path, revision: str, precision: Precision = Precision.FLOAT32) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     wrapper, auto_model = _WRAPPERS[checkpoint.task]
     network = _network(auto_model, folder, BUNDLED / checkpoint.base if checkpoint.base else None)
@@ -67,8 +68,8 @@ def wrap(checkpoint: Checkpoint, folder: Path, revision: str) -> AnyTaskModel:
     network.requires_grad_(False)
     if torch.cuda.is_available():
         network.to(torch.device("cuda"))  # type: ignore[arg-type]
-    pack(network)
-    identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license)
+    pack(network, precision)
+    identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, precision.value)
     return wrapper(Loaded(checkpoint, identity, network, AutoTokenizer.from_pretrained(folder)))
 
 

@@ -4,7 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
@@ -14,6 +14,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from models.checkpoints import Checkpoint
 from models.errors import InputError
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput
+from models.packed_linear import quickly
+from models.precision import Precision
 from models.stopping import go_on
 
 _NO_LIMIT = 10**9
@@ -78,9 +80,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
 
     def run(self, **network_inputs: Tensor) -> Any:
-        """One forward pass of the network, while no other switches its attention kernel; raises `Stopped`."""
+        """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`."""
         go_on()
-        with self.lock:
+        with self.lock, quickly():
             return self.network(**network_inputs)
 
     @contextmanager
@@ -93,6 +95,11 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
                 yield
             finally:
                 self.network.set_attn_implementation(fast)
+
+    @property
+    def looked_into(self) -> LoadedCheckpoint:
+        """What answers to a look inside, which is exact whatever answers are computed in."""
+        return replace(self.identity, precision=Precision.FLOAT32.value)
 
     @property
     def window(self) -> int:

@@ -1,4 +1,4 @@
-"""What a decoder has read and written so far, with its key-value cache: the one place that knows how to go on."""
+"""What a decoder has read and written so far: the one place that knows how to go on."""
 
 import inspect
 from contextlib import AbstractContextManager
@@ -9,6 +9,8 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from models.lean import Reader, lean_reader
+from models.packed_linear import quickly
 from models.stopping import go_on
 
 
@@ -24,23 +26,14 @@ class DecoderState:
         self, network: PreTrainedModel, ids: Tensor, lock: AbstractContextManager[bool], source: Tensor | None = None
     ) -> None:
         self.ids = ids
-        self._network = network
         self._lock = lock
         self._unread = ids
-        # OpenAI's first GPT has no cache in transformers and reads the whole text again at each step.
-        understood = inspect.signature(network.forward).parameters
-        self._cached = "past_key_values" in understood
-        # Only the last token of a prompt says what comes next: the others need no scores over the vocabulary.
-        self._last_logits = {"logits_to_keep": 1} if "logits_to_keep" in understood else {}
-        self._cache: DynamicCache | EncoderDecoderCache | None = None
-        self._encoded: Tensor | None = None
-        if self._cached:
-            self._cache = DynamicCache(config=network.config.get_text_config(decoder=True))
-        if source is not None:
-            self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-            go_on()
-            with self._lock, torch.inference_mode():
-                self._encoded = network.get_encoder()(input_ids=source).last_hidden_state
+        encoded = None
+        go_on()
+        with self._lock, quickly(), torch.inference_mode():
+            if source is not None:
+                encoded = network.get_encoder()(input_ids=source).last_hidden_state
+            self._reader: Reader = lean_reader(network, encoded) or _PlainReader(network, encoded)
 
     def next_logits(self) -> Tensor:
         """Read what has not been read yet; the logits `[row, vocabulary]` of the next token, in float32.
@@ -48,17 +41,8 @@ class DecoderState:
         Raises `Stopped`.
         """
         go_on()
-        inputs: dict[str, Any] = dict(self._last_logits)
-        if self._cached:
-            inputs |= {"past_key_values": self._cache, "use_cache": True}
-        if self._encoded is None:
-            inputs["input_ids"] = self._unread if self._cached else self.ids
-        else:
-            inputs["decoder_input_ids"] = self._unread
-            inputs["encoder_outputs"] = BaseModelOutput(last_hidden_state=self._encoded.expand(len(self.ids), -1, -1))
-        with self._lock, torch.inference_mode():
-            output = self._network(**inputs)
-        return output.logits[:, -1].float()  # type: ignore[no-any-return]
+        with self._lock, quickly(), torch.inference_mode():
+            return self._reader.read(self._unread)
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""
@@ -68,6 +52,43 @@ class DecoderState:
     def reorder(self, rows: Tensor) -> None:
         """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
         self.ids = self.ids[rows]
+        with torch.inference_mode():
+            self._reader.reorder(rows)
+
+
+class _PlainReader:
+    """Any decoder, as transformers reads it."""
+
+    def __init__(self, network: PreTrainedModel, encoded: Tensor | None) -> None:
+        self._network = network
+        self._encoded = encoded
+        # OpenAI's first GPT has no cache in transformers and reads the whole text again at each step.
+        understood = inspect.signature(network.forward).parameters
+        # Only the last token of a prompt says what comes next: the others need no scores over the vocabulary.
+        self._options: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in understood else {}
+        self._cache: DynamicCache | EncoderDecoderCache | None = None
+        self._read: Tensor | None = None
+        if "past_key_values" in understood:
+            self._cache = DynamicCache(config=network.config.get_text_config(decoder=True))
+            if encoded is not None:
+                self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+            self._options |= {"past_key_values": self._cache, "use_cache": True}
+
+    def read(self, ids: Tensor) -> Tensor:
+        """Read `ids` behind what was read; the logits of the next token."""
+        if self._cache is None:
+            self._read = ids = ids if self._read is None else torch.cat([self._read, ids], dim=1)
+        if self._encoded is None:
+            inputs: dict[str, Any] = {"input_ids": ids}
+        else:
+            encoded = self._encoded.expand(len(ids), -1, -1)
+            inputs = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=encoded)}
+        logits: Tensor = self._network(**inputs, **self._options).logits
+        return logits[:, -1].float()
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row i becomes what row `rows[i]` was."""
         if self._cache is not None:
-            with torch.inference_mode():
-                self._cache.reorder_cache(rows.long())  # type: ignore[arg-type]
+            self._cache.reorder_cache(rows.long())  # type: ignore[arg-type]
+        elif self._read is not None:
+            self._read = self._read[rows]

@@ -25,12 +25,14 @@ def silent(_fraction: float, _message: str) -> None:
 class ModelStore:
     """Loaded models, the least recently used dropped when their parameters exceed `max_bytes`.
 
-    A model that exceeds the bound alone is refused. Safe to call from many threads: the first caller of a checkpoint
-    loads it while others who want the same one wait, and nobody else does.
+    A model that exceeds the bound alone is refused. `precision` is a setting as `models/precision.py` knows them. Safe
+    to call from many threads: the first caller of a checkpoint loads it while others who want the same one wait, and
+    nobody else does.
     """
 
-    def __init__(self, max_bytes: int = 2_000_000_000) -> None:
+    def __init__(self, max_bytes: int = 2_000_000_000, precision: str = "float32") -> None:
         self.max_bytes = max_bytes
+        self.precision = precision
         self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}
@@ -47,7 +49,7 @@ class ModelStore:
             progress(0.0, f"Loading {checkpoint.title}")
             from models.assembly import assemble
 
-            model = assemble(checkpoint, progress)
+            model = assemble(checkpoint, progress, self.precision)
             self._require_room(checkpoint, model.parameter_bytes)
             with self._lock:
                 self._models[checkpoint.name] = model

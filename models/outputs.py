@@ -14,11 +14,15 @@ MEAN = -1
 
 @dataclass(frozen=True)
 class LoadedCheckpoint:
-    """The checkpoint that was really used: `revision` is a Hub commit, or the start of the weights' sha256."""
+    """The checkpoint that was really used: `revision` is a Hub commit, or the start of the weights' sha256.
+
+    `precision` is what its large products were computed in; runs that were logged before it was kept were exact.
+    """
 
     name: str
     revision: str
     license: str
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)

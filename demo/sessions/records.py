@@ -35,3 +35,10 @@ class Run:
         """Everything the visitor set, by the names that the task's form and endpoint use."""
         seed = {} if self.seed is None else {"seed": self.seed}
         return {**self.inputs, **self.parameters, **seed}
+
+    @property
+    def precision(self) -> str:
+        """What the answer was computed in; exact for runs that were logged before it was kept, "" for a failed one."""
+        if self.answer is None:
+            return ""
+        return str(self.answer.get("checkpoint", {}).get("precision", "float32"))

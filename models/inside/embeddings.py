@@ -70,7 +70,7 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
     made = summed if normed is None else normed
     table = attrgetter(tables.parts["position"])(trunk).weight
     return EmbeddedText(
-        model.identity,
+        model.looked_into,
         reading.tokens,
         {name: _array(vectors) for name, vectors in given.items()},
         _array(summed),

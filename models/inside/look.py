@@ -32,7 +32,7 @@ def look_inside(
         masked[:] = False
     composed = compose_layer(recording, layer, masked)
     return Look(
-        model.identity,
+        model.looked_into,
         reading.tokens,
         reading.segments,
         reading.kind,

@@ -66,7 +66,7 @@ def count_parameters(model: "AnyTaskModel") -> ParameterCount:
         for name, formula, recomputed in parts_from_sizes(config.model_type, sizes)
     )
     total = sum(tensor.numel() for tensor in model.network.parameters())
-    return ParameterCount(model.identity, parts, total, int(config.hidden_size))
+    return ParameterCount(model.looked_into, parts, total, int(config.hidden_size))
 
 
 def parts_from_sizes(model_type: str, sizes: Mapping[str, Any]) -> list[tuple[str, str, int]]:

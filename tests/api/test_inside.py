@@ -44,10 +44,14 @@ def test_the_last_guess_is_the_answer_of_the_task(client: Client) -> None:
     inside = client.predict(text, api_name="/inside")
     assert inside["tokens"][inside["position"]] == "[MASK]"
     assert inside["guesses_about"] == "word here"
-    (expected,) = client.predict(text, api_name="/fill_mask")["predictions"]
+    answer = client.predict(text, api_name="/fill_mask")
+    # A look inside is exact on every machine; an answer may be rounded, and says so.
+    assert inside["checkpoint"]["precision"] == "float32"
+    near = {"float32": 1e-4, "bfloat16": 0.02}[answer["checkpoint"]["precision"]]
+    (expected,) = answer["predictions"]
     for guess, filled in zip(inside["guesses_by_layer"][-1]["guesses"], expected, strict=True):
         assert guess["token"] == filled["token"]
-        assert guess["probability"] == pytest.approx(filled["score"], abs=1e-4)
+        assert guess["probability"] == pytest.approx(filled["score"], abs=near)
 
 
 def test_layer_head_position_and_kind_choose_what_is_seen(client: Client) -> None:

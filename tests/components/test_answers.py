@@ -7,6 +7,7 @@ from demo.components.bars import bars
 from demo.components.run_header import run_header
 from demo.components.run_list import run_list
 from demo.components.written_text import written_text
+from demo.sessions.answers import dump_answer
 from demo.sessions.records import Run
 from demo.tabs import fill_mask, question_answering, sentiment, translation
 from models.outputs import (
@@ -82,6 +83,14 @@ def test_the_header_names_checkpoint_revision_licence_and_duration() -> None:
         assert said in header
     assert "Recorded" not in header
     assert "Recorded example" in run_header(failed_run(), recorded=True)
+
+
+def test_the_header_names_the_precision_of_an_answer_and_none_of_a_failed_run() -> None:
+    rounded = LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0", "bfloat16")
+    for used, named in ((CHECKPOINT, "float32"), (rounded, "bfloat16")):
+        output = SentimentOutput(used, (), "positive", (Prediction("positive", 1.0),))
+        assert re.search(rf"41 ms in <abbr [^>]*>{named}</abbr>", run_header(failed_run(answer=dump_answer(output))))
+    assert "float" not in run_header(failed_run())
 
 
 def test_the_visitors_word_is_told_by_its_probability_and_rank() -> None:

@@ -1,0 +1,37 @@
+"""Decoders read token by token with nothing in between: the layers of the network itself, without its bookkeeping.
+
+A step of a small decoder spends more time in transformers' general code (masks, caches, outputs, checks of arguments)
+than in its products. The same layers are called here in the same order; whatever is not known here, or is being
+watched by a hook, is read by transformers itself (`models/decoder_state.py`).
+"""
+
+from typing import Protocol
+
+from torch import Tensor
+from transformers import GPT2LMHeadModel, MarianMTModel, PreTrainedModel
+
+from models.lean.gpt2 import LeanGPT2
+from models.lean.marian import LeanMarian
+
+
+class Reader(Protocol):
+    """A decoder with a memory of what it has read."""
+
+    def read(self, ids: Tensor) -> Tensor:
+        """Read `ids` `[row, token]` behind what was read; the logits `[row, vocabulary]` of the next token, float32."""
+        ...
+
+    def reorder(self, rows: Tensor) -> None:
+        """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
+        ...
+
+
+def lean_reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader | None:
+    """A lean reader of `network`, where one is known; `encoded` `[1, token, width]` is what its encoder has read."""
+    if any(module._forward_hooks or module._forward_pre_hooks for module in network.modules()):
+        return None
+    if type(network) is GPT2LMHeadModel and encoded is None and LeanGPT2.knows(network.config):
+        return LeanGPT2(network)
+    if type(network) is MarianMTModel and encoded is not None:
+        return LeanMarian(network, encoded)
+    return None

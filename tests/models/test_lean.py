@@ -1,0 +1,118 @@
+"""Lean readers read as transformers does, step by step, and leave alone what they do not know."""
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MarianConfig,
+    MarianMTModel,
+    PreTrainedModel,
+)
+
+from models.lean import lean_reader
+
+_SIZE = 50
+
+
+def gpt2(**settings: object) -> GPT2LMHeadModel:
+    torch.manual_seed(0)
+    shape = {"vocab_size": _SIZE, "n_embd": 32, "n_head": 4, "n_layer": 3, "n_positions": 160}
+    return GPT2LMHeadModel(GPT2Config(**shape | settings)).eval()
+
+
+def marian(**settings: object) -> MarianMTModel:
+    torch.manual_seed(0)
+    shape = {
+        "vocab_size": _SIZE, "d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "pad_token_id": 0,
+        "decoder_start_token_id": 0, "max_position_embeddings": 160,
+    }  # fmt: skip
+    network = MarianMTModel(MarianConfig(**shape | settings)).eval()
+    torch.nn.init.normal_(network.final_logits_bias)
+    return network
+
+
+def encoded_by(network: PreTrainedModel) -> Tensor | None:
+    if not network.config.is_encoder_decoder:
+        return None
+    encoded: Tensor = network.get_encoder()(input_ids=torch.arange(1, 8)[None]).last_hidden_state
+    return encoded
+
+
+def plain_logits(network: PreTrainedModel, ids: Tensor, encoded: Tensor | None) -> Tensor:
+    """The whole text read at once, without any memory."""
+    if encoded is None:
+        logits: Tensor = network(input_ids=ids).logits
+    else:
+        rows = encoded.expand(len(ids), -1, -1)
+        logits = network(decoder_input_ids=ids, encoder_outputs=(rows,), use_cache=False).logits
+    return logits[:, -1]
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        gpt2(),
+        gpt2(activation_function="relu", n_inner=48),
+        marian(),
+        marian(scale_embedding=True),
+        marian(activation_function="swish"),
+    ],
+    ids=["gpt2", "gpt2 with relu", "marian", "marian scaled", "marian with swish"],
+)
+@pytest.mark.parametrize("beginning", [1, 5])
+def test_each_step_is_as_if_all_was_read_at_once(network: PreTrainedModel, beginning: int) -> None:
+    chance = torch.Generator().manual_seed(beginning)
+    ids = torch.randint(1, _SIZE, (1, beginning), generator=chance)
+    with torch.inference_mode():
+        encoded = encoded_by(network)
+        reader = lean_reader(network, encoded)
+        assert reader is not None
+        logits = reader.read(ids)
+        # Past the room that is made at first, the rows repeated, dropped and exchanged on the way.
+        for step in range(80):
+            torch.testing.assert_close(logits, plain_logits(network, ids, encoded), atol=1e-4, rtol=1e-4)
+            rows = torch.randint(0, len(ids), (1 + step % 4,), generator=chance)
+            reader.reorder(rows)
+            new = torch.randint(1, _SIZE, (len(rows), 1), generator=chance)
+            ids = torch.cat([ids[rows], new], dim=1)
+            logits = reader.read(new)
+
+
+def test_several_tokens_behind_others_are_refused() -> None:
+    for network in (gpt2(), marian()):
+        with torch.inference_mode():
+            reader = lean_reader(network, encoded_by(network))
+            assert reader is not None
+            reader.read(torch.ones(1, 2, dtype=torch.long))
+            with pytest.raises(ValueError, match="token by token"):
+                reader.read(torch.ones(1, 2, dtype=torch.long))
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        gpt2(scale_attn_by_inverse_layer_idx=True),
+        gpt2(scale_attn_weights=False),
+        gpt2(reorder_and_upcast_attn=True),
+        LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=_SIZE, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+            )
+        ),
+    ],
+)
+def test_another_network_is_left_to_transformers(network: PreTrainedModel) -> None:
+    assert lean_reader(network, None) is None
+
+
+def test_a_network_that_is_watched_is_left_to_transformers() -> None:
+    network = gpt2()
+    watching = network.transformer.h[1].attn.c_proj.register_forward_pre_hook(lambda *_: None)
+    assert lean_reader(network, None) is None
+    watching.remove()
+    assert lean_reader(network, None) is not None

@@ -1,0 +1,188 @@
+"""Every precision that is offered answers as float32 does, and whoever looks inside sees exact numbers."""
+
+import random
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from models import precision
+from models.base import AnyTaskModel
+from models.checkpoints import REGISTRY
+from models.loading import ModelStore
+from models.outputs import TaskOutput, generated_ids
+from models.precision import AUTO, Precision, chosen, offered
+from models.tasks import Task
+from tests.models.conftest import BundledModel
+
+COUNT = 500
+MOST_MOVED = 0.02
+
+_WHO = (
+    "The old keeper",
+    "My sister",
+    "A tired nurse",
+    "The small dog",
+    "Our neighbour",
+    "The new teacher",
+    "Every child",
+)
+_DID = ("opened the door", "read a long letter", "sold three apples", "lost the key", "painted the boat", "sang a song")
+_WHERE = ("in the garden", "near the station", "behind the school", "at the market", "on the hill", "in the kitchen")
+_WHEN = ("in the morning", "after the rain", "before dinner", "on Sunday", "last year", "every day")
+_WHAT = ("The story", "The acting", "The music", "This film", "The ending", "The food")
+_HOW = (
+    "lovely",
+    "dull",
+    "clever",
+    "far too long",
+    "moving",
+    "awful",
+    "a quiet joy",
+    "a waste of time",
+    "not bad at all",
+)
+_ASKED = ("Who {}?", "Who was it that {}?")
+
+
+def sentences() -> list[tuple[str, str, str, str]]:
+    """Who did what, where and when: every combination, in an order that is the same every time."""
+    found = list(product(_WHO, _DID, _WHERE, _WHEN))
+    random.Random(1).shuffle(found)
+    return found
+
+
+def plain(number: int) -> str:
+    return " ".join(sentences_once[number]) + "."
+
+
+sentences_once = sentences()
+
+
+def masked(number: int) -> dict[str, Any]:
+    words = plain(number).removesuffix(".").split()
+    words[random.Random(number).randrange(len(words))] = "[MASK]"
+    return {"text": " ".join(words) + "."}
+
+
+def judged(number: int) -> dict[str, Any]:
+    chance = random.Random(number)
+    what, how, other = chance.choice(_WHAT), chance.choice(_HOW), chance.choice(_HOW)
+    return {"text": f"{what} was {how}{chance.choice((', and', ', but'))} {chance.choice(_WHAT).lower()} was {other}."}
+
+
+def asked(number: int) -> dict[str, Any]:
+    # Each deed is told once: of two the model could not say which is meant, and a breath would decide.
+    deeds = random.Random(number).sample(_DID, 3)
+    told = [next(each for each in sentences_once[number:] + sentences_once if each[1] == deed) for deed in deeds]
+    did = deeds[number % 3]
+    return {
+        "question": _ASKED[number % 2].format(did),
+        "context": " ".join(" ".join(each) + "." for each in told),
+        "top_k": 1,
+    }
+
+
+def first_answer(output: TaskOutput) -> tuple[object, dict[object, float]]:
+    """What is shown first, and the probabilities that are shown."""
+    shown: Any = output
+    match type(output).__name__:
+        case "FillMaskOutput":
+            return shown.predictions[0][0].text, {each.text: each.score for each in shown.predictions[0]}
+        case "SentimentOutput":
+            return shown.label, {each.text: each.score for each in shown.scores}
+        case "QuestionAnsweringOutput":
+            best = shown.answers[0]
+            answer = (best.start, best.end) if shown.answered else None
+            return answer, {(best.start, best.end): best.score, None: shown.no_answer_score}
+        case _:
+            first = shown.generated[0]
+            return first.token.id, {each.id: each.score for each in first.alternatives}
+
+
+INPUTS: Mapping[str, tuple[Callable[[int], dict[str, Any]], float]] = {
+    "clearhead-minilm": (masked, 0.99),
+    "clearhead-sentiment": (judged, 0.99),
+    "clearhead-qa": (asked, 0.99),
+    "clearhead-en-fr": (lambda number: {"text": plain(number), "num_beams": 1}, 0.995),
+    "clearhead-stories": (
+        lambda number: {"prompt": plain(number)[:-1], "max_new_tokens": 1, "strategy": "greedy"},
+        0.995,
+    ),
+}
+"""For each bundled checkpoint its inputs, and the share of first answers that must agree."""
+
+
+@pytest.fixture(scope="module")
+def rounded() -> Callable[[str], AnyTaskModel]:
+    store = ModelStore(precision="bfloat16")
+    return lambda name: store.load(REGISTRY[name])
+
+
+needs_bfloat16 = pytest.mark.skipif(
+    Precision.BFLOAT16 not in offered(), reason="this processor is not offered bfloat16"
+)
+
+
+@needs_bfloat16
+@pytest.mark.parametrize("name", list(INPUTS))
+def test_first_answers_and_probabilities_stay(
+    bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
+) -> None:
+    made, share = INPUTS[name]
+    agreed, moved, changed = 0, 0.0, 0
+    for number in range(COUNT):
+        exact, shown = first_answer(bundled(name)(**made(number)))
+        quick, shown_quick = first_answer(rounded(name)(**made(number)))
+        agreed += exact == quick
+        changed += shown != shown_quick
+        moved = max([moved, *(abs(shown[each] - shown_quick[each]) for each in shown.keys() & shown_quick.keys())])
+    assert changed > COUNT / 2, "nothing was rounded"
+    assert agreed >= share * COUNT
+    assert moved <= MOST_MOVED
+
+
+@needs_bfloat16
+@pytest.mark.parametrize("name", list(INPUTS))
+def test_attention_is_exact_in_every_precision(
+    bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
+) -> None:
+    made, _ = INPUTS[name]
+    writes = REGISTRY[name].task in (Task.TRANSLATION, Task.COMPLETION)
+    for number in range(3):
+        written = generated_ids(bundled(name)(**made(number))) if writes else ()
+        exact, seen = (
+            model(name).attend(model(name).inputs_type(**made(number)), written) for model in (bundled, rounded)
+        )
+        for kind, attention in exact.items():
+            np.testing.assert_allclose(seen[kind].weights, attention.weights, atol=1e-5)
+
+
+@needs_bfloat16
+def test_the_precision_is_named_on_the_answer(bundled: BundledModel, rounded: Callable[[str], AnyTaskModel]) -> None:
+    for model, named in ((bundled, "float32"), (rounded, "bfloat16")):
+        assert model("clearhead-sentiment")(text="A film.").checkpoint.precision == named
+
+
+@pytest.mark.parametrize(
+    ("knows_bfloat16", "setting", "expected"),
+    [
+        (True, AUTO, Precision.BFLOAT16),
+        (False, AUTO, Precision.FLOAT32),
+        (True, "float32", Precision.FLOAT32),
+        (True, "bfloat16", Precision.BFLOAT16),
+        (False, "bfloat16", Precision.BFLOAT16),
+    ],
+)
+def test_the_machine_chooses_unless_the_host_does(
+    monkeypatch: pytest.MonkeyPatch, knows_bfloat16: bool, setting: str, expected: Precision
+) -> None:
+    monkeypatch.setattr(precision, "offered", lambda: tuple(Precision))
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: knows_bfloat16)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    assert chosen(setting) == expected
+    monkeypatch.setattr(precision, "offered", lambda: (Precision.FLOAT32,))
+    assert chosen(setting) == Precision.FLOAT32
