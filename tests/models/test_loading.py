@@ -39,7 +39,7 @@ class Loads:
     seconds: float = 0.0
     broken: set[str] = field(default_factory=set)
 
-    def __call__(self, checkpoint: Checkpoint, _progress: Progress) -> Weight:
+    def __call__(self, checkpoint: Checkpoint, _progress: Progress, _precision: str) -> Weight:
         self.names.append(checkpoint.name)
         time.sleep(self.seconds)
         if checkpoint.name in self.broken:
@@ -179,7 +179,7 @@ def test_code_in_a_folder_is_never_run(tmp_path: Path) -> None:
 def test_a_missing_bundled_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("models.checkpoints.BUNDLED", tmp_path)
     with pytest.raises(CheckpointUnavailable, match="clearhead-stories is missing"):
-        assemble(REGISTRY["clearhead-stories"], silent)
+        assemble(REGISTRY["clearhead-stories"], silent, "float32")
 
 
 def test_an_unknown_name_is_unavailable() -> None:
