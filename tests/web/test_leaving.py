@@ -52,13 +52,19 @@ def _runs(server: Server, session: str) -> list[dict[str, Any]]:
     return list(runs)
 
 
-@pytest.fixture
-def loaded(server: Server) -> Server:
+@pytest.fixture(scope="module")
+def warm(server: Server) -> Server:
     """The app with the models in memory, so that a run that goes on is computing."""
     for endpoint, data in (("translation", ["A dog.", 1, ""]), ("completion", ["Once", 1, "greedy", *_LONG[1][1][3:]])):
         assert outcome(server, endpoint, called(server, endpoint, data))[0] == "complete"
-    _until(lambda: _running(server) == 0, "the app never became quiet")
     return server
+
+
+@pytest.fixture
+def loaded(warm: Server) -> Server:
+    """The same while nothing runs on it."""
+    _until(lambda: _running(warm) == 0, "the app never became quiet")
+    return warm
 
 
 def _was_stopped(server: Server, session: str) -> None:
