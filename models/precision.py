@@ -1,4 +1,4 @@
-"""In what numbers the large products of a network are computed: exactly, or in fewer bits and about twice as fast."""
+"""In what numbers the large products of a network are computed: exactly, or in fewer bits and quicker."""
 
 from enum import StrEnum
 

@@ -13,7 +13,15 @@ from models import precision
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
 from models.loading import ModelStore
-from models.outputs import TaskOutput, generated_ids
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+    generated_ids,
+)
 from models.precision import AUTO, Precision, chosen, offered
 from models.tasks import Task
 from tests.models.conftest import BundledModel
@@ -48,18 +56,14 @@ _HOW = (
 _ASKED = ("Who {}?", "Who was it that {}?")
 
 
-def sentences() -> list[tuple[str, str, str, str]]:
-    """Who did what, where and when: every combination, in an order that is the same every time."""
-    found = list(product(_WHO, _DID, _WHERE, _WHEN))
-    random.Random(1).shuffle(found)
-    return found
+_TOLD = random.Random(1).sample(
+    list(product(_WHO, _DID, _WHERE, _WHEN)), len(_WHO) * len(_DID) * len(_WHERE) * len(_WHEN)
+)
+"""Who did what, where and when: every combination, in an order that is the same every time."""
 
 
 def plain(number: int) -> str:
-    return " ".join(sentences_once[number]) + "."
-
-
-sentences_once = sentences()
+    return " ".join(_TOLD[number]) + "."
 
 
 def masked(number: int) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def judged(number: int) -> dict[str, Any]:
 def asked(number: int) -> dict[str, Any]:
     # Each deed is told once: of two the model could not say which is meant, and a breath would decide.
     deeds = random.Random(number).sample(_DID, 3)
-    told = [next(each for each in sentences_once[number:] + sentences_once if each[1] == deed) for deed in deeds]
+    told = [next(each for each in _TOLD[number:] + _TOLD if each[1] == deed) for deed in deeds]
     did = deeds[number % 3]
     return {
         "question": _ASKED[number % 2].format(did),
@@ -88,19 +92,19 @@ def asked(number: int) -> dict[str, Any]:
 
 def first_answer(output: TaskOutput) -> tuple[object, dict[object, float]]:
     """What is shown first, and the probabilities that are shown."""
-    shown: Any = output
-    match type(output).__name__:
-        case "FillMaskOutput":
-            return shown.predictions[0][0].text, {each.text: each.score for each in shown.predictions[0]}
-        case "SentimentOutput":
-            return shown.label, {each.text: each.score for each in shown.scores}
-        case "QuestionAnsweringOutput":
-            best = shown.answers[0]
-            answer = (best.start, best.end) if shown.answered else None
-            return answer, {(best.start, best.end): best.score, None: shown.no_answer_score}
-        case _:
-            first = shown.generated[0]
+    match output:
+        case FillMaskOutput():
+            return output.predictions[0][0].text, {each.text: each.score for each in output.predictions[0]}
+        case SentimentOutput():
+            return output.label, {each.text: each.score for each in output.scores}
+        case QuestionAnsweringOutput():
+            best = output.answers[0]
+            answer = (best.start, best.end) if output.answered else None
+            return answer, {(best.start, best.end): best.score, None: output.no_answer_score}
+        case CompletionOutput() | TranslationOutput():
+            first = output.generated[0]
             return first.token.id, {each.id: each.score for each in first.alternatives}
+    raise TypeError(f"nothing is known of {type(output).__name__}")
 
 
 INPUTS: Mapping[str, tuple[Callable[[int], dict[str, Any]], float]] = {
