@@ -9,10 +9,15 @@ KEY = "calibration"
 
 @dataclass(frozen=True)
 class Calibration:
-    """Logits are divided by `temperature`; `no_answer_bias` is added to the score of no answer before that."""
+    """Logits are divided by `temperature`.
+
+    Whether a text answers at all is a question of its own: its log-odds are multiplied by `answerable_scale` and
+    `answerable_bias` is added (Platt, 1999).
+    """
 
     temperature: float = 1.0
-    no_answer_bias: float = 0.0
+    answerable_scale: float = 1.0
+    answerable_bias: float = 0.0
 
     def as_config(self) -> dict[str, dict[str, float]]:
         """The entry of `config.json`."""

@@ -32,11 +32,16 @@ class QuestionAnsweringInput:
 
 @dataclass(frozen=True, eq=False)
 class EncodedWindows:
-    """`network_inputs` are padded tensors `[window, token]`; the others have one entry per window, without padding."""
+    """`network_inputs` are padded tensors `[window, token]`; the others have one entry per window, without padding.
+
+    `begins` and `ends` mark the tokens with which a word begins and ends.
+    """
 
     network_inputs: dict[str, Tensor]
     tokens: tuple[tuple[Token, ...], ...]
     in_context: tuple[NDArray[np.bool_], ...]
+    begins: tuple[NDArray[np.bool_], ...]
+    ends: tuple[NDArray[np.bool_], ...]
     cls_positions: tuple[int, ...]
 
 
@@ -68,18 +73,21 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         )
         offsets = encoded.pop("offset_mapping")
         encoded.pop("overflow_to_sample_mapping", None)
-        tokens, in_context, cls_positions = [], [], []
+        tokens, in_context, begins, ends, cls_positions = [], [], [], [], []
         for row, ids in enumerate(encoded["input_ids"]):
             side = encoded.sequence_ids(row)
             spans = [span if part == 1 else (-1, -1) for span, part in zip(offsets[row], side, strict=True)]
             tokens.append(read_tokens(self.tokenizer, ids, spans))
             in_context.append(np.array([part == 1 for part in side]))
+            begins.append(np.array([not _inside_a_word(context, start) for start, _ in spans]))
+            ends.append(np.array([not _inside_a_word(context, end) for _, end in spans]))
             cls_positions.append(ids.index(self.tokenizer.cls_token_id))
         padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
         network_inputs = {
             name: torch.from_numpy(np.array(rows)).to(self.network.device) for name, rows in padded.items()
         }
-        return EncodedWindows(network_inputs, tuple(tokens), tuple(in_context), tuple(cls_positions))
+        places = (tuple(each) for each in (in_context, begins, ends, cls_positions))
+        return EncodedWindows(network_inputs, tuple(tokens), *places)
 
     def forward(self, encoded: EncodedWindows) -> Logits:
         """The start and the end logits of every window."""
@@ -95,7 +103,8 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
     ) -> QuestionAnsweringOutput:
         """The best spans over all windows, none overlapping a better one."""
         windows = self.windows(encoded, raw)
-        reading = read_windows(windows)
+        calibration = calibration_of(self.network.config)
+        reading = read_windows(windows, calibration)
         best = reading.best_window
         answers = tuple(answer_of(inputs.context, span) for span in best_spans(reading, inputs.top_k))
         return QuestionAnsweringOutput(
@@ -103,8 +112,8 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             encoded.tokens[best],
             answers,
             reading.no_answer_probability,
-            tuple(windows[best].start_probabilities.tolist()),
-            tuple(windows[best].end_probabilities.tolist()),
+            tuple(windows[best].start_probabilities(calibration.temperature).tolist()),
+            tuple(windows[best].end_probabilities(calibration.temperature).tolist()),
             len(windows),
         )
 
@@ -119,17 +128,14 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             return capture_encoder(self.network, one, encoded.tokens[best])
 
     def windows(self, encoded: EncodedWindows, raw: Logits) -> tuple[Window, ...]:
-        """Each window's logits, calibrated and without padding, with the places an answer may stand at."""
+        """Each window's logits, without padding, with the places an answer may stand at."""
         mask = encoded.network_inputs["attention_mask"].bool().cpu().numpy()
-        calibration = calibration_of(self.network.config)
         windows = []
         for row, tokens in enumerate(encoded.tokens):
-            starts, ends = (logits[row][mask[row]] / np.float32(calibration.temperature) for logits in raw)
-            cls = encoded.cls_positions[row]
-            for logits in (starts, ends):
-                logits[cls] += calibration.no_answer_bias / calibration.temperature / 2
+            starts, ends = (logits[row][mask[row]] for logits in raw)
             offsets = tuple((token.start, token.end) for token in tokens)
-            windows.append(Window(starts, ends, encoded.in_context[row], cls, offsets))
+            allowed = (encoded.in_context[row], encoded.begins[row], encoded.ends[row])
+            windows.append(Window(starts, ends, *allowed, encoded.cls_positions[row], offsets))
         return tuple(windows)
 
     def _require_room(self, question: str) -> None:
@@ -143,6 +149,13 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
                 f"The question is {length:,} tokens long, and at most {MAX_QUESTION_TOKENS} leave room for the text.",
                 "question",
             )
+
+
+def _inside_a_word(context: str, place: int) -> bool:
+    """Whether the characters before and behind a place are of one word; never in scripts without spaces."""
+    around = context[max(0, place - 1) : place + 1]
+    # Han, kana, Thai and the like have letters without case.
+    return len(around) == 2 and all(each.isdigit() or each.lower() != each.upper() for each in around)
 
 
 def answer_of(context: str, span: Span) -> Answer:

@@ -5,37 +5,41 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models.calibration import Calibration
+
+UNCALIBRATED = Calibration()
 MAX_ANSWER_TOKENS = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The logits of one window, `[token]` each; `in_context` says where an answer may stand, `cls` where none is said.
+    """The logits of one window, `[token]` each; `cls` is where it is said that nothing answers.
 
-    `offsets` are the tokens' characters in the context.
+    An answer stands where `in_context` says so, and in whole words: `begins` and `ends` mark the tokens with which one
+    may begin and end. `offsets` are the tokens' characters in the context.
     """
 
     start_logits: NDArray[np.float32]
     end_logits: NDArray[np.float32]
     in_context: NDArray[np.bool_]
+    begins: NDArray[np.bool_]
+    ends: NDArray[np.bool_]
     cls: int
     offsets: tuple[tuple[int, int], ...]
 
-    @property
-    def start_probabilities(self) -> NDArray[np.float64]:
+    def start_probabilities(self, temperature: float = 1.0) -> NDArray[np.float64]:
         """How likely each token begins the answer; the `cls` token stands for no answer."""
-        return _softmax(np.where(self._eligible, self.start_logits, -np.inf))
+        return self._shares(self.start_logits, temperature)
 
-    @property
-    def end_probabilities(self) -> NDArray[np.float64]:
+    def end_probabilities(self, temperature: float = 1.0) -> NDArray[np.float64]:
         """How likely each token ends the answer."""
-        return _softmax(np.where(self._eligible, self.end_logits, -np.inf))
+        return self._shares(self.end_logits, temperature)
 
     @property
     def span_scores(self) -> NDArray[np.float64]:
         """`[start, tokens - 1]`: start logit + end logit of spans up to the longest, -inf where no answer may stand."""
-        starts = np.where(self.in_context, self.start_logits, -np.inf).astype(np.float64)
-        ends = np.where(self.in_context, self.end_logits, -np.inf).astype(np.float64)
+        starts = np.where(self.in_context & self.begins, self.start_logits, -np.inf).astype(np.float64)
+        ends = np.where(self.in_context & self.ends, self.end_logits, -np.inf).astype(np.float64)
         past_the_end = np.full(MAX_ANSWER_TOKENS - 1, -np.inf)
         following = np.lib.stride_tricks.sliding_window_view(np.concatenate([ends, past_the_end]), MAX_ANSWER_TOKENS)
         return np.asarray(starts[:, None] + following)
@@ -45,11 +49,10 @@ class Window:
         """Start logit + end logit of the `cls` token."""
         return float(self.start_logits[self.cls]) + float(self.end_logits[self.cls])
 
-    @property
-    def _eligible(self) -> NDArray[np.bool_]:
+    def _shares(self, logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
         eligible = self.in_context.copy()
         eligible[self.cls] = True
-        return eligible
+        return _softmax(np.where(eligible, logits / np.float32(temperature), -np.inf))
 
 
 @dataclass(frozen=True)
@@ -75,18 +78,28 @@ class Reading:
         return int(np.argmax([probabilities.max() for probabilities in self.probabilities]))
 
 
-def read_windows(windows: tuple[Window, ...]) -> Reading:
+def read_windows(windows: tuple[Window, ...], calibration: Calibration = UNCALIBRATED) -> Reading:
     """One distribution over all spans of all windows and over no answer.
 
     The text gives no answer only if no window does, so the null score is the smallest of all windows.
     """
     scores = [window.span_scores for window in windows]
+    greatest = max(float(each.max()) for each in scores)
+    if greatest == -np.inf:
+        return Reading(windows, tuple(np.zeros_like(each) for each in scores), 1.0)
     null = min(window.null_score for window in windows)
-    greatest = max(null, *(each.max() for each in scores))
-    exponentials = [np.exp(each - greatest) for each in scores]
-    null_exponential = float(np.exp(null - greatest))
-    total = null_exponential + sum(float(each.sum()) for each in exponentials)
-    return Reading(windows, tuple(each / total for each in exponentials), null_exponential / total)
+    together = greatest + float(np.log(sum(float(np.exp(each - greatest).sum()) for each in scores)))
+    answered = answerable(together - null, calibration)
+    exponentials = [np.exp((each - greatest) / calibration.temperature) for each in scores]
+    total = sum(float(each.sum()) for each in exponentials)
+    return Reading(windows, tuple(each * (answered / total) for each in exponentials), 1 - answered)
+
+
+def answerable(log_odds: float, calibration: Calibration) -> float:
+    """The probability that the text answers; `log_odds` are all spans' together against no answer's, uncalibrated."""
+    calibrated = calibration.answerable_scale * log_odds + calibration.answerable_bias
+    # The logistic function, in a form that cannot overflow.
+    return float(0.5 * (1 + np.tanh(0.5 * calibrated)))
 
 
 def best_spans(reading: Reading, count: int) -> list[Span]:

@@ -1,10 +1,14 @@
-"""Low-rank adapters over the shared trunk (Hu et al., 2021): one small file for each task, the trunk kept once.
+"""Adapters over the shared trunk: one small file for each task, the trunk's embeddings kept once.
 
-The matrices of the trunk's blocks are trained whole, which costs no more time than training thin products beside
-them, and the change is then cut to the rank that fits the size: by Eckart and Young (1936), its first singular vectors
-are the closest matrix of that rank.
+The blocks are trained whole, which costs no more time than training thin products beside them (LoRA, Hu et al., 2021).
+The attention's matrices are square, so that at the ranks that are needed two thin factors would be no smaller: they are
+saved as they are. Of the feed-forward layers the change is cut to the rank that fits the size: of all matrices of that
+rank the one whose products with the inputs that the layer really gets are closest (Eckart and Young, 1936, after
+whitening the inputs; Wang et al., 2024).
 """
 
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -14,10 +18,19 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from training.cards import CHECKPOINTS
+from training.loop import Batch
 from training.masked_lm import NAME as TRUNK
 
-EVERY_LINEAR_LAYER = r".*encoder\.layer\.\d+\..*(query|key|value|dense)"
+FEED_FORWARD = r".*encoder\.layer\.\d+\.(intermediate|output)\.dense"
+ATTENTION = ["query", "key", "value", "attention.output.dense"]
+NORMS = ["output.LayerNorm"]
 BLOCK = "encoder.layer."
+SAVED_WHOLE = ".modules_to_save.default"
+DAMPING = 1e-3
+"""Of the inputs' mean square, added in every direction: what the sample lacks may still come."""
+
+Moments = dict[str, Tensor]
+"""The sum of the outer products of its inputs [in, in], for each feed-forward layer by name."""
 
 
 def trunk_tokenizer() -> PreTrainedTokenizerBase:
@@ -26,10 +39,9 @@ def trunk_tokenizer() -> PreTrainedTokenizerBase:
 
 
 def freeze_but(model: PreTrainedModel, heads: list[str]) -> None:
-    """Let the matrices of the blocks and the `heads` be trained; embeddings, biases and norms stay the trunk's."""
+    """Let the blocks and the `heads` be trained; the embeddings stay the trunk's."""
     for name, parameter in model.named_parameters():
-        in_block = BLOCK in name and parameter.ndim == 2
-        parameter.requires_grad = in_block or any(part in heads for part in name.split("."))
+        parameter.requires_grad = BLOCK in name or any(part in heads for part in name.split("."))
 
 
 def optimizer_of(model: nn.Module, rate: float) -> torch.optim.Optimizer:
@@ -38,17 +50,65 @@ def optimizer_of(model: nn.Module, rate: float) -> torch.optim.Optimizer:
     return torch.optim.AdamW(trained, lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
 
 
-def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
-    """Thin factors `[rank, in]` and `[out, rank]` whose product is the closest of that rank to `change` [out, in]."""
-    left, values, right = torch.linalg.svd(change, full_matrices=False)
-    roots = values[:rank].sqrt()
-    return roots[:, None] * right[:rank], left[:, :rank] * roots
+def mean_of(states: list[dict[str, Tensor]], shares: Sequence[float]) -> dict[str, Tensor]:
+    """The weighted mean of a model's states; shares that sum to one."""
+    return {
+        name: sum(share * state[name] for state, share in zip(states, shares, strict=True))
+        if tensor.is_floating_point()
+        else tensor
+        for name, tensor in states[-1].items()
+    }
 
 
-def adapter_of(model: PreTrainedModel, trunk: PreTrainedModel, rank: int, heads: list[str]) -> PeftModel:
-    """`trunk` with an adapter that makes of it the trained `model`, as closely as `rank` allows; `heads` go whole."""
+def input_moments(model: PreTrainedModel, batches: Iterable[Batch]) -> Moments:
+    """What the feed-forward layers of `model` are given on `batches` of its inputs, padding included."""
+    moments: Moments = {}
+
+    def gather(name: str, inputs: Tensor) -> None:
+        flat = inputs.detach().reshape(-1, inputs.shape[-1]).double()
+        moments[name] = moments.get(name, 0) + flat.T @ flat
+
+    hooks = [
+        module.register_forward_pre_hook(lambda _, inputs, name=name: gather(name, inputs[0]))
+        for name, module in model.named_modules()
+        if re.fullmatch(FEED_FORWARD, name)
+    ]
+    with torch.inference_mode():
+        for batch in batches:
+            model(**batch)
+    for hook in hooks:
+        hook.remove()
+    return moments
+
+
+def low_rank(change: Tensor, rank: int, moment: Tensor) -> tuple[Tensor, Tensor]:
+    """Thin factors `[rank, in]` and `[out, rank]` whose product is the closest of that rank to `change` [out, in].
+
+    Closest where it counts: by the mean square of its products with inputs whose outer products sum to `moment`.
+    """
+    damped = moment + DAMPING * moment.diagonal().mean() * torch.eye(len(moment))
+    root = torch.linalg.cholesky(damped)
+    left, values, right = torch.linalg.svd(change.double() @ root, full_matrices=False)
+    scales = values[:rank].sqrt()
+    thin = torch.linalg.solve_triangular(root, scales[:, None] * right[:rank], upper=False, left=False)
+    return thin.to(change.dtype), (left[:, :rank] * scales).to(change.dtype)
+
+
+def adapter_of(
+    model: PreTrainedModel, trunk: PreTrainedModel, rank: int, heads: list[str], moments: Moments
+) -> PeftModel:
+    """`trunk` with an adapter that makes of it the trained `model`, its feed-forward layers as closely as `rank` lets.
+
+    The model's embeddings are the trunk's; its blocks need not have started from the trunk's.
+    """
     trained = {name: tensor.detach().float() for name, tensor in model.state_dict().items()}
-    config = LoraConfig(r=rank, lora_alpha=rank, target_modules=EVERY_LINEAR_LAYER, modules_to_save=heads)
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=rank,
+        target_modules=FEED_FORWARD,
+        modules_to_save=[*ATTENTION, *NORMS, *heads],
+        bias="lora_only",
+    )
     # PEFT writes down where the trunk was loaded from; a path inside the repository holds on every machine.
     trunk.name_or_path = f"assets/checkpoints/{TRUNK}"
     wrapped = get_peft_model(trunk, config)
@@ -56,12 +116,13 @@ def adapter_of(model: PreTrainedModel, trunk: PreTrainedModel, rank: int, heads:
     with torch.no_grad():
         for name, module in base.named_modules():
             if isinstance(module, LoraLayer):
-                thin, wide = low_rank(trained[f"{name}.weight"] - module.weight, rank)
+                thin, wide = low_rank(trained[f"{name}.weight"] - module.weight, rank, moments[name])
                 module.lora_A["default"].weight.copy_(thin)
                 module.lora_B["default"].weight.copy_(wide)
+                module.base_layer.bias.copy_(trained[f"{name}.bias"])
         for name, parameter in base.named_parameters():
-            if ".modules_to_save.default" in name:
-                parameter.copy_(trained[name.replace(".modules_to_save.default", "")])
+            if SAVED_WHOLE in name:
+                parameter.copy_(trained[name.replace(SAVED_WHOLE, "")])
     return wrapped
 
 

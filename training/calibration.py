@@ -1,10 +1,14 @@
 """Temperature scaling (Guo et al., 2017): one number, fitted on development data, makes probabilities mean something.
 
+Whether a text answers a question at all has a scale and a bias of its own (Platt, 1999).
+
 Fitted through the very model that visitors use, and kept in the checkpoint's `config.json`.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +23,11 @@ from training.cards import CHECKPOINTS
 from training.text import Question
 
 TEMPERATURES = tuple(0.6 * 1.05**power for power in range(36))
-BIASES = tuple(half / 2 for half in range(-8, 17))
+TEMPERATURES_OF_SPANS = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0)
+SCALES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0)
+BIASES = tuple(eighth / 8 for eighth in range(-16, 33))
+F1_GIVEN_FOR_HONESTY = 1.0
+"""How many points of F1 better calibration may cost."""
 
 
 def calibrate_sentiment(name: str, rows: list[tuple[str, int]]) -> tuple[Calibration, float]:
@@ -43,64 +51,113 @@ def calibrate_sentiment(name: str, rows: list[tuple[str, int]]) -> tuple[Calibra
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """One question: the finite scores of its spans [span], that of no answer, and how good either would be to show."""
+    """Questions, an entry each: their spans' scores and no answer's, uncalibrated, and how good either is to show.
 
-    scores: NDArray[np.float64]
-    null: float
-    span_f1: float
-    span_is_right: bool
-    unanswerable: bool
-
-    def shown(self, calibration: Calibration) -> tuple[float, float, bool]:
-        """The probability of what is shown, its F1 and whether it is right."""
-        best, null = self.scores.max(), self.null + calibration.no_answer_bias
-        top = max(best, null)
-        exponentials = np.exp((self.scores - top) / calibration.temperature)
-        share = 1 / float(exponentials.sum() + np.exp((null - top) / calibration.temperature))
-        if best >= null:
-            return share, self.span_f1, self.span_is_right
-        return share, float(self.unanswerable), self.unanswerable
-
-
-def calibrate_questions(name: str, questions: list[Question]) -> tuple[Calibration, float]:
-    """Keep the bias of no answer with the best F1 on `questions`, then the temperature with the least error.
-
-    Both are returned, with the calibration error of what is shown.
+    `span_scores` are logits `[span]`, the finite ones; the others are numbers `[question]`.
     """
+
+    span_scores: tuple[NDArray[np.float32], ...]
+    null_scores: NDArray[np.float64]
+    span_f1: NDArray[np.float64]
+    span_is_right: NDArray[np.bool_]
+    unanswerable: NDArray[np.bool_]
+
+    def mass(self, temperature: float) -> NDArray[np.float64]:
+        """The logarithm of all spans' exponentials together."""
+        return np.array([np.logaddexp.reduce(scores.astype(float) / temperature) for scores in self.span_scores])
+
+    def best(self) -> NDArray[np.float64]:
+        """The best span's score."""
+        return np.array([float(scores.max()) for scores in self.span_scores])
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a calibration makes of questions: the F1 of what is shown and its calibration error, in percent."""
+
+    f1: float
+    error: float
+
+
+def shown(judged: Judged, calibrations: Iterable[Calibration]) -> list[Shown]:
+    """The same for each of `calibrations`, computed together."""
+    odds, best = judged.mass(1.0) - judged.null_scores, judged.best()
+    by_temperature: dict[float, NDArray[np.float64]] = {}
+    found = []
+    for each in calibrations:
+        if each.temperature not in by_temperature:
+            by_temperature[each.temperature] = np.exp(best / each.temperature - judged.mass(each.temperature))
+        answered = 1 / (1 + np.exp(-(each.answerable_scale * odds + each.answerable_bias)))
+        span = answered * by_temperature[each.temperature]
+        is_span = span >= 1 - answered
+        right = np.where(is_span, judged.span_is_right, judged.unanswerable)
+        score = np.where(is_span, judged.span_f1, judged.unanswerable)
+        error = calibration_error(np.where(is_span, span, 1 - answered).tolist(), right.tolist())
+        found.append(Shown(100 * float(score.mean()), error))
+    return found
+
+
+def pooled(one: Judged, other: Judged) -> Judged:
+    """The questions of both."""
+    columns = ("null_scores", "span_f1", "span_is_right", "unanswerable")
+    together = (np.concatenate([getattr(one, column), getattr(other, column)]) for column in columns)
+    return Judged(one.span_scores + other.span_scores, *together)
+
+
+def fit_questions(answerable: Judged, mixed: Judged) -> Calibration:
+    """What leaves a small calibration error on `mixed` and on all questions together, at nearly the best F1 on `mixed`.
+
+    `mixed` has questions without an answer among its own. No calibration suits `answerable` alone as well: how often a
+    text answers is a part of how sure one may be that it does.
+    """
+    grid = [Calibration(*numbers) for numbers in product(TEMPERATURES_OF_SPANS, SCALES, BIASES)]
+    on_mixed, on_all = shown(mixed, grid), shown(pooled(answerable, mixed), grid)
+    enough = max(each.f1 for each in on_mixed) - F1_GIVEN_FOR_HONESTY
+    errors = [
+        max(one.error, every.error) if one.f1 >= enough else np.inf for one, every in zip(on_mixed, on_all, strict=True)
+    ]
+    return grid[int(np.argmin(errors))]
+
+
+def calibrate_questions(name: str, answerable: list[Question], mixed: list[Question]) -> dict[str, float]:
+    """Keep the calibration that suits both sets of questions; its numbers and all figures measured with it."""
     model = load_model(name)
     setattr(model.network.config, KEY, Calibration().as_config()[KEY])
     with torch.inference_mode():
-        judged = [judge(model, question) for question in questions]
-
-    def overlap(bias: float) -> float:
-        return sum(each.shown(Calibration(1.0, bias))[1] for each in judged)
-
-    bias = max(BIASES, key=overlap)
-
-    def error(calibration: Calibration) -> float:
-        shares, _, right = zip(*(each.shown(calibration) for each in judged), strict=True)
-        return calibration_error(shares, right)
-
-    best = min((Calibration(temperature, bias) for temperature in TEMPERATURES), key=error)
-    keep(CHECKPOINTS / name, best)
-    setattr(model.network.config, KEY, best.as_config()[KEY])
-    return best, error(best)
+        first, second = (judge(model, questions) for questions in (answerable, mixed))
+    calibration = fit_questions(first, second)
+    keep(CHECKPOINTS / name, calibration)
+    setattr(model.network.config, KEY, calibration.as_config()[KEY])
+    on_first, on_second, on_all = (shown(each, [calibration])[0] for each in (first, second, pooled(first, second)))
+    return asdict(calibration) | {
+        "em": 100 * float(first.span_is_right.mean()),
+        "f1": 100 * float(first.span_f1.mean()),
+        "v2_f1": on_second.f1,
+        "error": on_all.error,
+        "v1_error": on_first.error,
+        "v2_error": on_second.error,
+    }
 
 
-def judge(model: AnyTaskModel, question: Question) -> Judged:
-    """What the model makes of a question, uncalibrated."""
-    inputs = model.inputs_type(question=question.question, context=question.context, top_k=1)
-    encoded = model.preprocess(inputs)
-    raw = model.forward(encoded)
-    windows = model.windows(encoded, raw)  # type: ignore[attr-defined]
-    scores = np.concatenate([window.span_scores.ravel() for window in windows])
-    best = model.postprocess(inputs, encoded, raw).answers[0].text
+def judge(model: AnyTaskModel, questions: list[Question]) -> Judged:
+    """What the model, which is not calibrated, makes of questions."""
+    scores, nulls, best = [], [], []
+    for question in questions:
+        inputs = model.inputs_type(question=question.question, context=question.context, top_k=1)
+        encoded = model.preprocess(inputs)
+        raw = model.forward(encoded)
+        windows = model.windows(encoded, raw)  # type: ignore[attr-defined]
+        spans = np.concatenate([window.span_scores.ravel() for window in windows])
+        scores.append(spans[np.isfinite(spans)].astype(np.float32))
+        nulls.append(min(window.null_score for window in windows))
+        best.append(model.postprocess(inputs, encoded, raw).answers[0].text)
+    pairs = list(zip(best, questions, strict=True))
     return Judged(
-        scores[np.isfinite(scores)],
-        min(window.null_score for window in windows),
-        f1(best, question.answers),
-        exact_match(best, question.answers) > 0,
-        not question.answers,
+        tuple(scores),
+        np.array(nulls),
+        np.array([f1(text, question.answers) if question.answers else 0.0 for text, question in pairs]),
+        np.array([bool(question.answers) and exact_match(text, question.answers) > 0 for text, question in pairs]),
+        np.array([not question.answers for question in questions]),
     )
 
 

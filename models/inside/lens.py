@@ -75,7 +75,6 @@ def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Ten
     """Calibrated as answers are; where there are two texts, an answer begins in the second or at the start token."""
     calibration = calibration_of(model.network.config)
     logits = logits / calibration.temperature
-    logits[:, 0] += calibration.no_answer_bias / calibration.temperature / 2
     if any(reading.segments):
         pairs = zip(reading.tokens, reading.segments, strict=True)
         barred = [token.special or not segment for token, segment in pairs]

@@ -15,7 +15,7 @@ STORY = "Ada kept bees behind the mill. Her brother Tom sold the honey in town e
 
 
 def test_a_configuration_without_calibration_changes_nothing() -> None:
-    assert calibration_of(BertConfig()) == Calibration(1.0, 0.0)
+    assert calibration_of(BertConfig()) == Calibration(1.0, 1.0, 0.0)
 
 
 def test_a_configuration_gives_back_what_was_put_into_it() -> None:
@@ -62,12 +62,15 @@ def test_a_temperature_flattens_answers_and_keeps_their_order(questions: AnyTask
     np.testing.assert_allclose(sum(flat.start_probabilities), 1.0, rtol=1e-6)
 
 
-def test_a_bias_moves_the_odds_of_no_answer_by_its_exponential(questions: AnyTaskModel) -> None:
-    plain = answer(questions)
-    setattr(questions.network.config, KEY, {"temperature": 1.0, "no_answer_bias": 1.5})
-    biased = answer(questions)
-
+def test_scale_and_bias_move_the_odds_that_the_text_answers(questions: AnyTaskModel) -> None:
     def odds(output: QuestionAnsweringOutput) -> float:
-        return output.no_answer_score / output.answers[0].score
+        return (1 - output.no_answer_score) / output.no_answer_score
 
-    assert odds(biased) == pytest.approx(odds(plain) * np.exp(1.5), rel=1e-3)
+    plain = answer(questions)
+    setattr(questions.network.config, KEY, {"answerable_scale": 0.5, "answerable_bias": -1.5})
+    calibrated = answer(questions)
+    assert odds(calibrated) == pytest.approx(odds(plain) ** 0.5 * np.exp(-1.5), rel=1e-3)
+    for before, after in zip(plain.answers, calibrated.answers, strict=True):
+        assert after.text == before.text
+        shares = [each.score / (1 - output.no_answer_score) for each, output in ((before, plain), (after, calibrated))]
+        assert shares[0] == pytest.approx(shares[1], rel=1e-3)

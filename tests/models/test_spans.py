@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from models.calibration import Calibration
 from models.outputs import Answer
 from models.question_answering import answer_of
 from models.spans import MAX_ANSWER_TOKENS, Span, Window, best_spans, read_windows
@@ -13,7 +14,8 @@ LOG2, LOG3, LOG4 = np.log([2.0, 3.0, 4.0])
 def window(starts: list[float], ends: list[float], context: range, offsets: list[tuple[int, int]]) -> Window:
     """A window whose first token is CLS and whose `context` tokens may hold the answer."""
     in_context = np.array([position in context for position in range(len(starts))])
-    return Window(np.array(starts, np.float32), np.array(ends, np.float32), in_context, 0, tuple(offsets))
+    whole = np.ones(len(starts), bool)
+    return Window(np.array(starts, np.float32), np.array(ends, np.float32), in_context, whole, whole, 0, tuple(offsets))
 
 
 def small() -> Window:
@@ -43,8 +45,29 @@ def test_an_answer_neither_ends_before_it_starts_nor_stands_in_the_question() ->
 
 
 def test_start_and_end_probabilities_leave_the_question_out() -> None:
-    np.testing.assert_allclose(small().start_probabilities, [1 / 6, 0, 2 / 6, 3 / 6], rtol=1e-6)
-    np.testing.assert_allclose(small().end_probabilities, [1 / 6, 0, 1 / 6, 4 / 6], rtol=1e-6)
+    np.testing.assert_allclose(small().start_probabilities(), [1 / 6, 0, 2 / 6, 3 / 6], rtol=1e-6)
+    np.testing.assert_allclose(small().end_probabilities(), [1 / 6, 0, 1 / 6, 4 / 6], rtol=1e-6)
+    np.testing.assert_allclose(small().end_probabilities(temperature=2.0), [1 / 4, 0, 1 / 4, 2 / 4], rtol=1e-6)
+
+
+def test_an_answer_begins_and_ends_with_a_word() -> None:
+    # CLS and the pieces "lamp" and "##s": only both together are a word.
+    offsets = ((-1, -1), (0, 4), (4, 5))
+    begins, ends, inside = np.array([[True, True, False], [True, False, True], [False, True, True]])
+    words = Window(np.zeros(3, np.float32), np.zeros(3, np.float32), inside, begins, ends, 0, offsets)
+    (probabilities,) = read_windows((words,)).probabilities
+    assert probabilities[1, 1] == pytest.approx(0.5) and probabilities.sum() == pytest.approx(0.5)
+
+
+def test_calibration_divides_the_logits_and_asks_apart_whether_there_is_an_answer() -> None:
+    reading = read_windows((small(),), Calibration(temperature=2.0, answerable_scale=0.5, answerable_bias=LOG3))
+    # All spans together are worth 22 of no answer: the root of it, times three.
+    answered = 3 * 22**0.5 / (1 + 3 * 22**0.5)
+    assert reading.no_answer_probability == pytest.approx(1 - answered)
+    (probabilities,) = reading.probabilities
+    roots = np.sqrt([2, 8, 12])
+    assert probabilities[3, 0] == pytest.approx(answered * roots[2] / roots.sum())
+    assert probabilities.sum() == pytest.approx(answered)
 
 
 def test_the_best_spans_come_first_and_do_not_overlap() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from peft import PeftModel
+from safetensors.torch import load_file
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerBase
 
@@ -15,12 +16,24 @@ from benchmarks.masking import PASSAGE_LENGTH, masked, packed
 from benchmarks.metrics import calibration_error, exact_match, f1, normalised_answer
 from models.calibration import Calibration
 from training import masked_lm, spans, text
-from training.adapters import adapter_of, freeze_but, low_rank, save_adapter, shuffled_batches, trunk_tokenizer
-from training.calibration import Judged
+from training.adapters import (
+    adapter_of,
+    freeze_but,
+    input_moments,
+    low_rank,
+    mean_of,
+    save_adapter,
+    shuffled_batches,
+    trunk_tokenizer,
+)
+from training.calibration import Judged, Shown, fit_questions, pooled, shown
 from training.cards import Card, Source, render
 from training.loop import Batch, Plan, train
 from training.question_answering import apart
+from training.references import agreed
 from training.sentiment import detokenised, development_sentences, distinct, phrase_rows, review_rows
+from training.text import Question
+from training.unanswerable import unanswerable
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +163,29 @@ def test_a_run_that_was_killed_ends_with_the_weights_of_one_that_was_not(tmp_pat
     assert torch.equal(whole.weight, resumed.weight) and torch.equal(whole.bias, resumed.bias)
 
 
+def test_the_mean_of_states_weighs_each_and_leaves_whole_numbers() -> None:
+    first, last = ({"w": torch.tensor([w]), "step": torch.tensor(step)} for w, step in ((1.0, 3), (5.0, 4)))
+    mean = mean_of([first, last], (0.25, 0.75))
+    assert mean["w"].item() == 4.0 and mean["step"].item() == 4
+
+
 def test_the_cut_to_a_rank_is_exact_for_a_change_of_that_rank_and_closer_the_higher_it_is() -> None:
-    change = torch.randn(12, 3) @ torch.randn(3, 20)
-    thin, wide = low_rank(change, 3)
+    change, inputs = torch.randn(12, 3) @ torch.randn(3, 20), torch.randn(100, 20).double()
+    thin, wide = low_rank(change, 3, inputs.T @ inputs)
     assert thin.shape == (3, 20) and wide.shape == (12, 3)
     assert torch.allclose(wide @ thin, change, atol=1e-4)
-    errors = [torch.dist(change, wide @ thin).item() for thin, wide in (low_rank(change, rank) for rank in (1, 2))]
+    cuts = [low_rank(change, rank, inputs.T @ inputs) for rank in (1, 2)]
+    errors = [torch.dist(change, wide @ thin).item() for thin, wide in cuts]
     assert errors[0] > errors[1] > 0.1
+
+
+def test_the_cut_keeps_what_the_inputs_bring_out() -> None:
+    # A large part of the change that no input meets, and a small one that all do.
+    unmet, met = torch.zeros(4, 6), torch.zeros(4, 6)
+    unmet[0, 0], met[1, 1] = 10.0, 1.0
+    inputs = torch.randn(50, 6).double() * torch.tensor([0, 1, 0, 0, 0, 0])
+    thin, wide = low_rank(unmet + met, 1, inputs.T @ inputs)
+    assert torch.allclose((wide @ thin)[1], met[1], atol=1e-2)
 
 
 HEADS = ["pooler", "classifier"]
@@ -176,7 +205,7 @@ def test_blocks_and_heads_are_trained_and_nothing_else() -> None:
     freeze_but(model, HEADS)
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     assert "bert.encoder.layer.1.attention.self.query.weight" in trained and "classifier.bias" in trained
-    assert not [name for name in trained if "embeddings" in name or "LayerNorm" in name or name.endswith("query.bias")]
+    assert not [name for name in trained if "embeddings" in name]
 
 
 def test_a_saved_adapter_makes_the_trained_model_of_the_trunk_again(tmp_path: Path) -> None:
@@ -187,14 +216,52 @@ def test_a_saved_adapter_makes_the_trained_model_of_the_trunk_again(tmp_path: Pa
             parameter.data += 0.2 * torch.randn_like(parameter)
     ids = torch.randint(0, 50, (2, 7))
     expected = model(input_ids=ids).logits
-    save_adapter(adapter_of(model, _trunk(), 16, HEADS), tmp_path)
+    moments = input_moments(model, [{"input_ids": torch.randint(0, 50, (16, 7))}])
+    assert model(input_ids=ids).logits.equal(expected)
+    save_adapter(adapter_of(model, _trunk(), 16, HEADS, moments), tmp_path)
 
     again = _trunk()
     assert not torch.allclose(again(input_ids=ids).logits, expected, atol=1e-3)
     loaded = PeftModel.from_pretrained(again, tmp_path).eval()
-    assert torch.allclose(loaded(input_ids=ids).logits, expected, atol=2e-3)
+    assert torch.allclose(loaded(input_ids=ids).logits, expected, atol=3e-3)
+    assert torch.allclose(loaded.merge_and_unload()(input_ids=ids).logits, expected, atol=3e-3)
     assert BertConfig.from_pretrained(tmp_path).id2label == {0: "negative", 1: "positive"}
     assert "assets/checkpoints/clearhead-minilm" in (tmp_path / "adapter_config.json").read_text()
+    assert not [name for name in load_file(tmp_path / "adapter_model.safetensors") if "embeddings" in name]
+
+
+ARTICLE = [
+    Question("1", "Rome", "Who led the northern army in 1815?", "In 1815 Anna Berg led the northern army to Vienna.",
+             ("Anna Berg",), (8,)),
+    Question("2", "Rome", "Where did Anna Berg lead it?", "In 1815 Anna Berg led the northern army to Vienna.",
+             ("Vienna",), (43,)),
+    Question("3", "Rome", "What was sold on Sundays?", "On Sundays Karl Frank sold 40 apples at the market.",
+             ("apples",), (30,)),
+    Question("4", "Rome", "What is it?", "It is a boat.", (), ()),
+]  # fmt: skip
+
+
+def test_an_unanswerable_question_is_asked_of_another_text_or_of_something_that_is_not_there() -> None:
+    by_id = {question.id: question for question in ARTICLE}
+    kinds = set()
+    for seed in range(40):
+        for made in unanswerable(ARTICLE, seed):
+            before = by_id[made.id.removesuffix("-none")]
+            assert before.answers and not made.answers and not made.starts
+            assert (made.question == before.question) != (made.context == before.context)
+            if made.context != before.context:
+                assert before.answers[0].lower() not in made.context.lower()
+                kinds.add("elsewhere")
+            else:
+                new = set(text.normalised(made.question).split()) - set(text.normalised(before.question).split())
+                assert new and new.isdisjoint(text.normalised(before.answers[0]).split())
+                kinds |= new
+    # A name and a number that stand elsewhere in the article, and an opposite.
+    assert {"elsewhere", "karl", "40", "southern"} <= kinds
+
+
+def test_the_same_seed_makes_the_same_questions() -> None:
+    assert unanswerable(ARTICLE, 3) == unanswerable(ARTICLE, 3)
 
 
 def test_calibration_error_is_the_weighted_gap_between_probability_and_share_of_right_answers() -> None:
@@ -203,14 +270,56 @@ def test_calibration_error_is_the_weighted_gap_between_probability_and_share_of_
     assert calibration_error([1.0, 1.0], [True, True]) == 0.0
 
 
-def test_what_is_shown_of_a_question_is_judged_by_temperature_and_bias() -> None:
+def test_the_answer_that_most_people_gave_is_learnt_where_the_question_points() -> None:
+    context = "The lamp was new. " + "Years went by. " * 10 + "In a storm the keeper lit the lamp for the boats."
+    asked = Question("5", "Pier", "What did the keeper light for the boats?", context,
+                     ("lamp for the boats", "lamp", "the lamp"), (198, 4, 0))  # fmt: skip
+    learnt = agreed(asked)
+    assert learnt.answers == ("lamp",)
+    assert learnt.starts == (context.rindex("lamp"),)
+    assert agreed(ARTICLE[3]) is ARTICLE[3]
+
+
+def _judged(*questions: tuple[list[float], float, float, bool, bool]) -> Judged:
+    scores, nulls, f1s, right, unanswerable = zip(*questions, strict=True)
+    arrays = (np.array(column) for column in (nulls, f1s, right, unanswerable))
+    return Judged(tuple(np.log(np.array(each, np.float32)) for each in scores), *arrays)
+
+
+def test_what_is_shown_of_a_question_is_judged_by_temperature_scale_and_bias() -> None:
     # Spans worth 2 and 1, no answer 1: shares of a half, a quarter and a quarter.
-    judged = Judged(np.log([2.0, 1.0]), 0.0, span_f1=0.5, span_is_right=False, unanswerable=True)
-    assert judged.shown(Calibration()) == (pytest.approx(0.5), 0.5, False)
-    # Eight times as likely: 8 of 11; the square root at a temperature of two.
-    assert judged.shown(Calibration(1.0, np.log(8))) == (pytest.approx(8 / 11), 1.0, True)
-    roots = np.sqrt([2.0, 1.0, 8.0])
-    assert judged.shown(Calibration(2.0, np.log(8)))[0] == pytest.approx(roots[2] / roots.sum())
+    judged = _judged(([2.0, 1.0], 0.0, 0.5, False, True))
+    plain, biased, scaled = shown(judged, [
+        Calibration(), Calibration(answerable_bias=-np.log(24)), Calibration(2.0, 0.5, -np.log(24))
+    ])  # fmt: skip
+    assert plain == Shown(50.0, pytest.approx(50.0))
+    # Answers are three times as likely as none, and an eighth of that: 1 in 9. None is right, at 8 of 9.
+    assert biased == Shown(100.0, pytest.approx(100 / 9))
+    # The root of three, by 24.
+    assert scaled.error == pytest.approx(100 * (3**0.5 / 24) / (1 + 3**0.5 / 24))
+
+
+def test_the_calibration_suits_questions_with_and_without_an_answer() -> None:
+    chance = np.random.default_rng(4)
+
+    def asked(number: int, share_unanswerable: float) -> Judged:
+        rows = []
+        for _ in range(number):
+            unanswerable = bool(chance.random() < share_unanswerable)
+            # Two bells 1.4 apart: the log-odds are 1.4 times the place, and the network says five times as much.
+            margin = 7 * chance.normal(-0.7 if unanswerable else 0.7)
+            right = not unanswerable and bool(chance.random() < 0.8)
+            rows.append(([0.8, 0.2], -margin, float(right), right, unanswerable))
+        return _judged(*rows)
+
+    answerable, mixed = asked(1500, 0.0), asked(1500, 0.5)
+    fitted = fit_questions(answerable, mixed)
+    for judged in (mixed, pooled(answerable, mixed)):
+        before, after = shown(judged, [Calibration(), fitted])
+        assert before.error > 10 and after.error < 7
+    before, after = shown(mixed, [Calibration(), fitted])
+    assert after.f1 > before.f1 - 1
+    assert fitted.answerable_scale < 0.5
 
 
 def _sentiment_data(folder: Path) -> Path:
