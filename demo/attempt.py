@@ -64,6 +64,17 @@ class Attempt:
         run = self._run(output.checkpoint)
         return _with_source(replace(run, answer=dump_answer(output)), output)
 
+    def again(self, before: Finished) -> Finished:
+        """The run that asked what was answered `before`: one of its own, with that answer."""
+        run = replace(
+            before.run,
+            id=self.run_id,
+            session_id=self.session_id,
+            duration_ms=self._duration_ms(),
+            created_utc=self.created_utc,
+        )
+        return replace(before, run=run)
+
     def failed(self, sentence: str) -> Run:
         """The run that ended with `sentence` and no answer."""
         name = _shortened(self.checkpoint, _KEPT_OF_REFUSED_VALUE)
@@ -88,10 +99,13 @@ class Attempt:
             },
             seed=seed,
             answer=None,
-            duration_ms=(time.perf_counter() - self._started) * 1000,
+            duration_ms=self._duration_ms(),
             error=error,
             created_utc=self.created_utc,
         )
+
+    def _duration_ms(self) -> float:
+        return (time.perf_counter() - self._started) * 1000
 
 
 def _with_source(run: Run, output: TaskOutput) -> Finished:

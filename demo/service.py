@@ -12,14 +12,16 @@ from demo.attention import AttentionSource, source_of
 from demo.inside import Inside
 from demo.inspection import OUR_FAULT, Changed, Inspection
 from demo.limits import clean, plain_text
+from demo.recent import Question, RecentAnswers, question_of
 from demo.sessions.answers import load_answer
 from demo.sessions.export import as_csv, as_json
+from demo.sessions.keeping import keeps, owner
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.settings import Settings
 from demo.share import Sharing
 from demo.strategies import grow_tree
-from models.checkpoints import find
+from models.checkpoints import Checkpoint, find
 from models.errors import InputError, Stopped
 from models.findings import Attribution
 from models.loading import ModelStore, Progress, silent
@@ -45,6 +47,7 @@ class DemoService:
         self._store = store
         self._runs = runs
         self._inspection = Inspection(settings, store)
+        self._recent = RecentAnswers()
         self._watchers: list[Callable[[Run], None]] = []
         self.inside = Inside(settings, store)
         self.sharing = Sharing(runs)
@@ -78,8 +81,11 @@ class DemoService:
         """Answer and log; a failed run is logged as failed and raised as an `InputError`."""
         attempt = Attempt(self._session(session_id), task, fields, checkpoint)
         try:
-            model, inputs = self._prepare(attempt, progress)
-            return self._finish(attempt, model.answer(inputs))
+            question, accepted = self._accept(attempt)
+            if before := self._recent.get(question):
+                return self._keep_finished(attempt.again(before))
+            model, inputs = self._prepare(attempt, accepted, progress)
+            return self._remember(question, self._finish(attempt, model.answer(inputs)))
         except Exception as error:
             raise self._failure(attempt, error) from error
 
@@ -90,10 +96,14 @@ class DemoService:
         attempt = Attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
         written = None
         try:
-            model, inputs = self._prepare(attempt, progress)
+            question, accepted = self._accept(attempt)
+            if before := self._recent.get(question):
+                yield self._keep_finished(attempt.again(before))
+                return
+            model, inputs = self._prepare(attempt, accepted, progress)
             for written in model.stream(inputs):  # type: ignore[attr-defined]
                 if written.finished:
-                    yield self._finish(attempt, written)
+                    yield self._remember(question, self._finish(attempt, written))
                     continue
                 try:
                     yield attempt.writing(written)
@@ -109,7 +119,7 @@ class DemoService:
     def answer(self, task: Task, fields: dict[str, Any], checkpoint: str = "") -> Finished:
         """Answer what the page itself asks for, such as a step of a lecture; no visitor's run, so nothing is logged."""
         attempt = Attempt("", task, fields, checkpoint)
-        model, inputs = self._prepare(attempt, silent)
+        model, inputs = self._prepare(attempt, self._accept(attempt)[1], silent)
         return attempt.finished(model.answer(inputs))
 
     def attention(self, source: AttentionSource) -> Attentions:
@@ -160,10 +170,12 @@ class DemoService:
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget one run of a session; says whether it was there."""
+        self._recent.forget(owner(session_id))
         return self._runs.delete(run_id, session_id)
 
     def delete_all(self, session_id: str) -> int:
         """Forget every run of a session; says how many there were."""
+        self._recent.forget(owner(session_id))
         return self._runs.delete_all(session_id)
 
     def export_csv(self, session_id: str) -> str:
@@ -180,20 +192,32 @@ class DemoService:
             raise InputError("This page has lost its session. Please reload it.")
         return session_id or self.new_session()
 
-    def _prepare(self, attempt: Attempt, progress: Progress) -> "tuple[AnyTaskModel, Any]":
-        """The model and the inputs that it will read; raises `InputError` for what cannot be used."""
+    def _accept(self, attempt: Attempt) -> tuple[Question, Checkpoint]:
+        """What is asked of which checkpoint; raises `InputError` for what cannot be used."""
         fields = clean(attempt.task, attempt.given, self.settings.limits)
         checkpoint = find(plain_text(attempt.checkpoint, "The checkpoint", "checkpoint"), attempt.task)
         attempt.accepted(fields, checkpoint)
+        return question_of(owner(attempt.session_id), attempt.task, checkpoint.name, fields), checkpoint
+
+    def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> "tuple[AnyTaskModel, Any]":
+        """The model and the inputs that it will read; raises `InputError` for what it cannot read."""
         model = self._store.load(checkpoint, progress)
-        inputs = model.inputs_type(**fields)
+        inputs = model.inputs_type(**attempt.fields)
         attempt.starts(inputs)
         return model, inputs
 
     def _finish(self, attempt: Attempt, output: TaskOutput) -> Finished:
         """The finished run, in the log before anyone sees it."""
-        finished = attempt.finished(output)
+        return self._keep_finished(attempt.finished(output))
+
+    def _keep_finished(self, finished: Finished) -> Finished:
         self._keep(finished.run)
+        return finished
+
+    def _remember(self, question: Question, finished: Finished) -> Finished:
+        """Have the answer ready for when it is asked for again, unless the session wants nothing kept."""
+        if keeps(finished.run.session_id):
+            self._recent.put(question, finished)
         return finished
 
     def _failure(self, attempt: Attempt, error: Exception) -> InputError:

@@ -117,9 +117,12 @@ def _refusal(answer: httpx.Response) -> str:
 def test_one_visitor_with_a_hundred_calls_keeps_a_few_and_another_is_answered_first(quiet: Server) -> None:
     greedy = "a visitor with many calls"
     calls: list[httpx.Response] = []
-    threads = [
-        threading.Thread(target=lambda: calls.append(called(quiet, "completion", _LONG, greedy))) for _ in range(100)
-    ]
+
+    def ask(number: int) -> None:
+        # What was asked before is answered at once: every call asks something else.
+        calls.append(called(quiet, "completion", [f"{_LONG[0]} {number}", *_LONG[1:]], greedy))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
     for thread in threads:
         thread.start()
     for thread in threads:
