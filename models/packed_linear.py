@@ -57,6 +57,11 @@ class PackedLinear(nn.Linear):
         """Lay the weights out."""
         self._packed = _LaidOut(self.weight, self.bias, precision)
 
+    @property
+    def bytes_read(self) -> int:
+        """What a quick product reads of the weights."""
+        return self._packed.bytes
+
     def forward(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`."""
         return self._packed.product(x) if self._packed.suits(x) else super().forward(x)
@@ -68,6 +73,11 @@ class PackedConv1D(Conv1D):
     def pack(self, precision: Precision) -> None:
         """Lay the weights out."""
         self._packed = _LaidOut(self.weight.T, self.bias, precision)
+
+    @property
+    def bytes_read(self) -> int:
+        """What a quick product reads of the weights."""
+        return self._packed.bytes
 
     def forward(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`."""
@@ -88,6 +98,7 @@ class _LaidOut:
     def __init__(self, weight: Tensor, bias: Tensor | None, precision: Precision) -> None:
         self._dtype = torch.bfloat16 if precision == Precision.BFLOAT16 else torch.float32
         given = weight.detach().to(self._dtype).contiguous()
+        self.bytes = given.nbytes
         self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
         self._bias = None if bias is None else bias.detach().to(self._dtype)
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.inputs import INPUTS
 from benchmarks.plain_transformers import PLAIN
-from benchmarks.speed import INPUTS, WORKS, Work, measure, until_first_page
+from benchmarks.processes import until_first_page
+from benchmarks.speed import WORKS
+from benchmarks.work import Work, in_turns, measure
 from models import load_model
 from models.tasks import Task
 
@@ -28,6 +31,13 @@ def test_a_row_holds_medians_and_the_median_ratio_without_the_warm_up() -> None:
 @pytest.mark.parametrize(("ours", "met"), [(10.0, True), (10.04, True), (10.2, False)])
 def test_a_row_says_whether_it_is_met(ours: float, met: bool) -> None:
     assert measure(Work("walk", "ms", 1.0, lambda: pairs(*[(10.0, ours)] * 5)), runs=5).met is met
+
+
+def test_each_side_is_the_first_of_a_pair_half_of_the_time() -> None:
+    order: list[str] = []
+    sides = in_turns(lambda: order.append("plain"), lambda: order.append("ours"))
+    next(sides), next(sides)
+    assert order == ["plain", "ours", "ours", "plain"]
 
 
 @pytest.mark.parametrize("task", Task)
