@@ -4,6 +4,9 @@ import os
 
 import pytest
 
+# A contract that fails shows what it compared, as tests do.
+pytest.register_assert_rewrite("tests.models.contract")
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from demo.service import DemoService
 from models.checkpoints import Checkpoint
+from models.errors import InputError
 from models.loading import Progress, silent
 from models.outputs import (
     Alternative,
@@ -20,6 +22,8 @@ from models.outputs import (
     TaskOutput,
     Token,
 )
+
+Build = Callable[..., DemoService]
 
 TOKENS = (Token("so", "so", 1, start=0, end=2), Token("so", "so", 1, start=3, end=5))
 
@@ -96,3 +100,11 @@ def sentiment(_inputs: TextInput) -> SentimentOutput:
 def completion(length: int, finished: bool = True) -> CompletionOutput:
     token = GeneratedToken(Token(" so", "Ġso", 7), 0.5, (Alternative(" no", 0.25),))
     return CompletionOutput(used("clearhead-stories"), TOKENS, " so" * length, (token,) * length, (), finished)
+
+
+def writing(_inputs: PromptInput) -> CompletionOutput:
+    return completion(1)
+
+
+def refusing(_inputs: Any) -> TaskOutput:
+    raise InputError("There is no blank to fill.", "text")

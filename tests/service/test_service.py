@@ -1,7 +1,6 @@
 """The service answers, logs every run before it is seen, and turns every failure into one sentence."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,50 +9,31 @@ from sqlalchemy.exc import OperationalError
 
 from demo.service import OUR_FAULT, DemoService
 from demo.sessions.database import open_database, open_runs
-from demo.sessions.keeping import with_wish
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
-from demo.settings import Limits, Settings
 from demo.web.metrics import DONE, INPUT, OURS, STOPPED, Metrics
 from models.errors import InputError, Stopped
-from models.loading import ModelStore
 from models.outputs import CompletionOutput, TaskOutput
 from models.tasks import Task
-from tests.service.scripted import PromptInput, ScriptedModel, ScriptedStore, TextInput, completion, sentiment
-
-Build = Callable[..., DemoService]
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> RunRepository:
-    return open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
-
-
-@pytest.fixture
-def build(runs: RunRepository) -> Build:
-    def built(
-        script: Callable[[Any], TaskOutput] = sentiment, inputs_type: type = TextInput, runs: RunRepository = runs
-    ) -> DemoService:
-        store = ScriptedStore(ScriptedModel(script, inputs_type))
-        return DemoService(Settings(limits=Limits(text=1_000)), cast(ModelStore, store), runs)
-
-    return built
+from tests.service.scripted import (
+    Build,
+    PromptInput,
+    ScriptedModel,
+    ScriptedStore,
+    TextInput,
+    completion,
+    refusing,
+    sentiment,
+    writing,
+)
 
 
 def model_of(service: DemoService) -> ScriptedModel:
     return cast(ScriptedStore, service._store).model
 
 
-def writing(_inputs: PromptInput) -> CompletionOutput:
-    return completion(1)
-
-
 def failing(_inputs: Any) -> TaskOutput:
     raise RuntimeError("a secret at /home/host/weights")
-
-
-def refusing(_inputs: Any) -> TaskOutput:
-    raise InputError("There is no blank to fill.", "text")
 
 
 def test_a_run_is_logged_with_all_its_settings_before_the_answer_is_returned(build: Build, runs: RunRepository) -> None:
@@ -164,71 +144,6 @@ def test_a_stream_is_logged_once_and_before_its_last_answer(build: Build) -> Non
     assert last.run.seed == 5
     assert last.run.parameters == {"max_new_tokens": 3}
     assert last.source.written == (7, 7, 7)
-
-
-def counted(asked: list[Any]) -> Callable[[Any], TaskOutput]:
-    def script(inputs: Any) -> TaskOutput:
-        asked.append(inputs)
-        return sentiment(inputs)
-
-    return script
-
-
-def test_the_same_again_is_logged_as_a_run_of_its_own_without_asking_the_model(build: Build) -> None:
-    asked: list[Any] = []
-    service = build(counted(asked))
-    first, again = (service.run("visitor", Task.SENTIMENT, {"text": "so so"}) for _ in range(2))
-    assert len(asked) == 1
-    assert again.run.id != first.run.id and service.history("visitor") == (again.run, first.run)
-    assert (again.run.answer, again.run.fields, again.output) == (first.run.answer, first.run.fields, first.output)
-    assert again.run.created_utc > first.run.created_utc and again.run.duration_ms < 1000
-
-    service.run("visitor", Task.SENTIMENT, {"text": "so so"}, "distilbert-base-uncased-finetuned-sst-2-english")
-    service.run("visitor", Task.SENTIMENT, {"text": "so so."})
-    assert len(asked) == 3
-
-
-def test_nobody_is_answered_from_what_another_session_asked(build: Build) -> None:
-    asked: list[Any] = []
-    service = build(counted(asked))
-    for session in ("one", "other"):
-        service.run(session, Task.SENTIMENT, {"text": "so so"})
-    assert len(asked) == 2
-
-
-def test_what_is_deleted_or_not_to_be_kept_is_not_held_for_another_time(build: Build) -> None:
-    asked: list[Any] = []
-    service = build(counted(asked))
-    run = service.run("visitor", Task.SENTIMENT, {"text": "so so"}).run
-    service.delete(run.id, "visitor")
-    service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    assert len(asked) == 2
-    service.delete_all("visitor")
-    service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    assert len(asked) == 3
-    for _ in range(2):
-        service.run(with_wish("stranger", keep=False), Task.SENTIMENT, {"text": "so so"})
-    assert len(asked) == 5
-
-
-def test_a_failed_run_is_tried_again(build: Build) -> None:
-    service = build(refusing)
-    for _ in range(2):
-        with pytest.raises(InputError, match="no blank"):
-            service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    assert [run.error for run in service.history("visitor")] == ["There is no blank to fill."] * 2
-
-
-def test_the_same_stream_again_is_whole_at_once_and_a_stopped_one_is_written_anew(build: Build) -> None:
-    service = build(writing, PromptInput)
-    stopped = service.stream("visitor", {"prompt": "Once"})
-    next(stopped)
-    stopped.close()
-    whole = list(service.stream("visitor", {"prompt": "Once"}))
-    assert len(whole) == 3
-    (again,) = service.stream("visitor", {"prompt": "Once"})
-    assert again.output == whole[-1].output and again.run.id != whole[-1].run.id
-    assert len(service.history("visitor")) == 3
 
 
 def test_a_stopped_stream_is_logged_with_what_was_written(build: Build) -> None:

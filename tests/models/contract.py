@@ -1,0 +1,157 @@
+"""What every checkpoint keeps to, whatever its task; a task's own tests inherit these."""
+
+import pickle
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from models.base import AnyTaskModel
+from models.checkpoints import Checkpoint
+from models.errors import InputError
+from models.outputs import TaskOutput, generated_ids
+from models.tasks import Task
+from tests.models.conftest import BundledModel, TinyModel
+
+WRITINGS = ("שלום עולם", "a 🦊 b 🇫🇷", "<script>alert(1)</script> & <b>", "e\u0301té \u200b", "x" * 60)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A checkpoint, and the architecture of the tiny model in its place; none for a bundled one."""
+
+    checkpoint: Checkpoint
+    architecture: str = ""
+
+    def __str__(self) -> str:
+        return self.checkpoint.name
+
+
+def bare(text: str) -> str:
+    """`text` without spaces, capitals and WordPiece's marks, to compare pieces with what they came from."""
+    return re.sub(r"\s|##|▁", "", text).lower()
+
+
+def is_probability(score: float) -> bool:
+    return 0.0 <= score <= 1.0 + 1e-6
+
+
+class ModelContract:
+    """The tests; a subclass names its task, an input, the field that holds the text, and inputs to refuse."""
+
+    task: ClassVar[Task]
+    output_type: ClassVar[type[TaskOutput]]
+    fields: ClassVar[dict[str, Any]]
+    text_field: ClassVar[str] = "text"
+    bad: ClassVar[list[dict[str, Any]]]
+
+    @pytest.fixture
+    def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
+        if not case.architecture:
+            return bundled(case.checkpoint.name)
+        return tiny(case.architecture, self.task, 0, case.checkpoint)
+
+    def with_text(self, text: str) -> dict[str, Any]:
+        return {**self.fields, self.text_field: text}
+
+    def test_answers_with_the_output_type_of_its_task(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        assert type(output) is self.output_type
+        self.check_answer(model, output)
+
+    def check_answer(self, model: AnyTaskModel, output: Any) -> None:
+        raise NotImplementedError
+
+    def test_names_checkpoint_revision_and_licence(self, model: AnyTaskModel, case: Case) -> None:
+        identity = model(**self.fields).checkpoint
+        assert (identity.name, identity.license) == (case.checkpoint.name, case.checkpoint.license)
+        assert re.fullmatch("[0-9a-f]{12}|[0-9a-f]{40}", identity.revision)
+
+    def test_answers_the_same_twice(self, model: AnyTaskModel) -> None:
+        assert asdict(model(**self.fields)) == asdict(model(**self.fields))
+
+    def test_hands_over_no_tensor(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        attentions = dict(model.attend(model.inputs_type(**self.fields), generated_ids(output)))
+        assert b"torch" not in pickle.dumps((output, attentions))
+
+    def test_tokens_cover_the_text(self, model: AnyTaskModel) -> None:
+        tokens = model(**self.fields).tokens
+        spelt = bare("".join(token.text for token in tokens if not token.special))
+        assert spelt.endswith(bare(self.fields[self.text_field].replace("[MASK]", "")))
+
+    def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
+        text = self.fields[self.text_field]
+        if model.tokenizer.mask_token:
+            text = text.replace("[MASK]", model.tokenizer.mask_token)
+        for token in model(**self.fields).tokens:
+            # SentencePiece may spell the space before a word as a token, with no character of its own.
+            if token.start >= 0 and bare(token.text):
+                assert bare(text[token.start : token.end]) == bare(token.text)
+
+    def test_tokens_have_the_ids_of_their_pieces(self, model: AnyTaskModel) -> None:
+        for token in model(**self.fields).tokens:
+            assert model.tokenizer.convert_tokens_to_ids(token.piece) == token.id
+
+    def test_attention_is_a_distribution_over_what_may_be_seen(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        attentions = model.attend(model.inputs_type(**self.fields), generated_ids(output))
+        assert attentions
+        for kind, attention in attentions.items():
+            assert attention.kind == kind
+            assert attention.weights.dtype == np.float32
+            np.testing.assert_allclose(attention.weights.sum(axis=-1), 1, atol=1e-5)
+            assert (attention.weights >= 0).all()
+            assert (attention.weights[:, :, attention.masked] == 0).all()
+            assert not attention.masked.all(axis=-1).any()
+
+    def test_attention_leaves_the_fast_kernels_as_they_were(self, model: AnyTaskModel) -> None:
+        before = model.network.config._attn_implementation
+        output = model(**self.fields)
+        model.attend(model.inputs_type(**self.fields), generated_ids(output))
+        assert model.network.config._attn_implementation == before
+        assert asdict(model(**self.fields)) == asdict(output)
+
+    def test_refuses_text_that_is_no_text(self, model: AnyTaskModel) -> None:
+        with pytest.raises(InputError, match="must be text") as refused:
+            model(**{**self.fields, self.text_field: 7})
+        assert refused.value.field == self.text_field
+
+    def test_refuses_settings_out_of_range(self, model: AnyTaskModel, bad: dict[str, Any]) -> None:
+        (field,) = bad
+        with pytest.raises(InputError) as refused:
+            model(**{**self.fields, **bad})
+        assert refused.value.field == field
+
+    @pytest.mark.parametrize("text", WRITINGS)
+    def test_reads_any_writing(self, model: AnyTaskModel, text: str) -> None:
+        self.check_answer(model, model(**self.with_text(text + self.always)))
+
+    always: ClassVar[str] = ""
+
+
+class NeedsText(ModelContract):
+    """Tasks that have nothing to say about an empty text."""
+
+    @pytest.mark.parametrize("blank", ["", "  \n\t "])
+    def test_refuses_empty_text(self, model: AnyTaskModel, blank: str) -> None:
+        with pytest.raises(InputError, match="empty") as refused:
+            model(**self.with_text(blank))
+        assert refused.value.field == self.text_field
+
+
+class ReadsOneWindow(ModelContract):
+    """Tasks that read the whole text at once."""
+
+    def test_says_how_long_is_too_long(self, model: AnyTaskModel) -> None:
+        longer = self.fields[self.text_field] + " lamp" * (model.window + 1)
+        with pytest.raises(InputError, match=f"{model.window:,}") as refused:
+            model(**self.with_text(longer))
+        assert refused.value.field == self.text_field
+
+
+def assert_best_first(predictions: Any) -> None:
+    scores = [each.score for each in predictions]
+    assert scores == sorted(scores, reverse=True)

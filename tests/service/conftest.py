@@ -1,0 +1,31 @@
+"""A service over a real database and a model that answers by script."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from demo.service import DemoService
+from demo.sessions.database import open_runs
+from demo.sessions.repository import RunRepository
+from demo.settings import Limits, Settings
+from models.loading import ModelStore
+from models.outputs import TaskOutput
+from tests.service.scripted import Build, ScriptedModel, ScriptedStore, TextInput, sentiment
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> RunRepository:
+    return open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
+
+
+@pytest.fixture
+def build(runs: RunRepository) -> Build:
+    def built(
+        script: Callable[[Any], TaskOutput] = sentiment, inputs_type: type = TextInput, runs: RunRepository = runs
+    ) -> DemoService:
+        store = ScriptedStore(ScriptedModel(script, inputs_type))
+        return DemoService(Settings(limits=Limits(text=1_000)), cast(ModelStore, store), runs)
+
+    return built
