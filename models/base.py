@@ -17,6 +17,7 @@ from models.outputs import Attentions, LoadedCheckpoint, TaskOutput
 from models.packed_linear import quickly
 from models.precision import Precision
 from models.stopping import go_on
+from models.threads import fair_share
 
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW = 512
@@ -82,7 +83,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def run(self, **network_inputs: Tensor) -> Any:
         """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`."""
         go_on()
-        with self.lock, quickly():
+        with self.lock, fair_share(), quickly():
             return self.network(**network_inputs)
 
     @contextmanager

@@ -12,6 +12,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from models.lean import Reader, lean_reader
 from models.packed_linear import quickly
 from models.stopping import go_on
+from models.threads import fair_share
 
 
 class DecoderState:
@@ -30,7 +31,7 @@ class DecoderState:
         self._unread = ids
         encoded = None
         go_on()
-        with self._lock, quickly(), torch.inference_mode():
+        with self._lock, fair_share(), quickly(), torch.inference_mode():
             if source is not None:
                 encoded = network.get_encoder()(input_ids=source).last_hidden_state
             self._reader: Reader = lean_reader(network, encoded) or _PlainReader(network, encoded)
@@ -41,7 +42,7 @@ class DecoderState:
         Raises `Stopped`.
         """
         go_on()
-        with self._lock, quickly(), torch.inference_mode():
+        with self._lock, fair_share(), quickly(), torch.inference_mode():
             return self._reader.read(self._unread)
 
     def append(self, ids: Tensor) -> None:

@@ -1,0 +1,90 @@
+"""How many threads a forward pass takes: all cores when it is alone, fewer when somebody else computes.
+
+The threads of one operation wait for each other at its end, so a team larger than the free cores is slower than one
+thread that never waits. Asked before each pass, for a visitor may come, or another program start, between two tokens.
+The numbers that come out are the same with any number of threads.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+import torch
+
+STILL_THERE_S = 0.02
+"""How long after its last pass a run is taken to go on: between two passes it chooses a token."""
+
+SHORTEST_LOOK_S, LONGEST_LOOK_S = 0.25, 60.0
+"""Over how long other programs' share of the cores is measured; what is older says nothing about now."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """Seconds of processor time since some moment: of all programs together, and of this one."""
+
+    all_s: float
+    own_s: float
+
+
+def used_now() -> Used:
+    """What the operating system has counted so far."""
+    everybody, own = psutil.cpu_times(), psutil.Process().cpu_times()
+    idle = everybody.idle + getattr(everybody, "iowait", 0.0)
+    # A guest's time is counted as user time, too.
+    guests = getattr(everybody, "guest", 0.0) + getattr(everybody, "guest_nice", 0.0)
+    return Used(sum(everybody) - idle - guests, own.user + own.system)
+
+
+class Cores:
+    """Shares `cores` among the threads of this process that run networks, less what other programs use."""
+
+    def __init__(
+        self, cores: int, used: Callable[[], Used] = used_now, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.cores = cores
+        self._used, self._clock = used, clock
+        self._lock = threading.Lock()
+        self._passes_end_s: dict[int, float] = {}
+        self._looked_at_s, self._counted = clock(), used()
+        self._foreign = 0.0
+
+    @contextmanager
+    def share(self) -> Iterator[int]:
+        """How many threads the pass that the calling thread makes inside may take."""
+        run, now = threading.get_ident(), self._clock()
+        with self._lock:
+            self._look(now)
+            # A pass under way has no end yet.
+            self._passes_end_s = {each: end for each, end in self._passes_end_s.items() if now - end <= STILL_THERE_S}
+            self._passes_end_s[run] = math.inf
+            threads = max(1, round(self.cores - self._foreign) // len(self._passes_end_s))
+        try:
+            yield threads
+        finally:
+            with self._lock:
+                self._passes_end_s[run] = self._clock()
+
+    def _look(self, now: float) -> None:
+        passed_s = now - self._looked_at_s
+        if passed_s < SHORTEST_LOOK_S:
+            return
+        counted = self._used()
+        others_s = (counted.all_s - self._counted.all_s) - (counted.own_s - self._counted.own_s)
+        self._foreign = max(0.0, others_s / passed_s) if passed_s <= LONGEST_LOOK_S else 0.0
+        self._looked_at_s, self._counted = now, counted
+
+
+_cores = Cores(torch.get_num_threads())
+
+
+@contextmanager
+def fair_share() -> Iterator[None]:
+    """Let the calling thread's operations inside take as many threads as are its share."""
+    with _cores.share() as threads:
+        if threads != torch.get_num_threads():
+            torch.set_num_threads(threads)
+        yield

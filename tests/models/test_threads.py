@@ -1,0 +1,96 @@
+"""A pass takes all cores when it is alone and fewer when others compute; what it computes stays the same."""
+
+import threading
+
+import pytest
+import torch
+
+from models.packed_linear import quickly
+from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, used_now
+from tests.models.conftest import BundledModel
+
+CORES = 4
+
+
+class Machine:
+    """A clock and an operating system's count, set by hand."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.counted = Used(1000.0, 10.0)
+        self.cores = Cores(CORES, lambda: self.counted, lambda: self.now_s)
+
+    def passes(self, seconds: float, own: float = 0.0, foreign: float = 0.0) -> None:
+        """Some time, in which this process and others kept so many cores busy."""
+        self.now_s += seconds
+        self.counted = Used(self.counted.all_s + seconds * (own + foreign), self.counted.own_s + seconds * own)
+
+    def threads(self) -> int:
+        """What a run is given now."""
+        with self.cores.share() as threads:
+            return threads
+
+
+def test_a_run_that_is_alone_has_every_core() -> None:
+    machine = Machine()
+    assert machine.threads() == CORES
+    machine.passes(1.0, own=3.5)
+    assert machine.threads() == CORES
+
+
+def test_runs_of_several_visitors_share_the_cores_and_one_that_is_over_leaves_its_share() -> None:
+    machine = Machine()
+    seen: list[int] = []
+
+    def other() -> None:
+        with machine.cores.share() as threads:
+            seen.append(threads)
+
+    with machine.cores.share() as threads:
+        assert threads == CORES
+        # A long pass is still under way.
+        machine.passes(5.0, own=CORES)
+        visitor = threading.Thread(target=other)
+        visitor.start()
+        visitor.join()
+    assert seen == [CORES // 2]
+    assert machine.threads() == CORES // 2
+    machine.passes(2 * STILL_THERE_S)
+    assert machine.threads() == CORES
+
+
+def test_what_other_programs_use_is_left_to_them_and_taken_back() -> None:
+    machine = Machine()
+    machine.passes(1.0, own=1.0, foreign=1.0)
+    assert machine.threads() == CORES - 1
+    machine.passes(1.0, own=0.2, foreign=9.0)
+    assert machine.threads() == 1
+    machine.passes(1.0, own=3.0, foreign=0.1)
+    assert machine.threads() == CORES
+
+
+def test_what_was_measured_over_an_hour_says_nothing_about_now() -> None:
+    machine = Machine()
+    machine.passes(LONGEST_LOOK_S + 1, foreign=3.0)
+    assert machine.threads() == CORES
+
+
+def test_the_operating_system_counts_what_this_process_uses() -> None:
+    before = used_now()
+    while used_now().own_s < before.own_s + 0.2:
+        sum(range(10_000))
+    after = used_now()
+    assert after.all_s - before.all_s >= 0.9 * (after.own_s - before.own_s)
+
+
+@pytest.mark.parametrize("checkpoint", ["clearhead-minilm", "clearhead-stories"])
+def test_the_numbers_are_the_same_with_any_number_of_threads(bundled: BundledModel, checkpoint: str) -> None:
+    model = bundled(checkpoint)
+    ids = model.tokenizer("The keeper lit the lamp every evening. " * 8, return_tensors="pt")["input_ids"]
+    logits = []
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        with torch.inference_mode(), quickly():
+            logits.append(model.network(input_ids=ids).logits)
+    torch.set_num_threads(1)
+    assert torch.equal(logits[0], logits[1]) and torch.equal(logits[0], logits[2])
