@@ -56,8 +56,8 @@ def first_answer() -> Sides:
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[str]:
-    """The address of the page that `command` serves, once it is there; the process is killed afterwards."""
+def started(command: list[str], **settings: str) -> Iterator[str]:
+    """The address of the page that `command` serves under `settings`, once it is there; it is killed afterwards."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -67,6 +67,7 @@ def started(command: list[str]) -> Iterator[str]:
             "GRADIO_SERVER_PORT": str(port),
             "GRADIO_ANALYTICS_ENABLED": "False",
             "CLEARHEAD_DATABASE_URL": f"sqlite:///{folder}/clearhead.db",
+            **settings,
         }
         server = subprocess.Popen(  # noqa: S603
             command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

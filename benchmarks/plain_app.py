@@ -1,0 +1,36 @@
+"""The five tasks as a plain Gradio app over transformers, with every default as it is: the baseline for visitors."""
+
+from functools import partial
+
+import gradio as gr
+
+from benchmarks.inputs import INPUTS
+from benchmarks.plain_transformers import PLAIN, Plain
+from models.assembly import plain_network
+from models.checkpoints import find
+from models.loading import ModelStore
+
+TYPED = ("text", "question", "context", "prompt")
+"""What a visitor types; everything else is as in the typical input."""
+
+
+def page() -> gr.Blocks:
+    """One row of boxes and a button for each task; the endpoints have the tasks' names."""
+    store = ModelStore()
+    with gr.Blocks() as blocks:
+        for task, make in PLAIN.items():
+            model = store.load(find(task))
+            typed = [field for field in INPUTS[task] if field in TYPED]
+            boxes = [gr.Textbox(label=field) for field in typed]
+            run = partial(answered, make(plain_network(model.checkpoint), model.tokenizer), task, tuple(typed))
+            gr.Button(task).click(run, boxes, gr.JSON(), api_name=task)
+    return blocks
+
+
+def answered(plain: Plain, task: str, typed: tuple[str, ...], *texts: str) -> dict[str, object]:
+    """What the baseline makes of what was typed."""
+    return {"answer": plain(**INPUTS[task] | dict(zip(typed, texts, strict=True)))}
+
+
+if __name__ == "__main__":
+    page().launch(quiet=True)
