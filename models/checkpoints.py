@@ -53,15 +53,15 @@ _BUNDLED = (
         "bert-base-uncased knows far more.",
     ),
     Checkpoint(
-        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 18,
+        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 19,
         "Learned from film reviews: good at plain and negated praise and blame, easily lost in irony; "
         "the published DistilBERT is larger.",
         base="clearhead-minilm",
     ),
     Checkpoint(
         "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 17,
-        "Finds short answers that stand in the text word for word; it neither reasons nor counts, and often answers "
-        "where the text does not; "
+        "Finds short answers that stand in the text word for word; it neither reasons nor counts, and is often wrong "
+        "about whether the text answers at all; "
         "roberta-base-squad2 is stronger.",
         base="clearhead-minilm",
     ),

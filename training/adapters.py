@@ -8,8 +8,10 @@ whitening the inputs; Wang et al., 2024).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -20,6 +22,8 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from training.cards import CHECKPOINTS
 from training.loop import Batch
 from training.masked_lm import NAME as TRUNK
+from training.masked_lm import published_encoder
+from training.saving import save_tokenizer
 
 FEED_FORWARD = r".*encoder\.layer\.\d+\.(intermediate|output)\.dense"
 ATTENTION = ["query", "key", "value", "attention.output.dense"]
@@ -38,7 +42,39 @@ def trunk_tokenizer() -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
 
 
-def freeze_but(model: PreTrainedModel, heads: list[str]) -> None:
+@dataclass(frozen=True)
+class Headed:
+    """An encoder with a task's head: its class, its new modules by name, its dropout, its further configuration."""
+
+    network: type[PreTrainedModel]
+    parts: tuple[str, ...]
+    dropout: float
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def on_trunk(self) -> PreTrainedModel:
+        """The trunk with a new head."""
+        return self._on(CHECKPOINTS / TRUNK)
+
+    def over_embeddings(self) -> PreTrainedModel:
+        """The published blocks over the trunk's embeddings, which stay as they are."""
+        model = self._on(published_encoder())
+        model.base_model.embeddings.load_state_dict(self.on_trunk().base_model.embeddings.state_dict())
+        freeze_but(model, self.parts)
+        return model
+
+    def _on(self, folder: Path) -> PreTrainedModel:
+        model: PreTrainedModel = self.network.from_pretrained(
+            folder,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=0.0,
+            dtype=torch.float32,
+            attn_implementation="eager",
+            **self.config,
+        )
+        return model
+
+
+def freeze_but(model: PreTrainedModel, heads: Sequence[str]) -> None:
     """Let the blocks and the `heads` be trained; the embeddings stay the trunk's."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad = BLOCK in name or any(part in heads for part in name.split("."))
@@ -48,16 +84,6 @@ def optimizer_of(model: nn.Module, rate: float) -> torch.optim.Optimizer:
     """AdamW over what is to be trained."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return torch.optim.AdamW(trained, lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-
-
-def mean_of(states: list[dict[str, Tensor]], shares: Sequence[float]) -> dict[str, Tensor]:
-    """The weighted mean of a model's states; shares that sum to one."""
-    return {
-        name: sum(share * state[name] for state, share in zip(states, shares, strict=True))
-        if tensor.is_floating_point()
-        else tensor
-        for name, tensor in states[-1].items()
-    }
 
 
 def input_moments(model: PreTrainedModel, batches: Iterable[Batch]) -> Moments:
@@ -95,7 +121,7 @@ def low_rank(change: Tensor, rank: int, moment: Tensor) -> tuple[Tensor, Tensor]
 
 
 def adapter_of(
-    model: PreTrainedModel, trunk: PreTrainedModel, rank: int, heads: list[str], moments: Moments
+    model: PreTrainedModel, trunk: PreTrainedModel, rank: int, heads: Sequence[str], moments: Moments
 ) -> PeftModel:
     """`trunk` with an adapter that makes of it the trained `model`, its feed-forward layers as closely as `rank` lets.
 
@@ -133,7 +159,7 @@ def save_adapter(model: PeftModel, folder: Path) -> None:
         parameter.data = parameter.data.half()
     model.save_pretrained(folder, save_embedding_layers=False)
     model.get_base_model().config.save_pretrained(folder)
-    trunk_tokenizer().save_pretrained(folder)
+    save_tokenizer(trunk_tokenizer(), folder)
     for parameter in added:
         parameter.data = parameter.data.float()
 

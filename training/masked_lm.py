@@ -20,6 +20,7 @@ from models.tasks import Task
 from training import text
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.loop import Batch, Plan, device, train
+from training.saving import save_tokenizer
 
 NAME = "clearhead-minilm"
 SENTENCE_LENGTHS = range(8, 40)
@@ -194,7 +195,7 @@ def save(model: BertForMaskedLM, tokenizer: PreTrainedTokenizerBase) -> None:
     """Save the trunk and its head in float16, with the dropout that the encoder was published with."""
     model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.1
     model.half().save_pretrained(CHECKPOINTS / NAME)
-    tokenizer.save_pretrained(CHECKPOINTS / NAME)
+    save_tokenizer(tokenizer, CHECKPOINTS / NAME)
 
 
 def build(data: Path, workdir: Path, steps: int = TOKENS // BATCH_TOKENS) -> None:

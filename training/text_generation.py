@@ -32,6 +32,7 @@ from training.cards import Source as Licensed
 from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
+from training.saving import save_tokenizer
 
 NAME = "clearhead-stories"
 STEPS = 1640
@@ -219,7 +220,7 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
         evaluate=measure,
     )
     model.half().save_pretrained(CHECKPOINTS / NAME)
-    tokenizer.save_pretrained(CHECKPOINTS / NAME)
+    save_tokenizer(tokenizer, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
     figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)

@@ -27,6 +27,7 @@ from training.lone_words import lone_words
 from training.loop import Batch, Plan, device, train
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, read_pairs, sentence_key, without
+from training.saving import save_tokenizer
 
 NAME = "clearhead-en-fr"
 STEPS = 2280
@@ -205,7 +206,7 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
         evaluate_every=500,
     )
     model.half().save_pretrained(CHECKPOINTS / NAME)
-    tokenizer.save_pretrained(CHECKPOINTS / NAME)
+    save_tokenizer(tokenizer, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, text) | aligned(data)
     figures[OF_CARDS] = bundled_share(Task.TRANSLATION)
     print(figures)

@@ -12,10 +12,10 @@ from training.adapters import (
     freeze_but,
     input_moments,
     low_rank,
-    mean_of,
     save_adapter,
     shuffled_batches,
 )
+from training.averaging import mean_of, mean_of_runs
 
 
 def test_every_example_is_in_one_batch_an_epoch_with_examples_of_like_length() -> None:
@@ -29,6 +29,19 @@ def test_the_mean_of_states_weighs_each_and_leaves_whole_numbers() -> None:
     first, last = ({"w": torch.tensor([w]), "step": torch.tensor(step)} for w, step in ((1.0, 3), (5.0, 4)))
     mean = mean_of([first, last], (0.25, 0.75))
     assert mean["w"].item() == 4.0 and mean["step"].item() == 4
+
+
+def test_runs_start_alike_and_leave_the_model_at_the_mean_of_their_ends() -> None:
+    model = torch.nn.Linear(1, 1, bias=False)
+    model.weight.data.fill_(1.0)
+    seen = []
+
+    def run(step: float) -> None:
+        seen.append(model.weight.item())
+        model.weight.data += step
+
+    mean_of_runs(model, [lambda: run(2.0), lambda: run(4.0)])
+    assert seen == [1.0, 1.0] and model.weight.item() == 4.0
 
 
 def test_the_cut_to_a_rank_is_exact_for_a_change_of_that_rank_and_closer_the_higher_it_is() -> None:

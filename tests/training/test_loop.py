@@ -1,4 +1,4 @@
-"""The loop that all trainings share goes on where a run was killed."""
+"""The loop that all trainings share goes on where a run was killed; adversarial losses are what they say."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from training.adversarial import Adversarial
 from training.loop import Batch, Plan, train
 
 
@@ -41,3 +42,46 @@ def test_a_run_that_was_killed_ends_with_the_weights_of_one_that_was_not(tmp_pat
         _training_run(tmp_path / "killed", 5)
     resumed = _training_run(tmp_path / "killed", None)
     assert torch.equal(whole.weight, resumed.weight) and torch.equal(whole.bias, resumed.bias)
+
+
+SHARE = 0.1
+
+
+class _Embedded(nn.Module):
+    """A table of vectors that stays as it is, and a trained layer over it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 3)
+        self.table.weight.requires_grad = False
+        self.head = nn.Linear(3, 1, bias=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.head(self.table(ids))
+        return out
+
+
+def _squared(model: nn.Module, batch: Batch) -> torch.Tensor:
+    loss: torch.Tensor = model(batch["ids"]).square().mean()
+    return loss
+
+
+def test_what_is_moved_against_a_model_costs_it_more_and_both_losses_are_learnt_from() -> None:
+    torch.manual_seed(1)
+    model = _Embedded().train()
+    ids = torch.tensor([[0, 1, 2], [3, 4, 0]])
+    vectors, weight = model.table(ids), model.head.weight
+    plain = _squared(model, {"ids": ids})
+    # By hand: the gradient of the mean of squares by each vector, scaled to a share of its text's length.
+    against = 2 * (vectors @ weight.T) * weight / ids.numel()
+    lengths = vectors.norm(dim=(1, 2), keepdim=True) / against.norm(dim=(1, 2), keepdim=True)
+    moved = ((vectors + SHARE * lengths * against) @ weight.T).square().mean()
+    (expected,) = torch.autograd.grad(
+        plain + ((vectors + (SHARE * lengths * against).detach()) @ weight.T).square().mean(), weight
+    )
+
+    loss = Adversarial(model.table, _squared, SHARE)(model, {"ids": ids})
+    loss.backward()
+    assert loss.item() == pytest.approx(moved.item(), rel=1e-5) and loss > plain
+    assert torch.allclose(weight.grad, expected, rtol=1e-4)
+    assert torch.equal(_squared(model.eval(), {"ids": ids}), plain)
