@@ -1,5 +1,6 @@
 """Questions to train on: read, kept apart, given one answer each or none, and turned into tokens."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from transformers import PreTrainedTokenizerBase
 
 from benchmarks.metrics import exact_match, f1, normalised_answer
 from training import spans, text
-from training.question_answering import apart
+from training.question_answering import apart, paragraphs_of, read_material, steadying_of
 from training.references import agreed
 from training.text import Question
 from training.unanswerable import unanswerable
@@ -90,3 +91,40 @@ def test_the_answer_that_most_people_gave_is_learnt_where_the_question_points() 
     assert learnt.answers == ("lamp",)
     assert learnt.starts == (context.rindex("lamp"),)
     assert agreed(ARTICLE[3]) is ARTICLE[3]
+
+
+def _question_data(folder: Path) -> Path:
+    """Ten articles in both versions of SQuAD; the short texts repeat a sentence of each."""
+
+    def asked(title: str, *, answered: bool, start: str = "") -> Question:
+        context = f"{start}The keeper of {title} lit lamp {len(title)} in 1851. Nobody saw {title}."
+        answer = (("1851",), (context.index("1851"),)) if answered else ((), ())
+        return Question(
+            f"{title}{answered}{start}", title, f"When did the keeper of {title} light it?", context, *answer
+        )
+
+    titles = [f"Harbour{'x' * number}" for number in range(10)]
+    first = [asked(title, answered=True) for title in titles]
+    text.write_squad(first, folder / "qa/squad_v1_articles.json")
+    text.write_squad(first + [asked(title, answered=False) for title in titles], folder / "qa/squad_v2_articles.json")
+    for number, name in enumerate(("qamr_1", "qamr_2", "fairytaleqa_train")):
+        again = [asked(title, answered=True, start=f"Rain fell {number} times. ") for title in titles]
+        text.write_squad([replace(each, title=f"{name}{each.title}") for each in again], folder / f"qa/{name}.json")
+    return folder
+
+
+def test_nothing_on_a_held_out_article_is_read_in_any_stage(tmp_path: Path) -> None:
+    material = read_material(_question_data(tmp_path))
+    held_out = {question.title for question in material.development_v2}
+    assert len(held_out) == 7 and {question.title for question in material.development} == held_out
+    read = [*material.sentences, *paragraphs_of(material, 1), *steadying_of(material, 2)]
+    assert len(material.sentences) == 9 and len(material.articles) == len(material.unanswered) == 3
+    assert not [each for each in read if any(f"keeper of {title} " in each.context for title in held_out)]
+
+
+def test_each_pass_makes_its_own_questions_and_the_same_ones_from_the_same_seed(tmp_path: Path) -> None:
+    material = read_material(_question_data(tmp_path))
+    first, again, other = (paragraphs_of(material, seed) for seed in (1, 1, 2))
+    assert first == again and first != other
+    # People's own questions without an answer are read twice.
+    assert [first.count(each) for each in material.unanswered] == [2, 2, 2]
