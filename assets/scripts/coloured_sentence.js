@@ -7,7 +7,8 @@ let chosen = 0, pointed = null, receives = false, text = null, waited = 0;
 
 const percent = (share) => {
   const hundredths = 100 * share;
-  if (hundredths >= 99.95) return '100\u202f%';
+  if (hundredths >= 99.999) return '100\u202f%';
+  if (hundredths >= 99.95) return 'over 99.9\u202f%';
   if (hundredths > 99) return `${hundredths.toFixed(1)}\u202f%`;
   if (hundredths >= 9.95) return `${hundredths.toFixed(0)}\u202f%`;
   if (hundredths >= 0.1) return `${hundredths.toFixed(1)}\u202f%`;

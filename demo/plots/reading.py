@@ -12,10 +12,12 @@ _SHOWN_UNSATURATED = 0.95
 
 
 def percent(share: float) -> str:
-    """A share of one as visitors read it: `62 %`, `3.4 %`, `under 0.1 %`."""
+    """A share of one as visitors read it: `62 %`, `3.4 %`, `under 0.1 %`, `over 99.9 %`."""
     hundredths = 100 * share
-    if hundredths >= 99.95:
+    if hundredths >= 99.999:
         number = "100"
+    elif hundredths >= 99.95:
+        return f"over 99.9{_NARROW_SPACE}%"
     elif hundredths > 99:
         number = f"{hundredths:.1f}"
     elif hundredths >= 9.95:

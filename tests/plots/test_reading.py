@@ -9,7 +9,8 @@ from tests.plots.made_up import attention_over, tokens_of
 
 @pytest.mark.parametrize(
     ("share", "said"),
-    [(1.0, "100 %"), (0.9996, "100 %"), (0.9937, "99.4 %"), (0.619, "62 %"), (0.0995, "10 %"), (0.034, "3.4 %"),
+    [(1.0, "100 %"), (1 - 1e-7, "100 %"), (0.9999, "over 99.9 %"), (0.9996, "over 99.9 %"), (0.9994, "99.9 %"),
+     (0.9937, "99.4 %"), (0.619, "62 %"), (0.0995, "10 %"), (0.034, "3.4 %"),
      (0.001, "0.1 %"), (0.0004, "under 0.1 %"), (0.0, "under 0.1 %")],
 )  # fmt: skip
 def test_a_share_is_said_with_as_many_figures_as_it_deserves(share: float, said: str) -> None:
