@@ -153,9 +153,9 @@ def figure(growths: list[Growth]) -> go.Figure:
             drawn.add_scatter(x=sizes, y=values, mode="lines+markers", line_color="#2a6f97", row=row, col=column)
             drawn.update_xaxes(type="log", tickvals=sizes, ticktext=[str(size) for size in sizes], row=row, col=column)
             unit = "ms" if row == 1 else "MB"
-            drawn.update_yaxes(
-                type="log" if row == 1 else "linear", title=unit, rangemode="tozero", row=row, col=column
-            )
+            drawn.update_yaxes(title=unit, rangemode="tozero", row=row, col=column)
+        # Every figure from 1 to 9 would be written beside a logarithmic axis; 1, 2 and 5 are enough.
+        drawn.update_yaxes(type="log", dtick="D2", row=1, col=column)
     drawn.update_layout(showlegend=False, template="plotly_white", margin={"l": 60, "r": 20, "t": 40, "b": 30}, **SIZE)
     return drawn
 
