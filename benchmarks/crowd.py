@@ -35,6 +35,9 @@ REST: dict[str, list[Any]] = {
 UNHURRIED = {"CLEARHEAD_RUNS_PER_MINUTE": "1000000"}
 """A visitor here asks faster than a person may."""
 
+TURNS = count(1000)
+"""A number for each text, warm-up included: no text comes twice, so that nobody is answered from memory."""
+
 Arguments = Callable[[str, list[str]], list[Any]]
 """The arguments of a task's endpoint, from the texts."""
 
@@ -72,10 +75,9 @@ async def visit(url: str, number: int, arguments: Arguments, ends_s: float, wait
     chance = random.Random(number)
     headers = {"X-Forwarded-For": f"10.0.0.{number + 1}"}
     async with httpx.AsyncClient(base_url=f"{url}gradio_api/", timeout=300, headers=headers) as client:
-        for turn in count():
+        for turn in TURNS:
             task = chance.choice(list(INPUTS))
-            # The texts differ, so that nobody is answered from memory.
-            typed = [f"{value} {number} {turn}" for field, value in INPUTS[task].items() if field in TYPED]
+            typed = [f"{value} {turn}" for field, value in INPUTS[task].items() if field in TYPED]
             began = time.monotonic()
             call = {"data": arguments(task, typed), "session_hash": f"visitor{number}"}
             begun = await client.post(f"call/{task}", json=call)

@@ -27,13 +27,16 @@ def test_the_plain_app_has_the_five_tasks() -> None:
     ids=["plain", "ours"],
 )
 def test_every_task_is_answered_to_a_crowd(command: list[str], arguments: crowd.Arguments) -> None:
-    asked = []
+    asked, typed = [], []
 
     def noted(task: str, texts: list[str]) -> list[object]:
         asked.append(task)
+        typed.extend(texts)
         return arguments(task, texts)
 
     with started(command, **UNHURRIED) as url:
         # Whoever is answered after the end goes home: each asks once, and one that is not answered raises.
         late = asyncio.run(gathered(url, noted, 0.0, visitors=10))
-    assert late.waits_s == () and len(asked) == 10 and set(asked) == set(INPUTS)
+        asyncio.run(gathered(url, noted, 0.0, visitors=10))
+    assert late.waits_s == () and len(asked) == 20 and set(asked) == set(INPUTS)
+    assert len(set(typed)) == len(typed), "what is asked twice is answered from memory"
