@@ -102,7 +102,7 @@ def plain(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
 
 def bytes_read(network: PreTrainedModel) -> int:
     """The bytes of the weights that are multiplied with every token, in the numbers that they are laid out in."""
-    return sum(module.bytes_read for module in network.modules() if isinstance(module, Packed))
+    return sum(module.layout.bytes for module in network.modules() if isinstance(module, Packed))
 
 
 def text_of(tokenizer: PreTrainedTokenizerBase, tokens: int, start: str = "") -> str:

@@ -11,16 +11,20 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from models.capture import capture_encoder, encoder_attention
 from models.checkpoints import Checkpoint
 from models.errors import InputError
-from models.outputs import Attentions, LoadedCheckpoint, TaskOutput
-from models.packed_linear import quickly
+from models.layout import quickly
+from models.lean.encoder import LeanEncoder
+from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.precision import Precision
 from models.stopping import go_on
 from models.threads import fair_share
 
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW = 512
+_LARGE = 50_000_000
+"""Parameters from which an exact pass takes visibly longer than a quick one."""
 
 Inputs = TypeVar("Inputs")
 Encoded = TypeVar("Encoded")
@@ -51,6 +55,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         self.identity = loaded.identity
         self.network = loaded.network
         self.tokenizer = loaded.tokenizer
+        self._lean = LeanEncoder(loaded.network) if LeanEncoder.knows(loaded.network) else None
         # The attention kernel is a setting of the whole network, so a forward must not run while it is switched.
         self.lock = threading.RLock()
 
@@ -84,7 +89,22 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`."""
         go_on()
         with self.lock, fair_share(), quickly():
-            return self.network(**network_inputs)
+            lean = self._lean
+            return self.network(**network_inputs) if lean is None or lean.is_watched else lean(**network_inputs)
+
+    def attention_over(self, tokens: tuple[Token, ...], **network_inputs: Tensor) -> Attentions:
+        """An encoder's self-attention over one text, whose inputs are `[1, token]`.
+
+        Exact, but for large networks that compute in a lower precision: there the weights are within 0.01 of it.
+        """
+        exact = self.identity.precision != Precision.FLOAT32 and self.network.num_parameters() < _LARGE
+        if self._lean is None or self._lean.is_watched or exact:
+            with self.eager_attention():
+                return capture_encoder(self.network, network_inputs, tokens)
+        seen: list[Tensor] = []
+        with self.lock, fair_share(), quickly(), torch.inference_mode():
+            self._lean.read(**network_inputs, seen=seen)
+        return encoder_attention(seen, tokens)
 
     @contextmanager
     def eager_attention(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ import torch
 from transformers import GenerationConfig
 
 from models.decoder_state import DecoderState
-from models.decoding import ALTERNATIVES, Step, processors_of
+from models.decoding import ALTERNATIVES, Step, processed, processors_of
 
 NO_SCORE = -1e9
 _LEAST = 1e-45
@@ -93,7 +93,7 @@ def beam_steps(
     logits = logits.expand(num_beams, -1)
     for length in range(1, max_new_tokens + 1):
         log_probabilities = logits.log_softmax(dim=-1)
-        totals = processors(state.ids, log_probabilities) + scores[:, None]  # type: ignore[arg-type]
+        totals = processed(processors, state.ids, log_probabilities) + scores[:, None]
         best = totals.flatten().topk(candidates_kept)
         beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
         weighed = _candidates(log_probabilities, beams, ids, best.values)

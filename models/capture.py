@@ -17,7 +17,12 @@ def capture_encoder(network: PreTrainedModel, encoded: Mapping[str, Tensor], tok
     Call it while the network's attention is eager.
     """
     with torch.inference_mode():
-        weights = stack(network(**encoded, output_attentions=True).attentions)
+        return encoder_attention(network(**encoded, output_attentions=True).attentions, tokens)
+
+
+def encoder_attention(layers: Sequence[Tensor], tokens: tuple[Token, ...]) -> Attentions:
+    """The self-attention over `tokens`, a `[1, head, query, key]` per layer."""
+    weights = stack(layers)
     return {"encoder": Attention("encoder", weights, tokens, tokens, nothing_masked(weights))}
 
 
@@ -28,7 +33,7 @@ def capture_decoder(network: PreTrainedModel, ids: Tensor, tokens: tuple[Token, 
     return {"decoder": Attention("decoder", weights, tokens, tokens, causal(len(tokens)))}
 
 
-def stack(layers: tuple[Tensor, ...]) -> NDArray[np.float32]:
+def stack(layers: Sequence[Tensor]) -> NDArray[np.float32]:
     """Attentions as transformers returns them, a `[1, head, query, key]` per layer, as one array."""
     return np.stack([layer[0].float().cpu().numpy() for layer in layers])
 

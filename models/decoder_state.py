@@ -9,8 +9,8 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from models.layout import quickly
 from models.lean import Reader, lean_reader
-from models.packed_linear import quickly
 from models.stopping import go_on
 from models.threads import fair_share
 

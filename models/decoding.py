@@ -61,7 +61,7 @@ class Chooser:
 
     def step(self, ids: Tensor, logits: Tensor, given: int | None = None) -> Step:
         """The token that follows `ids` `[1, token]` by `logits` `[1, vocabulary]`; `given` decides without a choice."""
-        scores = self.processors(ids, logits)  # type: ignore[arg-type]
+        scores = processed(self.processors, ids, logits)
         if self.generator is None:
             return step_of(logits[0], int(scores.argmax()) if given is None else given)
         shares = scores.softmax(dim=-1)
@@ -141,6 +141,13 @@ def processors_of(config: GenerationConfig, max_length: int) -> LogitsProcessorL
     if config.renormalize_logits:
         processors.append(LogitNormalization())
     return processors
+
+
+def processed(processors: LogitsProcessorList, ids: Tensor, scores: Tensor) -> Tensor:
+    """`scores` `[row, vocabulary]` after all of them; the list itself would look up their arguments at every step."""
+    for processor in processors:
+        scores = processor(ids, scores)
+    return scores
 
 
 def end_ids(config: GenerationConfig) -> tuple[int, ...]:

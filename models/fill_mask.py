@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from models.base import TaskModel, batch_of_one, require_text
-from models.capture import capture_encoder
 from models.choices import best_choices
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
@@ -96,8 +95,7 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
     def attend(self, inputs: FillMaskInput, written: tuple[int, ...] = ()) -> Attentions:
         """The encoder's attention over the text with its masks."""
         encoded = self.preprocess(inputs)
-        with self.eager_attention():
-            return capture_encoder(self.network, {"input_ids": encoded.ids}, encoded.tokens)
+        return self.attention_over(encoded.tokens, input_ids=encoded.ids)
 
     def _filled(self, encoded: EncodedMasks, filling: tuple[tuple[int, float], ...]) -> Prediction:
         """The text with each mask replaced, and the product of the probabilities."""

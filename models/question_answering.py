@@ -9,7 +9,6 @@ from torch import Tensor
 
 from models.base import TaskModel, require_text
 from models.calibration import calibration_of
-from models.capture import capture_encoder
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
 from models.spans import Span, Window, best_spans, read_windows
@@ -120,12 +119,11 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
     def attend(self, inputs: QuestionAnsweringInput, written: tuple[int, ...] = ()) -> Attentions:
         """The encoder's attention over the window that holds the best answer."""
         encoded = self.preprocess(inputs)
-        with self.eager_attention():
-            best = read_windows(self.windows(encoded, self.forward(encoded))).best_window
-            # Without the padding, which stands in front of XLNet's texts.
-            real = encoded.network_inputs["attention_mask"][best].bool()
-            one = {name: tensor[best : best + 1, real] for name, tensor in encoded.network_inputs.items()}
-            return capture_encoder(self.network, one, encoded.tokens[best])
+        best = read_windows(self.windows(encoded, self.forward(encoded))).best_window
+        # Without the padding, which stands in front of XLNet's texts.
+        real = encoded.network_inputs["attention_mask"][best].bool()
+        one = {name: tensor[best : best + 1, real] for name, tensor in encoded.network_inputs.items()}
+        return self.attention_over(encoded.tokens[best], **one)
 
     def windows(self, encoded: EncodedWindows, raw: Logits) -> tuple[Window, ...]:
         """Each window's logits, without padding, with the places an answer may stand at."""

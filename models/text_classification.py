@@ -6,7 +6,6 @@ from torch import Tensor
 
 from models.base import TaskModel, batch_of_one, require_text
 from models.calibration import calibration_of
-from models.capture import capture_encoder
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
 from models.tokens import read_tokens
 
@@ -55,5 +54,4 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Tensor,
     def attend(self, inputs: TextClassificationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The encoder's attention over the text."""
         encoded = self.preprocess(inputs)
-        with self.eager_attention():
-            return capture_encoder(self.network, {"input_ids": encoded.ids}, encoded.tokens)
+        return self.attention_over(encoded.tokens, input_ids=encoded.ids)

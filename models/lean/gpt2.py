@@ -1,16 +1,25 @@
 """GPT-2 (Radford et al., 2019), read token by token."""
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
-from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import attended, heads_apart, normed
+from models.lean.parts import Map, attended, feed_forward_of, heads_apart, map_of, norm_of
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A block's parts in the order in which they read, and what it remembers."""
+
+    first_norm: Map
+    joint: Map
+    together: Map
+    second_norm: Map
+    feed_forward: Map
+    remembered: KeyValues
 
 
 class LeanGPT2:
@@ -24,32 +33,39 @@ class LeanGPT2:
 
     def __init__(self, network: GPT2LMHeadModel) -> None:
         self._network = network
+        trunk: Any = network.transformer
         self._heads = int(network.config.n_head)
-        self._remembered = [KeyValues() for _ in network.transformer.h]
-        # The name stands for a formula that torch computes in one pass, and transformers in eight.
-        plain = network.config.activation_function == "gelu_new"
-        self._activation: Callable[[Tensor], Tensor] | None = (
-            partial(functional.gelu, approximate="tanh") if plain else None
+        self._words, self._places = trunk.wte.weight, trunk.wpe.weight
+        self._last_norm = norm_of(trunk.ln_f)
+        self._blocks = tuple(
+            _Block(
+                norm_of(block.ln_1),
+                map_of(block.attn.c_attn),
+                map_of(block.attn.c_proj),
+                norm_of(block.ln_2),
+                feed_forward_of(
+                    block.mlp.c_fc, block.mlp.c_proj, network.config.activation_function, block.mlp.act.forward
+                ),
+                KeyValues(),
+            )
+            for block in trunk.h
         )
 
     def read(self, ids: Tensor) -> Tensor:
         """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
-        trunk: Any = self._network.transformer
-        before = self._remembered[0].length
-        if before and ids.shape[1] > 1:
+        before, new = self._blocks[0].remembered.length, ids.shape[1]
+        if before and new > 1:
             raise ValueError("after its beginning a text is read token by token")
-        places = torch.arange(before, before + ids.shape[1], device=ids.device)
-        x = trunk.wte(ids) + trunk.wpe(places)
-        for block, remembered in zip(trunk.h, self._remembered, strict=True):
-            joint = block.attn.c_attn.forward(normed(block.ln_1, x))
+        x = self._words[ids] + self._places[before : before + new]
+        for block in self._blocks:
+            joint = block.joint(block.first_norm(x))
             queries, keys, values = (heads_apart(each, self._heads) for each in joint.chunk(3, dim=-1))
-            x = x + block.attn.c_proj.forward(attended(queries, *remembered.add(keys, values)))
-            activation = self._activation or block.mlp.act
-            x = x + block.mlp.c_proj.forward(activation(block.mlp.c_fc.forward(normed(block.ln_2, x))))
-        logits: Tensor = self._network.lm_head.forward(normed(trunk.ln_f, x[:, -1]))
+            x = x + block.together(attended(queries, *block.remembered.add(keys, values)))
+            x = x + block.feed_forward(block.second_norm(x))
+        logits: Tensor = self._network.lm_head.forward(self._last_norm(x[:, -1]))
         return logits.float()
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes what row `rows[i]` was."""
-        for remembered in self._remembered:
-            remembered.reorder(rows)
+        for block in self._blocks:
+            block.remembered.reorder(rows)

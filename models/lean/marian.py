@@ -1,14 +1,32 @@
 """The decoder of a Marian Transformer (Junczys-Dowmunt et al., 2018), read token by token."""
 
+from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 from transformers import MarianMTModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import attended, heads_apart, normed
+from models.lean.parts import Map, attended, feed_forward_of, heads_apart, map_of, norm_of
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A layer's parts in the order in which they read, what it remembers, and the source's keys and values."""
+
+    queries: Map
+    keys: Map
+    values: Map
+    together: Map
+    first_norm: Map
+    asking: Map
+    found: Map
+    second_norm: Map
+    feed_forward: Map
+    last_norm: Map
+    remembered: KeyValues
+    source: tuple[Tensor, Tensor]
 
 
 class LeanMarian:
@@ -17,42 +35,52 @@ class LeanMarian:
     def __init__(self, network: MarianMTModel, encoded: Tensor) -> None:
         self._network = network
         self._heads = int(network.config.decoder_attention_heads)
-        layers: Any = network.model.decoder.layers
-        self._remembered = [KeyValues() for _ in layers]
-        self._source = [
-            tuple(
-                heads_apart(project.forward(encoded), self._heads)
-                for project in (layer.encoder_attn.k_proj, layer.encoder_attn.v_proj)
-            )
-            for layer in layers
-        ]
+        decoder: Any = network.model.decoder
+        self._words, self._places = decoder.embed_tokens.weight, decoder.embed_positions.weight
+        self._scale = decoder.embed_scale
+        self._layers = tuple(self._layer(layer, encoded) for layer in decoder.layers)
+
+    def _layer(self, layer: Any, encoded: Tensor) -> _Layer:
+        own, other = layer.self_attn, layer.encoder_attn
+        activation = self._network.config.activation_function
+        return _Layer(
+            map_of(own.q_proj),
+            map_of(own.k_proj),
+            map_of(own.v_proj),
+            map_of(own.out_proj),
+            norm_of(layer.self_attn_layer_norm),
+            map_of(other.q_proj),
+            map_of(other.out_proj),
+            norm_of(layer.encoder_attn_layer_norm),
+            feed_forward_of(layer.fc1, layer.fc2, activation, layer.activation_fn.forward),
+            norm_of(layer.final_layer_norm),
+            KeyValues(),
+            (
+                heads_apart(other.k_proj.forward(encoded), self._heads),
+                heads_apart(other.v_proj.forward(encoded), self._heads),
+            ),
+        )
 
     def read(self, ids: Tensor) -> Tensor:
         """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
-        decoder: Any = self._network.model.decoder
-        before = self._remembered[0].length
-        if before and ids.shape[1] > 1:
+        before, new = self._layers[0].remembered.length, ids.shape[1]
+        if before and new > 1:
             raise ValueError("after its beginning a text is read token by token")
-        places = torch.arange(before, before + ids.shape[1], device=ids.device)
-        x = decoder.embed_tokens(ids) * decoder.embed_scale + decoder.embed_positions.weight[places]
-        for layer, remembered, source in zip(decoder.layers, self._remembered, self._source, strict=True):
-            own = layer.self_attn
+        x = self._words[ids] * self._scale + self._places[before : before + new]
+        for layer in self._layers:
             queries, keys, values = (
-                heads_apart(project.forward(x), self._heads) for project in (own.q_proj, own.k_proj, own.v_proj)
+                heads_apart(project(x), self._heads) for project in (layer.queries, layer.keys, layer.values)
             )
-            found = own.out_proj.forward(attended(queries, *remembered.add(keys, values)))
-            x = normed(layer.self_attn_layer_norm, x + found)
-            found = layer.encoder_attn.out_proj.forward(self._looked_up(layer.encoder_attn.q_proj.forward(x), *source))
-            x = normed(layer.encoder_attn_layer_norm, x + found)
-            found = layer.fc2.forward(layer.activation_fn(layer.fc1.forward(x)))
-            x = normed(layer.final_layer_norm, x + found)
+            x = layer.first_norm(x + layer.together(attended(queries, *layer.remembered.add(keys, values))))
+            x = layer.second_norm(x + layer.found(self._looked_up(layer.asking(x), *layer.source)))
+            x = layer.last_norm(x + layer.feed_forward(x))
         logits: Tensor = self._network.lm_head.forward(x[:, -1]) + self._network.final_logits_bias
         return logits.float()
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes what row `rows[i]` was; the source is everyone's."""
-        for remembered in self._remembered:
-            remembered.reorder(rows)
+        for layer in self._layers:
+            layer.remembered.reorder(rows)
 
     def _looked_up(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What `queries` `[row, new, width]` find in the one source: to it, all of them are one text's."""

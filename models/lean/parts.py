@@ -1,7 +1,24 @@
-"""What lean readers share: heads apart and together, attention over what is remembered, and layer norm."""
+"""What lean readers share: heads apart and together, attention over what is remembered, and layers without detours.
 
+The functions that come of a layer hold its numbers as they are now; a reader makes them anew for each text.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from models.layout import LaidOut
+
+Map = Callable[[Tensor], Tensor]
+"""From `[..., in]` to `[..., out]`."""
+
+FUSED = {"gelu": "gelu", "relu": "relu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "swish": "swish",
+         "silu": "swish"}  # fmt: skip
+"""Activations by their names in configurations and in layouts."""
 
 
 def heads_apart(x: Tensor, heads: int) -> Tensor:
@@ -21,6 +38,33 @@ def attended(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return found.transpose(1, 2).reshape(rows, new, heads * width)
 
 
-def normed(norm: nn.LayerNorm, x: Tensor) -> Tensor:
+def norm_of(norm: nn.LayerNorm) -> Map:
     """Layer norm without the module's way round."""
-    return functional.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    return partial(
+        torch.layer_norm,
+        normalized_shape=list(norm.normalized_shape),
+        weight=norm.weight,
+        bias=norm.bias,
+        eps=norm.eps,
+    )
+
+
+def map_of(layer: Any) -> Map:
+    """A linear layer; by its laid out weights where these may be used now."""
+    layout = _usable(layer)
+    return layout.product if layout else layer.forward
+
+
+def feed_forward_of(wide: Any, narrow: Any, activation: str, otherwise: Map) -> Map:
+    """Two linear layers with `activation` between them; one whose name is not known is computed by `otherwise`."""
+    first, second, then = _usable(wide), _usable(narrow), FUSED.get(activation)
+    if first and second and then:
+        # What lies between the two stays in the numbers in which they multiply.
+        return lambda x: second.product(first.raw(x, then))
+    widen, narrow_down = map_of(wide), map_of(narrow)
+    return lambda x: narrow_down(otherwise(widen(x)))
+
+
+def _usable(layer: Any) -> LaidOut | None:
+    layout = getattr(layer, "layout", None)
+    return layout if isinstance(layout, LaidOut) and layout.suits(layer.weight[:0]) else None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import precision
+from models import base, precision
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
 from models.loading import ModelStore
@@ -163,6 +163,23 @@ def test_attention_is_exact_in_every_precision(
         )
         for kind, attention in exact.items():
             np.testing.assert_allclose(seen[kind].weights, attention.weights, atol=1e-5)
+
+
+@needs_bfloat16
+@pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-sentiment", "clearhead-qa"])
+def test_attention_that_is_not_exact_since_a_network_is_large_is_near(
+    monkeypatch: pytest.MonkeyPatch, bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
+) -> None:
+    monkeypatch.setattr(base, "_LARGE", 0)
+    made, _ = INPUTS[name]
+    furthest = 0.0
+    for number in range(COUNT):
+        exact, seen = (
+            model(name).attend(model(name).inputs_type(**made(number)))["encoder"].weights
+            for model in (bundled, rounded)
+        )
+        furthest = max(furthest, float(np.abs(exact - seen).max()))
+    assert 0 < furthest < 0.01
 
 
 @needs_bfloat16

@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from models.packed_linear import quickly
+from models.layout import quickly
 from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, used_now
 from tests.models.conftest import BundledModel
 

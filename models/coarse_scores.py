@@ -1,0 +1,59 @@
+"""Scores over a whole vocabulary in 8 bits, those that can matter computed again exactly.
+
+The output embedding is the largest matrix of a small model, and one token reads all of it to write one word. In 8 bits
+there is a quarter to read. Only the best scores are ever shown or chosen from: these are exact, and the errors of all
+others, which only share what probability is left, balance each other.
+"""
+
+import torch
+from torch import Tensor
+
+from models.layout import is_quick
+
+EXACT = 64
+"""How many of the best scores of a row are computed exactly."""
+
+MOST_ROWS = 16
+"""A product of more rows is bound by arithmetic and not by reading, and exact as it is."""
+
+SMALLEST_VOCABULARY = 4096
+_LEVELS, _MIDDLE = 127, 128
+
+
+def can_be_coarse(weight: Tensor) -> bool:
+    """Whether scores by `weight` `[vocabulary, in]` gain by it, on this machine."""
+    return len(weight) >= SMALLEST_VOCABULARY and "fbgemm" in torch.backends.quantized.supported_engines
+
+
+class CoarseScores:
+    """`x W^T + b` with `W` `[vocabulary, in]`, each row of `W` and of `x` rounded to 8 bits of its own scale."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._exact, self._bias = weight.detach(), None if bias is None else bias.detach()
+        scales = self._exact.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / _LEVELS
+        rounded = (self._exact / scales[:, None]).round().to(torch.int8)
+        self.bytes = rounded.nbytes
+        self._weight: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self._scales, self._zeros = scales, torch.zeros(len(scales), dtype=torch.long)
+
+    def suits(self, x: Tensor) -> bool:
+        """Whether rounding is allowed, and there are few enough rows in `x` `[..., in]`."""
+        few = x.dtype == torch.float32 and x.numel() <= MOST_ROWS * x.shape[-1]
+        return few and is_quick() and not torch.is_grad_enabled()
+
+    def product(self, x: Tensor) -> Tensor:
+        """`[..., in]` to `[..., vocabulary]`."""
+        rows = x.reshape(-1, x.shape[-1])
+        steps = rows.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / _LEVELS
+        levels = (rows / steps).round_().add_(_MIDDLE).to(torch.uint8)
+        scores: Tensor = torch.ops.onednn.qlinear_pointwise(
+            levels, 1.0, _MIDDLE, self._weight, self._scales, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        scores *= steps
+        if self._bias is not None:
+            scores += self._bias
+        for row, given in zip(scores, rows, strict=True):
+            best = row.topk(EXACT, sorted=False).indices
+            exact = torch.mv(self._exact.index_select(0, best), given)
+            row[best] = exact if self._bias is None else exact + self._bias[best]
+        return scores.view(*x.shape[:-1], -1)
