@@ -18,12 +18,6 @@ from models.threads import as_one_run
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PATIENCE = 0.2
-"""For what part of a pass's time the next one waits until as many have come again; after a pass for one it does not.
-
-Visitors who were answered together ask again together. Without a moment's patience the first of them would run alone.
-"""
-
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
@@ -64,19 +58,22 @@ class Shared(Generic[Item, Result]):
     """`work` for callers on many threads, who share its runs; safe to call from any of them.
 
     `work` gives a result for each item, in order. `fitting` says which items, by their places, go together: the first
-    one always does.
+    one always does. Those who were answered together ask again together, and without a moment's patience the first of
+    them would run alone: a run waits until as many have come as lately did, for no longer than `patience` times what
+    the last one took. Who comes alone again and again waits for nobody.
     """
 
     def __init__(
         self,
         work: Callable[[Sequence[Item]], Sequence[Result]],
         fitting: Callable[[Sequence[Item]], Sequence[int]],
+        patience: float,
     ) -> None:
-        self._work, self._fitting = work, fitting
+        self._work, self._fitting, self._patience = work, fitting, patience
         self._changed = threading.Condition()
         self._waiting: list[_Call[Item, Result]] = []
         self._busy = False
-        # Of the last pass: how many had come for it, and until when the next waits for as many.
+        # How many are expected, one fewer each time that they do not come, and until when.
         self._company, self._patient_until_s = 1, 0.0
 
     def __call__(self, item: Item) -> Result:
@@ -105,7 +102,8 @@ class Shared(Generic[Item, Result]):
             with for_others(), as_one_run(self):
                 self._run([call for call in batch if _is_wanted(call)])
             ended_s = time.monotonic()
-            self._company, self._patient_until_s = len(batch), ended_s + PATIENCE * (ended_s - began_s)
+            self._company = max(len(batch), self._company - 1)
+            self._patient_until_s = ended_s + self._patience * (ended_s - began_s)
         finally:
             with self._changed:
                 self._busy = bool(self._waiting)

@@ -24,6 +24,10 @@ SHORT = 32
 """Up to so many tokens a pass costs nearly the same, so that padding to it is no waste."""
 
 
+PATIENCE = 0.2
+"""For what part of a pass the next one waits for those who came together before; see `Shared`."""
+
+
 @dataclass(frozen=True)
 class Padded:
     """What the network reads, `[row, token]` by name, and where in it each text's own rows and tokens are.
@@ -45,7 +49,7 @@ class EncoderModel(TaskModel[Inputs, Encoded, Raw, Output]):
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self._shared: Shared[Encoded, Raw] = Shared(self.forward_all, self._fitting)
+        self._shared: Shared[Encoded, Raw] = Shared(self.forward_all, self._fitting, PATIENCE)
         self._may_pad = self.network.config.model_type in KNOWN and self.tokenizer.pad_token_id is not None
 
     def forward(self, encoded: Encoded) -> Raw:

@@ -1,5 +1,6 @@
 """The decoder of a Marian Transformer (Junczys-Dowmunt et al., 2018), read token by token."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch.nn import functional
 from transformers import MarianMTModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import attended, heads_apart, normed
+from models.lean.parts import SideBySide, attended, heads_apart, normed
 
 
 class LeanMarian:
@@ -18,7 +19,7 @@ class LeanMarian:
         self._network = network
         self._heads = int(network.config.decoder_attention_heads)
         layers: Any = network.model.decoder.layers
-        self._remembered = [KeyValues() for _ in layers]
+        self.remembered = [KeyValues() for _ in layers]
         self._source = [
             tuple(
                 heads_apart(project.forward(encoded), self._heads)
@@ -29,29 +30,38 @@ class LeanMarian:
 
     def read(self, ids: Tensor) -> Tensor:
         """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
-        decoder: Any = self._network.model.decoder
-        before = self._remembered[0].length
-        if before and ids.shape[1] > 1:
-            raise ValueError("after its beginning a text is read token by token")
-        places = torch.arange(before, before + ids.shape[1], device=ids.device)
-        x = decoder.embed_tokens(ids) * decoder.embed_scale + decoder.embed_positions.weight[places]
-        for layer, remembered, source in zip(decoder.layers, self._remembered, self._source, strict=True):
+        return self.read_together([self], [ids])[0]
+
+    @staticmethod
+    def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> list[Tensor]:
+        """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
+        network, heads = readers[0]._network, readers[0]._heads
+        decoder: Any = network.model.decoder
+        flat = SideBySide.of(ids)
+        places = flat.places([reader.remembered[0].length for reader in readers])
+        x = decoder.embed_tokens(flat.ids) * decoder.embed_scale + decoder.embed_positions.weight[places]
+        for number, layer in enumerate(decoder.layers):
             own = layer.self_attn
-            queries, keys, values = (
-                heads_apart(project.forward(x), self._heads) for project in (own.q_proj, own.k_proj, own.v_proj)
-            )
-            found = own.out_proj.forward(attended(queries, *remembered.add(keys, values)))
-            x = normed(layer.self_attn_layer_norm, x + found)
-            found = layer.encoder_attn.out_proj.forward(self._looked_up(layer.encoder_attn.q_proj.forward(x), *source))
-            x = normed(layer.encoder_attn_layer_norm, x + found)
-            found = layer.fc2.forward(layer.activation_fn(layer.fc1.forward(x)))
-            x = normed(layer.final_layer_norm, x + found)
-        logits: Tensor = self._network.lm_head.forward(x[:, -1]) + self._network.final_logits_bias
-        return logits.float()
+            projected = [flat.apart(project.forward(x)) for project in (own.q_proj, own.k_proj, own.v_proj)]
+            found = []
+            for reader, *each in zip(readers, *projected, strict=True):
+                queries, keys, values = (heads_apart(one, heads) for one in each)
+                found.append(attended(queries, *reader.remembered[number].add(keys, values)))
+            x = normed(layer.self_attn_layer_norm, x + own.out_proj.forward(flat.together(found)))
+            asked = flat.apart(layer.encoder_attn.q_proj.forward(x))
+            found = [
+                reader._looked_up(queries, *reader._source[number])
+                for reader, queries in zip(readers, asked, strict=True)
+            ]
+            x = normed(layer.encoder_attn_layer_norm, x + layer.encoder_attn.out_proj.forward(flat.together(found)))
+            widened = layer.fc2.forward(layer.activation_fn(layer.fc1.forward(x)))
+            x = normed(layer.final_layer_norm, x + widened)
+        logits: Tensor = network.lm_head.forward(x[flat.lasts]) + network.final_logits_bias
+        return list(torch.split(logits.float(), [len(each) for each in ids]))
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes what row `rows[i]` was; the source is everyone's."""
-        for remembered in self._remembered:
+        for remembered in self.remembered:
             remembered.reorder(rows)
 
     def _looked_up(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:

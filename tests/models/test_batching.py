@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from models import batching
 from models.batching import Shared, alone
 from models.errors import Stopped
 from models.stopping import go_on, only_while
@@ -36,9 +35,13 @@ class Network:
 class Visitors:
     """A first call that keeps the network busy, and others that come meanwhile."""
 
-    def __init__(self, fitting: Callable[[Sequence[int]], Sequence[int]] = lambda items: range(len(items))) -> None:
+    def __init__(
+        self,
+        fitting: Callable[[Sequence[int]], Sequence[int]] = lambda items: range(len(items)),
+        patience: float = 0.0,
+    ) -> None:
         self.network = Network()
-        self.shared: Shared[int, int] = Shared(self.network, fitting)
+        self.shared: Shared[int, int] = Shared(self.network, fitting, patience)
         self._pool = ThreadPoolExecutor(4 * MANY)
         self.first = self._pool.submit(self._call, 0, lambda: True)
         assert self.network.began.wait(_LONG_S)
@@ -145,9 +148,8 @@ def test_whoever_wants_to_be_alone_is_and_does_not_wait_for_the_others() -> None
     assert visitors.network.batches == [[0], [7], [1]]
 
 
-def test_a_visitor_alone_never_waits_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "PATIENCE", 1e9)
-    visitors = Visitors()
+def test_a_visitor_alone_never_waits_for_others() -> None:
+    visitors = Visitors(patience=1e9)
     visitors.go()
     assert visitors.first.result() == 0
     began = time.monotonic()
@@ -156,9 +158,8 @@ def test_a_visitor_alone_never_waits_for_others(monkeypatch: pytest.MonkeyPatch)
     assert time.monotonic() - began < _LONG_S / 2
 
 
-def test_those_who_were_answered_together_are_awaited_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "PATIENCE", 1e9)
-    visitors = Visitors()
+def test_those_who_were_answered_together_are_awaited_together() -> None:
+    visitors = Visitors(patience=1e9)
     together = [visitors.come(number) for number in (1, 2, 3)]
     visitors.go()
     assert [each.result() for each in together] == [2, 4, 6]
