@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from models.base import AnyTaskModel
+from models.batching import alone
 from models.errors import InputError
 from models.findings import SwitchedOff
 from models.outputs import MEAN
@@ -66,7 +67,9 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
     with model.lock:
         hook = heads.maps[off.layer // uses].register_forward_pre_hook(silence)
     try:
-        yield
+        # In a pass that others share, the hook would meet their texts, or a thread that it does not know.
+        with alone():
+            yield
     finally:
         with model.lock:
             hook.remove()

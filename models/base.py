@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from models.batching import alone
 from models.capture import capture_encoder, encoder_attention
 from models.checkpoints import Checkpoint
 from models.errors import InputError
@@ -108,9 +109,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @contextmanager
     def eager_attention(self) -> Iterator[None]:
-        """Attention kernels that return their weights; the fast ones return none."""
+        """Attention kernels that return their weights; the fast ones return none. Nobody's pass is shared inside."""
         fast = self.network.config._attn_implementation
-        with self.lock:
+        with alone(), self.lock:
             self.network.set_attn_implementation("eager")
             try:
                 yield

@@ -13,7 +13,7 @@ from models.layout import is_quick
 EXACT = 64
 """How many of the best scores of a row are computed exactly."""
 
-MOST_ROWS = 16
+MOST_ROWS = 64
 """A product of more rows is bound by arithmetic and not by reading, and exact as it is."""
 
 SMALLEST_VOCABULARY = 4096

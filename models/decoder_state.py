@@ -11,6 +11,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from models.layout import quickly
 from models.lean import Reader, lean_reader
+from models.steps import Steps
 from models.stopping import go_on
 from models.threads import fair_share
 
@@ -20,18 +21,23 @@ class DecoderState:
 
     `ids` is `[row, token]`. With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
     `lock` is held during each forward only, so that others get their turn between two tokens; before each it is asked
-    whether anyone still waits.
+    whether anyone still waits. Texts with the same `steps` are read together.
     """
 
     def __init__(
-        self, network: PreTrainedModel, ids: Tensor, lock: AbstractContextManager[bool], source: Tensor | None = None
+        self,
+        network: PreTrainedModel,
+        ids: Tensor,
+        lock: AbstractContextManager[bool],
+        source: Tensor | None = None,
+        steps: Steps | None = None,
     ) -> None:
         self.ids = ids
-        self._lock = lock
+        self._steps = steps or Steps(lock)
         self._unread = ids
         encoded = None
         go_on()
-        with self._lock, fair_share(), quickly(), torch.inference_mode():
+        with lock, fair_share(), quickly(), torch.inference_mode():
             if source is not None:
                 encoded = network.get_encoder()(input_ids=source).last_hidden_state
             self._reader: Reader = lean_reader(network, encoded) or _PlainReader(network, encoded)
@@ -41,9 +47,7 @@ class DecoderState:
 
         Raises `Stopped`.
         """
-        go_on()
-        with self._lock, fair_share(), quickly(), torch.inference_mode():
-            return self._reader.read(self._unread)
+        return self._steps.read(self._reader, self._unread)
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""

@@ -1,12 +1,15 @@
 """Fill the blank: the likeliest tokens at each mask (BERT's masked language model, Devlin et al., 2019)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
-from models.base import TaskModel, batch_of_one, require_text
+from models.base import batch_of_one, require_text
 from models.choices import best_choices
+from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
 from models.tokens import read_tokens, readable
@@ -35,7 +38,7 @@ class EncodedMasks:
     tokens: tuple[Token, ...]
 
 
-class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
+class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
     """A masked language model with the words it would put in each blank."""
 
     inputs_type = FillMaskInput
@@ -56,21 +59,30 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
         tokens = read_tokens(self.tokenizer, ids, encoded["offset_mapping"])
         return EncodedMasks(batch_of_one(ids, self.network), positions, text, tokens)
 
-    def forward(self, encoded: EncodedMasks) -> Tensor:
-        """The logits `[mask, vocabulary]`."""
+    def inputs_of(self, encoded: EncodedMasks) -> dict[str, Tensor]:
+        """The ids."""
+        return {"input_ids": encoded.ids}
+
+    def forward_all(self, batch: Sequence[EncodedMasks]) -> list[Tensor]:
+        """The logits `[mask, vocabulary]` of each."""
+        padded = self.padded(batch)
+        rows = [row for row, each in enumerate(batch) for _ in each.positions]
+        places = [
+            first + position for each, first in zip(batch, padded.firsts, strict=True) for position in each.positions
+        ]
 
         def only_masks(_head: nn.Module, hidden: tuple[Tensor, ...]) -> tuple[Tensor]:
-            return (hidden[0][:, encoded.positions],)
+            return (hidden[0][rows, places][None],)
 
         # Half of a small model's work is to score every word of the vocabulary at every token: the masks are enough.
         with self.lock:
             head: nn.Module = self.network.get_output_embeddings()  # type: ignore[no-untyped-call]
             hook = head.register_forward_pre_hook(only_masks)
             try:
-                logits: Tensor = self.run(input_ids=encoded.ids).logits
+                logits: Tensor = self.run(**padded.inputs).logits
             finally:
                 hook.remove()
-        return logits[0]
+        return list(torch.split(logits[0], [len(each.positions) for each in batch]))
 
     def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""

@@ -1,5 +1,6 @@
 """Extractive question answering: where in a text the answer stands (BERT on SQuAD, Devlin et al., 2019, 4.2-4.3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.base import TaskModel, require_text
+from models.base import require_text
 from models.calibration import calibration_of
+from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
 from models.spans import Span, Window, best_spans, read_windows
@@ -48,7 +50,7 @@ Logits = tuple[NDArray[np.float32], NDArray[np.float32]]
 """The start and the end logits, both `[window, token]`."""
 
 
-class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits, QuestionAnsweringOutput]):
+class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Logits, QuestionAnsweringOutput]):
     """A span predictor that reads a long context in overlapping windows."""
 
     inputs_type = QuestionAnsweringInput
@@ -88,14 +90,16 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         places = (tuple(each) for each in (in_context, begins, ends, cls_positions))
         return EncodedWindows(network_inputs, tuple(tokens), *places)
 
-    def forward(self, encoded: EncodedWindows) -> Logits:
-        """The start and the end logits of every window."""
-        inputs = dict(encoded.network_inputs)
-        if len(encoded.tokens) == 1:
-            # Without padding there is nothing to mask, and a kernel without a mask is the quicker one.
-            del inputs["attention_mask"]
-        output = self.run(**inputs)
-        return output.start_logits.float().cpu().numpy(), output.end_logits.float().cpu().numpy()
+    def inputs_of(self, encoded: EncodedWindows) -> dict[str, Tensor]:
+        """The windows as the tokenizer pads them."""
+        return encoded.network_inputs
+
+    def forward_all(self, batch: Sequence[EncodedWindows]) -> list[Logits]:
+        """The start and the end logits of every window of each."""
+        padded = self.padded(batch)
+        output = self.run(**padded.inputs)
+        starts, ends = (logits.float().cpu().numpy() for logits in (output.start_logits, output.end_logits))
+        return [(starts[place], ends[place]) for place in padded.places]
 
     def postprocess(
         self, inputs: QuestionAnsweringInput, encoded: EncodedWindows, raw: Logits

@@ -1,11 +1,13 @@
 """Sentiment: a sentence encoder with a classification head (BERT fine-tuned, Devlin et al., 2019, section 4.1)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from models.base import TaskModel, batch_of_one, require_text
+from models.base import batch_of_one, require_text
 from models.calibration import calibration_of
+from models.encoders import EncoderModel
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
 from models.tokens import read_tokens
 
@@ -25,7 +27,7 @@ class EncodedText:
     tokens: tuple[Token, ...]
 
 
-class TextClassification(TaskModel[TextClassificationInput, EncodedText, Tensor, SentimentOutput]):
+class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Tensor, SentimentOutput]):
     """A sequence classifier with the probability of each label."""
 
     inputs_type = TextClassificationInput
@@ -37,10 +39,14 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Tensor,
         self.require_window(len(ids), "text")
         return EncodedText(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids, encoded["offset_mapping"]))
 
-    def forward(self, encoded: EncodedText) -> Tensor:
-        """The logits `[label]`."""
-        logits: Tensor = self.run(input_ids=encoded.ids).logits
-        return logits[0]
+    def inputs_of(self, encoded: EncodedText) -> dict[str, Tensor]:
+        """The ids."""
+        return {"input_ids": encoded.ids}
+
+    def forward_all(self, batch: Sequence[EncodedText]) -> list[Tensor]:
+        """The logits `[label]` of each."""
+        logits: Tensor = self.run(**self.padded(batch).inputs).logits
+        return list(logits)
 
     def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Tensor) -> SentimentOutput:
         """Softmax over the calibrated logits; the labels' names come from the checkpoint, in lower case."""

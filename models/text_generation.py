@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.base import TaskModel, batch_of_one
+from models.base import Loaded, TaskModel, batch_of_one
 from models.beam_search import BeamStep, Hypothesis, beam_steps
 from models.capture import capture_decoder
 from models.decoder_state import DecoderState
@@ -15,6 +15,7 @@ from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, wr
 from models.errors import InputError
 from models.generated import generated_tokens
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
+from models.steps import Steps
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
 
@@ -64,6 +65,10 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     """A causal language model that can be read while it writes."""
 
     inputs_type = TextGenerationInput
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._steps = Steps(self.lock)
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
@@ -138,14 +143,14 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             for searched in self.search(encoded):
                 yield _best_of(searched, steps)
             return
-        for step in write(DecoderState(self.network, ids, self.lock), chooser, room, ends):
+        for step in write(DecoderState(self.network, ids, self.lock, steps=self._steps), chooser, room, ends):
             steps = (*steps, step)
             yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step."""
         inputs, config = encoded.inputs, self.network.generation_config
-        state = DecoderState(self.network, self._given(encoded), self.lock)
+        state = DecoderState(self.network, self._given(encoded), self.lock, steps=self._steps)
         room = inputs.max_new_tokens - len(inputs.kept)
         return beam_steps(state, config, inputs.num_beams, room, self.end_ids)
 

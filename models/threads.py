@@ -8,8 +8,9 @@ The numbers that come out are the same with any number of threads.
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import psutil
@@ -20,6 +21,19 @@ STILL_THERE_S = 0.02
 
 SHORTEST_LOOK_S, LONGEST_LOOK_S = 0.25, 60.0
 """Over how long other programs' share of the cores is measured; what is older says nothing about now."""
+
+
+_run: ContextVar[Hashable] = ContextVar("run", default=None)
+
+
+@contextmanager
+def as_one_run(run: Hashable) -> Iterator[None]:
+    """Count the passes inside as those of `run`, whichever threads make them one after the other."""
+    token = _run.set(run)
+    try:
+        yield
+    finally:
+        _run.reset(token)
 
 
 @dataclass(frozen=True)
@@ -48,14 +62,14 @@ class Cores:
         self.cores = cores
         self._used, self._clock = used, clock
         self._lock = threading.Lock()
-        self._passes_end_s: dict[int, float] = {}
+        self._passes_end_s: dict[Hashable, float] = {}
         self._looked_at_s, self._counted = clock(), used()
         self._foreign = 0.0
 
     @contextmanager
     def share(self) -> Iterator[int]:
         """How many threads the pass that the calling thread makes inside may take."""
-        run, now = threading.get_ident(), self._clock()
+        run, now = _run.get() or threading.get_ident(), self._clock()
         with self._lock:
             self._look(now)
             # A pass under way has no end yet.

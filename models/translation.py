@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from models.base import TaskModel, batch_of_one, require_text
+from models.base import Loaded, TaskModel, batch_of_one, require_text
 from models.beam_search import Hypothesis, beam_search
 from models.capture import causal, nothing_masked, side_by_side, stack
 from models.choices import best_choices
@@ -15,6 +15,7 @@ from models.errors import InputError
 from models.generated import generated_tokens
 from models.outputs import Attention, Attentions, Prediction, Token, TranslationOutput
 from models.sentences import sentences_of
+from models.steps import Steps
 from models.tokens import read_tokens
 
 MAX_BEAMS = 8
@@ -65,6 +66,10 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     """An encoder-decoder with the candidates of its beam, which reads one sentence at a time."""
 
     inputs_type = TranslationInput
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._steps = Steps(self.lock)
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
         """Raises `InputError` for empty text, for one longer than the window and for too many beams."""
@@ -147,7 +152,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             steps = tuple(reread(greedy(config, 1 + room), given, logits, 1))
         if len(steps) == room or (steps and steps[-1].id in ends):
             return [Hypothesis((), 0.0).behind(steps)]
-        state = DecoderState(self.network, given, self.lock, source=sentence.ids)
+        state = DecoderState(self.network, given, self.lock, source=sentence.ids, steps=self._steps)
         found = beam_search(state, config, num_beams, room - len(steps), ends)
         return [each.behind(steps) for each in found]
 

@@ -5,6 +5,7 @@ than in its products. The same layers are called here in the same order; whateve
 watched by a hook, is read by transformers itself (`models/decoder_state.py`).
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from torch import Tensor
@@ -35,3 +36,24 @@ def lean_reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader | No
     if type(network) is MarianMTModel and encoded is not None:
         return LeanMarian(network, encoded)
     return None
+
+
+def may_read_together(reader: Reader, other: Reader) -> bool:
+    """Whether two texts of one network can be read in one pass."""
+    return isinstance(reader, LeanGPT2 | LeanMarian) and type(reader) is type(other)
+
+
+def read_together(readers: Sequence[Reader], ids: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What each of `readers` reads of its own `ids`, in one pass; where that fails, nobody has read anything."""
+    first = readers[0]
+    if len(readers) == 1 or not isinstance(first, LeanGPT2 | LeanMarian):
+        return [reader.read(each) for reader, each in zip(readers, ids, strict=True)]
+    remembered = [layer for reader in readers for layer in reader.remembered]  # type: ignore[attr-defined]
+    lengths = [layer.length for layer in remembered]
+    try:
+        found: Sequence[Tensor] = type(first).read_together(readers, ids)  # type: ignore[arg-type]
+    except BaseException:
+        for layer, length in zip(remembered, lengths, strict=True):
+            layer.length = length
+        raise
+    return found

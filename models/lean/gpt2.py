@@ -1,25 +1,26 @@
 """GPT-2 (Radford et al., 2019), read token by token."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import Map, attended, feed_forward_of, heads_apart, map_of, norm_of
+from models.lean.parts import Map, SideBySide, attended, feed_forward_of, heads_apart, map_of, norm_of
 
 
 @dataclass(frozen=True)
 class _Block:
-    """A block's parts in the order in which they read, and what it remembers."""
+    """A block's parts in the order in which they read."""
 
     first_norm: Map
     joint: Map
     together: Map
     second_norm: Map
     feed_forward: Map
-    remembered: KeyValues
 
 
 class LeanGPT2:
@@ -46,26 +47,33 @@ class LeanGPT2:
                 feed_forward_of(
                     block.mlp.c_fc, block.mlp.c_proj, network.config.activation_function, block.mlp.act.forward
                 ),
-                KeyValues(),
             )
             for block in trunk.h
         )
+        self.remembered = tuple(KeyValues() for _ in trunk.h)
 
     def read(self, ids: Tensor) -> Tensor:
         """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
-        before, new = self._blocks[0].remembered.length, ids.shape[1]
-        if before and new > 1:
-            raise ValueError("after its beginning a text is read token by token")
-        x = self._words[ids] + self._places[before : before + new]
-        for block in self._blocks:
-            joint = block.joint(block.first_norm(x))
-            queries, keys, values = (heads_apart(each, self._heads) for each in joint.chunk(3, dim=-1))
-            x = x + block.together(attended(queries, *block.remembered.add(keys, values)))
+        return self.read_together([self], [ids])[0]
+
+    @staticmethod
+    def read_together(readers: Sequence["LeanGPT2"], ids: Sequence[Tensor]) -> Sequence[Tensor]:
+        """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
+        first, heads = readers[0], readers[0]._heads
+        flat = SideBySide.of(ids)
+        places = flat.places([reader.remembered[0].length for reader in readers])
+        x = first._words[flat.ids] + first._places[places]
+        for number, block in enumerate(first._blocks):
+            found = []
+            for reader, joint in zip(readers, flat.apart(block.joint(block.first_norm(x))), strict=True):
+                queries, keys, values = (heads_apart(each, heads) for each in joint.chunk(3, dim=-1))
+                found.append(attended(queries, *reader.remembered[number].add(keys, values)))
+            x = x + block.together(flat.together(found))
             x = x + block.feed_forward(block.second_norm(x))
-        logits: Tensor = self._network.lm_head.forward(self._last_norm(x[:, -1]))
-        return logits.float()
+        logits: Tensor = first._network.lm_head.forward(first._last_norm(x[flat.lasts]))
+        return torch.split(logits.float(), [len(each) for each in ids])
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes what row `rows[i]` was."""
-        for block in self._blocks:
-            block.remembered.reorder(rows)
+        for remembered in self.remembered:
+            remembered.reorder(rows)

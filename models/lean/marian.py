@@ -1,19 +1,21 @@
 """The decoder of a Marian Transformer (Junczys-Dowmunt et al., 2018), read token by token."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 from transformers import MarianMTModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import Map, attended, feed_forward_of, heads_apart, map_of, norm_of
+from models.lean.parts import Map, SideBySide, attended, feed_forward_of, heads_apart, map_of, norm_of
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """A layer's parts in the order in which they read, what it remembers, and the source's keys and values."""
+    """A layer's parts in the order in which they read."""
 
     queries: Map
     keys: Map
@@ -25,8 +27,6 @@ class _Layer:
     second_norm: Map
     feed_forward: Map
     last_norm: Map
-    remembered: KeyValues
-    source: tuple[Tensor, Tensor]
 
 
 class LeanMarian:
@@ -38,9 +38,17 @@ class LeanMarian:
         decoder: Any = network.model.decoder
         self._words, self._places = decoder.embed_tokens.weight, decoder.embed_positions.weight
         self._scale = decoder.embed_scale
-        self._layers = tuple(self._layer(layer, encoded) for layer in decoder.layers)
+        self._layers = tuple(self._layer(layer) for layer in decoder.layers)
+        self.remembered = tuple(KeyValues() for _ in decoder.layers)
+        self._source = tuple(
+            tuple(
+                heads_apart(project.forward(encoded), self._heads)
+                for project in (layer.encoder_attn.k_proj, layer.encoder_attn.v_proj)
+            )
+            for layer in decoder.layers
+        )
 
-    def _layer(self, layer: Any, encoded: Tensor) -> _Layer:
+    def _layer(self, layer: Any) -> _Layer:
         own, other = layer.self_attn, layer.encoder_attn
         activation = self._network.config.activation_function
         return _Layer(
@@ -54,33 +62,39 @@ class LeanMarian:
             norm_of(layer.encoder_attn_layer_norm),
             feed_forward_of(layer.fc1, layer.fc2, activation, layer.activation_fn.forward),
             norm_of(layer.final_layer_norm),
-            KeyValues(),
-            (
-                heads_apart(other.k_proj.forward(encoded), self._heads),
-                heads_apart(other.v_proj.forward(encoded), self._heads),
-            ),
         )
 
     def read(self, ids: Tensor) -> Tensor:
         """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
-        before, new = self._layers[0].remembered.length, ids.shape[1]
-        if before and new > 1:
-            raise ValueError("after its beginning a text is read token by token")
-        x = self._words[ids] * self._scale + self._places[before : before + new]
-        for layer in self._layers:
-            queries, keys, values = (
-                heads_apart(project(x), self._heads) for project in (layer.queries, layer.keys, layer.values)
-            )
-            x = layer.first_norm(x + layer.together(attended(queries, *layer.remembered.add(keys, values))))
-            x = layer.second_norm(x + layer.found(self._looked_up(layer.asking(x), *layer.source)))
+        return self.read_together([self], [ids])[0]
+
+    @staticmethod
+    def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> Sequence[Tensor]:
+        """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
+        first, heads = readers[0], readers[0]._heads
+        flat = SideBySide.of(ids)
+        places = flat.places([reader.remembered[0].length for reader in readers])
+        x = first._words[flat.ids] * first._scale + first._places[places]
+        for number, layer in enumerate(first._layers):
+            projected = [flat.apart(project(x)) for project in (layer.queries, layer.keys, layer.values)]
+            found = []
+            for reader, *each in zip(readers, *projected, strict=True):
+                queries, keys, values = (heads_apart(one, heads) for one in each)
+                found.append(attended(queries, *reader.remembered[number].add(keys, values)))
+            x = layer.first_norm(x + layer.together(flat.together(found)))
+            found = [
+                reader._looked_up(asked, *reader._source[number])
+                for reader, asked in zip(readers, flat.apart(layer.asking(x)), strict=True)
+            ]
+            x = layer.second_norm(x + layer.found(flat.together(found)))
             x = layer.last_norm(x + layer.feed_forward(x))
-        logits: Tensor = self._network.lm_head.forward(x[:, -1]) + self._network.final_logits_bias
-        return logits.float()
+        logits: Tensor = first._network.lm_head.forward(x[flat.lasts]) + first._network.final_logits_bias
+        return torch.split(logits.float(), [len(each) for each in ids])
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes what row `rows[i]` was; the source is everyone's."""
-        for layer in self._layers:
-            layer.remembered.reorder(rows)
+        for remembered in self.remembered:
+            remembered.reorder(rows)
 
     def _looked_up(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What `queries` `[row, new, width]` find in the one source: to it, all of them are one text's."""

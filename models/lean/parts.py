@@ -3,7 +3,8 @@
 The functions that come of a layer hold its numbers as they are now; a reader makes them anew for each text.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,47 @@ Map = Callable[[Tensor], Tensor]
 FUSED = {"gelu": "gelu", "relu": "relu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "swish": "swish",
          "silu": "swish"}  # fmt: skip
 """Activations by their names in configurations and in layouts."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Texts of several sizes side by side, so that a product runs over all of them; `ids` is `[token of any text]`.
+
+    `sizes` are each text's rows and tokens, and `lasts` the places of the last token of every row.
+    """
+
+    ids: Tensor
+    sizes: tuple[tuple[int, int], ...]
+    lasts: Tensor
+
+    @classmethod
+    def of(cls, ids: Sequence[Tensor]) -> "SideBySide":
+        """The texts `ids`, each `[row, token]`."""
+        sizes = tuple((len(each), each.shape[1]) for each in ids)
+        flat = torch.cat([each.reshape(-1) for each in ids]) if len(ids) > 1 else ids[0].reshape(-1)
+        widths = torch.tensor([tokens for rows, tokens in sizes for _ in range(rows)], device=flat.device)
+        return cls(flat, sizes, widths.cumsum(0) - 1)
+
+    def places(self, read: Sequence[int]) -> Tensor:
+        """Where in its text each token stands, when so many of it were `read` before."""
+        found = []
+        for (rows, tokens), before in zip(self.sizes, read, strict=True):
+            if before and tokens > 1:
+                raise ValueError("after its beginning a text is read token by token")
+            found += list(range(before, before + tokens)) * rows
+        return torch.tensor(found, device=self.ids.device)
+
+    def apart(self, x: Tensor) -> Sequence[Tensor]:
+        """`[token of any text, width]` as each text's `[row, token, width]`."""
+        if len(self.sizes) == 1:
+            return (x.view(*self.sizes[0], -1),)
+        parts = torch.split(x, [rows * tokens for rows, tokens in self.sizes])
+        return [part.view(*size, -1) for part, size in zip(parts, self.sizes, strict=True)]
+
+    def together(self, parts: Sequence[Tensor]) -> Tensor:
+        """Each text's `[row, token, width]` as `[token of any text, width]`."""
+        flat = [part.reshape(-1, part.shape[-1]) for part in parts]
+        return torch.cat(flat) if len(flat) > 1 else flat[0]
 
 
 def heads_apart(x: Tensor, heads: int) -> Tensor:

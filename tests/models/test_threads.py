@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.layout import quickly
-from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, used_now
+from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, as_one_run, used_now
 from tests.models.conftest import BundledModel
 
 CORES = 4
@@ -57,6 +57,21 @@ def test_runs_of_several_visitors_share_the_cores_and_one_that_is_over_leaves_it
     assert machine.threads() == CORES // 2
     machine.passes(2 * STILL_THERE_S)
     assert machine.threads() == CORES
+
+
+def test_visitors_who_share_their_passes_are_one_run() -> None:
+    machine = Machine()
+    seen: list[int] = []
+
+    def visitor() -> None:
+        with as_one_run("shared"):
+            seen.append(machine.threads())
+
+    for each in [threading.Thread(target=visitor) for _ in range(3)]:
+        each.start()
+        each.join()
+    assert seen == [CORES] * 3
+    assert machine.threads() == CORES // 2
 
 
 def test_what_other_programs_use_is_left_to_them_and_taken_back() -> None:

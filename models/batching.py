@@ -1,0 +1,153 @@
+"""One pass for all who wait: calls that come while the network is busy are answered together by its next pass.
+
+Whoever finds the network free runs at once, and others gather meanwhile; when that pass is over, the first of them runs
+for all. There is no thread of its own: the callers' threads do the work in turns.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Generic, TypeVar
+
+from models.errors import Stopped
+from models.stopping import asked_here, for_others, go_on
+from models.threads import as_one_run
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let this thread's passes inside be its own: it has changed the network, or measures what one costs.
+
+    A generator must not yield inside.
+    """
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+class _Call(Generic[Item, Result]):
+    """One caller's item, and what became of it; `ready` is set once that is known or the caller has to lead."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.go_on = asked_here()
+        self.ready = threading.Event()
+        self.results: list[Result] = []
+        self.error: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.results) or self.error is not None
+
+    def outcome(self) -> Result:
+        if self.error is not None:
+            raise self.error
+        return self.results[0]
+
+
+class Shared(Generic[Item, Result]):
+    """`work` for callers on many threads, who share its runs; safe to call from any of them.
+
+    `work` gives a result for each item, in order. `fitting` says which items, by their places, go together: the first
+    one always does. Those who were answered together ask again together, and without a moment's patience the first of
+    them would run alone: a run waits until as many have come as lately did, for no longer than `patience` times what
+    the last one took. Who comes alone again and again waits for nobody.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[Item]], Sequence[Result]],
+        fitting: Callable[[Sequence[Item]], Sequence[int]],
+        patience: float,
+    ) -> None:
+        self._work, self._fitting, self._patience = work, fitting, patience
+        self._changed = threading.Condition()
+        self._waiting: list[_Call[Item, Result]] = []
+        self._busy = False
+        # How many are expected, one fewer each time that they do not come, and until when.
+        self._company, self._patient_until_s = 1, 0.0
+
+    def __call__(self, item: Item) -> Result:
+        """The result for `item`; raises what `work` raises for it, and `Stopped` where nobody waits for it any more."""
+        go_on()
+        if _alone.get():
+            return self._work([item])[0]
+        call: _Call[Item, Result] = _Call(item)
+        with self._changed:
+            self._waiting.append(call)
+            self._changed.notify()
+            leads = not self._busy
+            self._busy = True
+        if not leads:
+            call.ready.wait()
+        if not call.is_over:
+            self._lead()
+        return call.outcome()
+
+    def _lead(self) -> None:
+        """Run for those who wait, the caller first among them, and let the next one lead."""
+        batch: list[_Call[Item, Result]] = []
+        try:
+            batch = self._gathered()
+            began_s = time.monotonic()
+            with for_others(), as_one_run(self):
+                self._run([call for call in batch if _is_wanted(call)])
+            ended_s = time.monotonic()
+            self._company = max(len(batch), self._company - 1)
+            self._patient_until_s = ended_s + self._patience * (ended_s - began_s)
+        finally:
+            with self._changed:
+                self._busy = bool(self._waiting)
+                # The next pass first: the network is what all wait for.
+                for call in self._waiting[:1]:
+                    call.ready.set()
+            for call in batch:
+                if not call.is_over:
+                    call.error = Stopped()
+                call.ready.set()
+
+    def _gathered(self) -> list[_Call[Item, Result]]:
+        """Those whose turn it is, taken from those who wait."""
+        with self._changed:
+            patience_s = self._patient_until_s - time.monotonic()
+            if patience_s > 0:
+                self._changed.wait_for(lambda: len(self._waiting) >= self._company, patience_s)
+            chosen = set(self._fitting([call.item for call in self._waiting]))
+            batch = [call for place, call in enumerate(self._waiting) if place in chosen]
+            self._waiting = [call for place, call in enumerate(self._waiting) if place not in chosen]
+        return batch
+
+    def _run(self, batch: Sequence[_Call[Item, Result]]) -> None:
+        if len(batch) > 1:
+            try:
+                results = self._work([call.item for call in batch])
+            except Exception:
+                # One of them cannot be answered; which one shows when each is tried by itself.
+                for call in batch:
+                    self._run([call])
+                return
+            for call, result in zip(batch, results, strict=True):
+                call.results.append(result)
+            return
+        for call in batch:
+            try:
+                call.results.extend(self._work([call.item]))
+            except Exception as error:
+                call.error = error
+
+
+def _is_wanted(call: _Call[Item, Result]) -> bool:
+    try:
+        call.go_on()
+    except Exception as error:
+        call.error = error
+    return call.error is None

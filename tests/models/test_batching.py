@@ -1,0 +1,201 @@
+"""Callers who come while a pass goes on share the next one, and nothing but the pass."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from models.batching import Shared, alone
+from models.errors import Stopped
+from models.stopping import go_on, only_while
+
+MANY = 8
+_LONG_S = 20.0
+
+
+class Network:
+    """Doubles numbers, and waits before the first batch until it is let go; a negative number breaks it."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.began, self.may_go = threading.Event(), threading.Event()
+
+    def __call__(self, numbers: Sequence[int]) -> list[int]:
+        go_on()
+        self.batches.append(list(numbers))
+        self.began.set()
+        assert self.may_go.wait(_LONG_S)
+        if min(numbers) < 0:
+            raise ValueError(f"{numbers} is too little")
+        return [2 * number for number in numbers]
+
+
+class Visitors:
+    """A first call that keeps the network busy, and others that come meanwhile."""
+
+    def __init__(
+        self,
+        fitting: Callable[[Sequence[int]], Sequence[int]] = lambda items: range(len(items)),
+        patience: float = 0.0,
+    ) -> None:
+        self.network = Network()
+        self.shared: Shared[int, int] = Shared(self.network, fitting, patience)
+        self._pool = ThreadPoolExecutor(4 * MANY)
+        self.first = self._pool.submit(self._call, 0, lambda: True)
+        assert self.network.began.wait(_LONG_S)
+
+    def come(self, number: int, wanted: Callable[[], bool] = lambda: True) -> Future[int]:
+        waiting = len(self.shared._waiting)
+        answer = self._pool.submit(self._call, number, wanted)
+        while len(self.shared._waiting) == waiting and not answer.done():
+            time.sleep(0.001)
+        return answer
+
+    def _call(self, number: int, wanted: Callable[[], bool]) -> int:
+        with only_while(wanted):
+            return self.shared(number)
+
+    def go(self) -> None:
+        self.network.may_go.set()
+
+
+def test_those_who_come_during_a_pass_share_the_next_and_each_gets_its_own() -> None:
+    visitors = Visitors()
+    answers = [visitors.come(number) for number in range(1, MANY)]
+    visitors.go()
+    assert visitors.first.result() == 0
+    assert [answer.result() for answer in answers] == [2 * number for number in range(1, MANY)]
+    assert visitors.network.batches == [[0], list(range(1, MANY))]
+
+
+def test_those_who_do_not_fit_go_next_and_nobody_is_passed_over() -> None:
+    visitors = Visitors(lambda items: range(min(2, len(items))))
+    answers = [visitors.come(number) for number in (1, 2, 3)]
+    visitors.go()
+    assert [answer.result() for answer in answers] == [2, 4, 6]
+    assert visitors.network.batches == [[0], [1, 2], [3]]
+
+
+def test_what_cannot_be_answered_hits_only_its_sender() -> None:
+    visitors = Visitors()
+    answers = {number: visitors.come(number) for number in (1, -1, 2, -2)}
+    visitors.go()
+    for number, answer in answers.items():
+        if number > 0:
+            assert answer.result() == 2 * number
+        else:
+            with pytest.raises(ValueError, match=rf"\[{number}\] is too little"):
+                answer.result()
+    assert visitors.shared(5) == 10
+
+
+def test_whoever_left_while_waiting_costs_no_pass_and_stops_nobody() -> None:
+    visitors = Visitors()
+    there = True
+    answers = [visitors.come(1, lambda: there), visitors.come(2), visitors.come(3, lambda: there), visitors.come(4)]
+    there = False
+    visitors.go()
+    for left in (answers[0], answers[2]):
+        with pytest.raises(Stopped):
+            left.result()
+    assert [answers[1].result(), answers[3].result()] == [4, 8]
+    assert visitors.network.batches == [[0], [2, 4]]
+
+
+def test_a_question_that_fails_whether_somebody_waits_hits_only_its_visitor() -> None:
+    def broken() -> bool:
+        if visitors.network.batches:
+            raise LookupError("nobody knows")
+        return True
+
+    visitors = Visitors()
+    network = visitors.network
+    network.batches, kept = [], network.batches
+    answers = [visitors.come(1, broken), visitors.come(2)]
+    network.batches = kept
+    visitors.go()
+    with pytest.raises(LookupError):
+        answers[0].result()
+    assert answers[1].result() == 4
+
+
+def test_one_who_leads_and_leaves_stops_nobody() -> None:
+    visitors = Visitors()
+    leader = visitors.come(1, lambda: len(visitors.network.batches) < 2)
+    other = visitors.come(2)
+    visitors.go()
+    assert other.result() == 4
+    assert leader.result() == 2
+
+
+def test_whoever_wants_to_be_alone_is_and_does_not_wait_for_the_others() -> None:
+    visitors = Visitors()
+    waiting = visitors.come(1)
+    visitors.network.began.clear()
+
+    def by_itself() -> int:
+        with alone():
+            return visitors.shared(7)
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(by_itself)
+        assert visitors.network.began.wait(_LONG_S)
+        visitors.go()
+        assert answer.result() == 14
+    assert waiting.result() == 2
+    assert visitors.network.batches == [[0], [7], [1]]
+
+
+def test_a_visitor_alone_never_waits_for_others() -> None:
+    visitors = Visitors(patience=1e9)
+    visitors.go()
+    assert visitors.first.result() == 0
+    began = time.monotonic()
+    for number in range(100):
+        assert visitors.shared(number) == 2 * number
+    assert time.monotonic() - began < _LONG_S / 2
+
+
+def test_those_who_were_answered_together_are_awaited_together() -> None:
+    visitors = Visitors(patience=1e9)
+    together = [visitors.come(number) for number in (1, 2, 3)]
+    visitors.go()
+    assert [each.result() for each in together] == [2, 4, 6]
+    again = [visitors.come(number) for number in (4, 5, 6)]
+    assert [each.result() for each in again] == [8, 10, 12]
+    assert visitors.network.batches[2:] == [[4, 5, 6]]
+
+
+def test_a_crowd_on_many_threads_gets_no_answer_of_another() -> None:
+    visitors = Visitors(lambda items: range(min(5, len(items))))
+    visitors.go()
+
+    def ask(visitor: int) -> None:
+        for turn in range(200):
+            number = 1000 * visitor + turn
+            assert visitors.shared(number) == 2 * number
+
+    with ThreadPoolExecutor(MANY) as pool:
+        for done in [pool.submit(ask, visitor) for visitor in range(1, MANY + 1)]:
+            done.result()
+    asked = sorted(number for batch in visitors.network.batches for number in batch)
+    assert asked == [0, *(1000 * visitor + turn for visitor in range(1, MANY + 1) for turn in range(200))]
+
+
+def test_an_interrupt_leaves_nobody_waiting() -> None:
+    visitors = Visitors()
+
+    def interrupted(_numbers: Sequence[int]) -> list[int]:
+        raise KeyboardInterrupt
+
+    answers = [visitors.come(number) for number in (1, 2)]
+    visitors.shared._work = interrupted
+    visitors.go()
+    with pytest.raises(KeyboardInterrupt):
+        answers[0].result()
+    with pytest.raises(Stopped):
+        answers[1].result()
+    visitors.shared._work = visitors.network
+    assert visitors.shared(3) == 6

@@ -1,0 +1,122 @@
+"""Texts that are written at the same time are each written as if alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.checkpoints import REGISTRY
+from models.errors import Stopped
+from models.lean import lean_reader, read_together
+from models.loading import ModelStore
+from models.precision import Precision, offered
+from models.stopping import only_while
+from models.text_generation import TextGeneration
+from tests.models.test_encoders import alike
+from tests.models.test_lean import encoded_by, gpt2, marian
+from tests.models.test_precision import plain
+
+VISITORS = 6
+
+
+def completion(number: int) -> dict[str, Any]:
+    strategy = ("greedy", "sample", "beam")[number % 3]
+    prompt = " ".join(plain(each)[:-1] for each in range(number, number + 1 + number % 2))
+    return {"prompt": prompt, "max_new_tokens": 12 + number, "strategy": strategy, "num_beams": 3, "seed": number}
+
+
+def translation(number: int) -> dict[str, Any]:
+    return {"text": plain(number), "num_beams": 1 + number % 4}
+
+
+WRITTEN = {"clearhead-stories": completion, "clearhead-en-fr": translation}
+
+
+@pytest.mark.parametrize("precision", offered())
+@pytest.mark.parametrize("name", list(WRITTEN))
+def test_writers_at_once_write_what_each_writes_alone(name: str, precision: Precision) -> None:
+    model, made = ModelStore(precision=precision).load(REGISTRY[name]), WRITTEN[name]
+    alone = [asdict(model(**made(number))) for number in range(VISITORS)]
+    sizes: list[int] = []
+    work = model._steps._shared._work  # type: ignore[attr-defined]
+
+    def counted(batch: Any) -> Any:
+        sizes.append(len(batch))
+        return work(batch)
+
+    model._steps._shared._work = counted  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(VISITORS) as pool:
+        for _ in range(2):
+            answers = list(pool.map(lambda number: asdict(model(**made(number))), range(VISITORS)))
+            for answer, by_itself in zip(answers, alone, strict=True):
+                alike(answer, by_itself, 1e-5 if precision == Precision.FLOAT32 else 1e-3)
+    assert max(sizes) > 1
+
+
+@pytest.mark.parametrize(
+    "network", [gpt2(), gpt2(activation_function="relu"), marian()], ids=["gpt2", "relu", "marian"]
+)
+@torch.inference_mode()
+def test_texts_of_any_size_are_read_together_as_apart(network: Any) -> None:
+    encoded = encoded_by(network)
+    chance = torch.Generator().manual_seed(0)
+    beginnings = [torch.randint(1, 50, size, generator=chance) for size in ((1, 7), (3, 1), (2, 90), (1, 1))]
+    apart, joint = ([lean_reader(network, encoded) for _ in beginnings] for _ in range(2))
+
+    def same(ids: list[Tensor]) -> None:
+        together = read_together(joint, ids)
+        for reader, mine, shared in zip(apart, ids, together, strict=True):
+            torch.testing.assert_close(shared, reader.read(mine), atol=1e-5, rtol=1e-5)
+
+    same(beginnings)
+    for _ in range(3):
+        same([torch.randint(1, 50, (len(each), 1), generator=chance) for each in beginnings])
+
+
+@pytest.mark.parametrize("network", [gpt2(), marian()], ids=["gpt2", "marian"])
+@torch.inference_mode()
+def test_a_pass_that_breaks_half_way_has_read_nothing(network: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = encoded_by(network)
+    begun, next_ids = torch.tensor([[3, 4, 5]]), torch.tensor([[6]])
+    readers = [lean_reader(network, encoded) for _ in range(3)]
+    for reader in readers:
+        reader.read(begun)
+    (expected,) = read_together(readers[:1], [next_ids])
+    layer = (
+        network.transformer.h[-1].mlp.c_fc if hasattr(network, "transformer") else network.model.decoder.layers[-1].fc1
+    )
+
+    def breaks(_x: Tensor) -> Tensor:
+        raise MemoryError("there is none left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(layer, "forward", breaks)
+        with pytest.raises(MemoryError):
+            read_together(readers[1:], [next_ids, next_ids])
+    for logits in read_together(readers[1:], [next_ids, next_ids]):
+        torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_whoever_leaves_while_others_write_stops_alone() -> None:
+    model = ModelStore().load(REGISTRY["clearhead-stories"])
+    assert isinstance(model, TextGeneration)
+    alone = [asdict(model(**completion(number))) for number in range(VISITORS)]
+
+    def write(number: int) -> dict[str, Any] | None:
+        steps = iter(range(4))
+        try:
+            with only_while(lambda: number % 2 == 0 or next(steps, None) is not None):
+                return asdict(model(**completion(number)))
+        except Stopped:
+            return None
+
+    with ThreadPoolExecutor(VISITORS) as pool:
+        answers = list(pool.map(write, range(VISITORS)))
+    for number, answer in enumerate(answers):
+        if number % 2:
+            assert answer is None
+        else:
+            alike(answer, alone[number], 1e-5)
