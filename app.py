@@ -24,6 +24,7 @@ from demo.ui import build_demo
 from demo.web.app import create_app
 from demo.web.log import set_up_log
 from demo.web.server import serve
+from models.lightly import import_beside
 from models.loading import ModelStore
 
 settings = Settings.from_environment()
@@ -39,4 +40,5 @@ gc.freeze()
 gc.enable()
 
 if __name__ == "__main__":
+    import_beside()
     serve(app, demo, settings)

@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 WARM_UP_RUNS = 3
+_SMALL = 0.05
 
 Sides = Iterator[tuple[float, float]]
 """Pairs of one measurement of the baseline and one of ours, without end."""
+
+
+class NotHere(Exception):
+    """What a row is measured against is not installed; the message says how to get it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,6 @@ def measure(work: Work, runs: int) -> Row:
         next(sides)
     pairs = [next(sides) for _ in range(runs)]
     baseline, ours = (statistics.median(side) for side in zip(*pairs, strict=True))
-    # Two decimals are what a median of so many pairs can tell apart.
-    ratio = round(statistics.median(mine / other for other, mine in pairs), 2)
+    # Two decimals are what a median of so many pairs can tell apart; where a hundredth may be too much, four.
+    ratio = round(statistics.median(mine / other for other, mine in pairs), 2 if work.needs >= _SMALL else 4)
     return Row(work.name, round(baseline, 2), round(ours, 2), work.unit, ratio, work.needs, ratio <= work.needs)

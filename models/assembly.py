@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -18,9 +19,11 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from models.base import AnyTaskModel, Loaded
+from models.bundled import ADAPTER, WEIGHTS, read_bundled
 from models.checkpoints import BUNDLED, Checkpoint
 from models.errors import CheckpointUnavailable
 from models.fill_mask import FillMask
+from models.lightly import lightly
 from models.loading import Progress
 from models.outputs import LoadedCheckpoint
 from models.packed_linear import pack
@@ -39,9 +42,6 @@ _WRAPPERS: dict[Task, tuple[type[AnyTaskModel], type]] = {
     Task.COMPLETION: (TextGeneration, AutoModelForCausalLM),
 }
 
-ADAPTER = "adapter_model.safetensors"
-WEIGHTS = "model.safetensors"
-
 # While transformers loads, it patches torch for the whole process: a second load at the same time would be left with
 # weights on its "meta" device.
 _loading = threading.Lock()
@@ -53,32 +53,49 @@ def assemble(checkpoint: Checkpoint, progress: Progress, precision: str) -> AnyT
         from models.hub import fetch
 
         folder, revision = fetch(checkpoint, progress)
-    else:
-        folder = checkpoint.folder
-        revision = bundled_revision(folder)
-    progress(1.0, f"Loading {checkpoint.title}")
-    return wrap(checkpoint, folder, revision, chosen(precision))
+        progress(1.0, f"Loading {checkpoint.title}")
+        return wrap(checkpoint, folder, revision, chosen(precision))
+    _weights(checkpoint.folder)
+    # The weights are read and summed up at the same time: hashing lets other threads run.
+    with ThreadPoolExecutor(1) as beside:
+        revision_later = beside.submit(bundled_revision, checkpoint.folder)
+        progress(1.0, f"Loading {checkpoint.title}")
+        auto_model = _WRAPPERS[checkpoint.task][1]
+        with _loading, lightly():
+            network = read_bundled(auto_model, checkpoint.folder, _trunk(checkpoint))
+        return _wrapped(checkpoint, checkpoint.folder, revision_later.result(), chosen(precision), network)
 
 
 def wrap(checkpoint: Checkpoint, folder: Path, revision: str, precision: Precision = Precision.FLOAT32) -> AnyTaskModel:
-    """The task's model over the weights and the tokenizer in `folder`."""
-    wrapper, auto_model = _WRAPPERS[checkpoint.task]
-    network = _network(auto_model, folder, BUNDLED / checkpoint.base if checkpoint.base else None)
+    """The task's model over the weights and the tokenizer in `folder`, as transformers loads them."""
+    network = _network(_WRAPPERS[checkpoint.task][1], folder, _trunk(checkpoint))
+    return _wrapped(checkpoint, folder, revision, precision, network)
+
+
+def _wrapped(
+    checkpoint: Checkpoint, folder: Path, revision: str, precision: Precision, network: PreTrainedModel
+) -> AnyTaskModel:
+    """The task's model over `network`."""
     network.eval()  # type: ignore[no-untyped-call]
     network.requires_grad_(False)
     if torch.cuda.is_available():
         network.to(torch.device("cuda"))  # type: ignore[arg-type]
     pack(network, precision)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, precision.value)
-    return wrapper(Loaded(checkpoint, identity, network, AutoTokenizer.from_pretrained(folder)))
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return _WRAPPERS[checkpoint.task][0](Loaded(checkpoint, identity, network, tokenizer))
 
 
 def plain_network(checkpoint: Checkpoint) -> PreTrainedModel:
     """The network of a bundled checkpoint as transformers and PEFT load it, to compare with; on the CPU."""
-    auto_model = _WRAPPERS[checkpoint.task][1]
-    network = _network(auto_model, checkpoint.folder, BUNDLED / checkpoint.base if checkpoint.base else None)
+    network = _network(_WRAPPERS[checkpoint.task][1], checkpoint.folder, _trunk(checkpoint))
     network.eval()  # type: ignore[no-untyped-call]
     return network
+
+
+def _trunk(checkpoint: Checkpoint) -> Path | None:
+    """The folder of the network that an adapter was trained on."""
+    return BUNDLED / checkpoint.base if checkpoint.base else None
 
 
 def _network(auto_model: type, folder: Path, base: Path | None) -> PreTrainedModel:
@@ -87,7 +104,7 @@ def _network(auto_model: type, folder: Path, base: Path | None) -> PreTrainedMod
     # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    with _loading:
+    with _loading, lightly():
         if base is None:
             network: PreTrainedModel = auto_model.from_pretrained(folder, **options)  # type: ignore[attr-defined]
             return network
@@ -100,8 +117,13 @@ def _network(auto_model: type, folder: Path, base: Path | None) -> PreTrainedMod
 
 def bundled_revision(folder: Path) -> str:
     """The first 12 hexadecimal digits of the sha256 of the folder's weights; raises `CheckpointUnavailable`."""
+    with _weights(folder).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def _weights(folder: Path) -> Path:
+    """The file with the folder's own weights; raises `CheckpointUnavailable`."""
     for name in (ADAPTER, WEIGHTS):
         if (folder / name).exists():
-            with (folder / name).open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+            return folder / name
     raise CheckpointUnavailable(f"The bundled model {folder.name} is missing from this installation.")

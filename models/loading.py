@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from models.checkpoints import Checkpoint, find
 from models.errors import CheckpointUnavailable
+from models.lightly import import_networks
 
 if TYPE_CHECKING:
     from models.base import AnyTaskModel
@@ -47,6 +48,7 @@ class ModelStore:
                     self._models.move_to_end(checkpoint.name)
                     return self._models[checkpoint.name]
             progress(0.0, f"Loading {checkpoint.title}")
+            import_networks()
             from models.assembly import assemble
 
             model = assemble(checkpoint, progress, self.precision)

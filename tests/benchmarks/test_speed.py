@@ -33,6 +33,17 @@ def test_a_row_says_whether_it_is_met(ours: float, met: bool) -> None:
     assert measure(Work("walk", "ms", 1.0, lambda: pairs(*[(10.0, ours)] * 5)), runs=5).met is met
 
 
+@pytest.mark.parametrize(("ours", "met"), [(1.2, True), (1.4, False)])
+def test_a_small_share_is_not_rounded_to_what_it_needs(ours: float, met: bool) -> None:
+    assert measure(Work("send", "MB", 1 / 80, lambda: pairs(*[(100.0, ours)] * 5)), runs=5).met is met
+
+
+def test_a_row_whose_baseline_is_not_installed_says_how_to_get_it() -> None:
+    command = [sys.executable, "-m", "benchmarks.speed", "--only", "attention sheet", "--runs", "1"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
+    assert "MB" in printed or "pip install" in printed
+
+
 def test_each_side_is_the_first_of_a_pair_half_of_the_time() -> None:
     order: list[str] = []
     sides = in_turns(lambda: order.append("plain"), lambda: order.append("ours"))
