@@ -19,7 +19,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from benchmarks import attention_sheet, crowd, foreign, processes, published
+from benchmarks import attention_sheet, crowd, foreign, processes, published, together
 from benchmarks.inputs import INPUTS
 from benchmarks.plain_transformers import PLAIN
 from benchmarks.work import NotHere, Sides, Work, in_turns, measure, milliseconds
@@ -69,6 +69,7 @@ WORKS = (
     Work("completion, 4 beams", "ms", A_THIRD, answering("completion", **INPUTS["completion"], strategy="beam")),
     *published.WORKS,
     Work("the same again", "ms", 1 / 20, again),
+    *together.WORKS,
     *foreign.WORKS,
     *processes.WORKS,
     *crowd.WORKS,

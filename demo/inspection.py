@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from demo.attention import AttentionCache, AttentionSource
 from demo.limits import clean, plain_text
 from demo.settings import Settings
+from demo.turns import Turns
 from models.checkpoints import find
 from models.errors import InputError
 from models.findings import Attribution, SwitchedOff
@@ -41,9 +42,10 @@ class Changed:
 class Inspection:
     """Looks again at what a model read and wrote; safe to call from many threads."""
 
-    def __init__(self, settings: Settings, store: ModelStore) -> None:
+    def __init__(self, settings: Settings, store: ModelStore, turns: Turns) -> None:
         self._settings = settings
         self._store = store
+        self._turns = turns
         self._attentions = AttentionCache(settings.attention_bytes)
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.Lock()
@@ -106,7 +108,7 @@ class Inspection:
         """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
         try:
             model = self._store.load(find(source.checkpoint, source.task))
-            with _as_in(source, model):
+            with self._turns.large(), _as_in(source, model):
                 return ask(model, model.inputs_type(**dict(source.inputs)))
         except InputError:
             raise

@@ -21,6 +21,7 @@ from demo.sessions.repository import RunRepository
 from demo.settings import Settings
 from demo.share import Sharing
 from demo.strategies import grow_tree
+from demo.turns import Turns
 from models.checkpoints import Checkpoint, find
 from models.errors import InputError, Stopped
 from models.findings import Attribution
@@ -46,7 +47,8 @@ class DemoService:
         self.settings = settings
         self._store = store
         self._runs = runs
-        self._inspection = Inspection(settings, store)
+        self._turns = Turns()
+        self._inspection = Inspection(settings, store, self._turns)
         self._recent = RecentAnswers()
         self._watchers: list[Callable[[Run], None]] = []
         self.inside = Inside(settings, store)
@@ -85,7 +87,9 @@ class DemoService:
             if before := self._recent.get(question):
                 return self._keep_finished(attempt.again(before))
             model, inputs = self._prepare(attempt, accepted, progress)
-            return self._remember(question, self._finish(attempt, model.answer(inputs)))
+            with self._turns.of(task, attempt.fields):
+                output = model.answer(inputs)
+            return self._remember(question, self._finish(attempt, output))
         except Exception as error:
             raise self._failure(attempt, error) from error
 
@@ -101,15 +105,16 @@ class DemoService:
                 yield self._keep_finished(attempt.again(before))
                 return
             model, inputs = self._prepare(attempt, accepted, progress)
-            for written in model.stream(inputs):  # type: ignore[attr-defined]
-                if written.finished:
-                    yield self._remember(question, self._finish(attempt, written))
-                    continue
-                try:
-                    yield attempt.writing(written)
-                except GeneratorExit:
-                    self._finish(attempt, written)
-                    raise
+            with self._turns.of(Task.COMPLETION, attempt.fields):
+                for written in model.stream(inputs):  # type: ignore[attr-defined]
+                    if written.finished:
+                        yield self._remember(question, self._finish(attempt, written))
+                        continue
+                    try:
+                        yield attempt.writing(written)
+                    except GeneratorExit:
+                        self._finish(attempt, written)
+                        raise
         except Exception as error:
             if isinstance(error, Stopped) and written is not None:
                 yield self._finish(attempt, written)
@@ -120,7 +125,8 @@ class DemoService:
         """Answer what the page itself asks for, such as a step of a lecture; no visitor's run, so nothing is logged."""
         attempt = Attempt("", task, fields, checkpoint)
         model, inputs = self._prepare(attempt, self._accept(attempt)[1], silent)
-        return attempt.finished(model.answer(inputs))
+        with self._turns.of(task, attempt.fields):
+            return attempt.finished(model.answer(inputs))
 
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
@@ -140,7 +146,8 @@ class DemoService:
 
     def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
         """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""
-        return grow_tree(self.settings, self._store, fields, checkpoint, progress)
+        with self._turns.large():
+            return grow_tree(self.settings, self._store, fields, checkpoint, progress)
 
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""

@@ -71,8 +71,8 @@ class Settings:
     attention_bytes: int = 256_000_000
     # CLEARHEAD_PRECISION: "float32" or "bfloat16" for the large products of answers; "auto" leaves it to the machine.
     precision: str = AUTO_PRECISION
-    # CLEARHEAD_CONCURRENCY: how many model runs go on at the same time.
-    concurrency: int = 2
+    # CLEARHEAD_CONCURRENCY: how many model runs go on at the same time; those of one model share their passes.
+    concurrency: int = 16
     # CLEARHEAD_QUEUE: how many visitors may wait for a run before the next one is turned away.
     queue: int = 64
     # CLEARHEAD_HOST and CLEARHEAD_PORT: the address to listen on; what is not given here is Gradio's own default.
