@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from transformers import (
     AutoTokenizer,
     BertModel,
@@ -33,6 +32,7 @@ from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
+from training.vocabulary_loss import vocabulary_loss
 
 NAME = "clearhead-stories"
 STEPS = 1640
@@ -43,15 +43,36 @@ WINDOW, LONG_WINDOW = 256, 512
 LONG_STEPS, LONG_WARMUP_STEPS = 240, 20
 MUON_RATE, ADAMW_RATE = 0.02, 3e-3
 LONG_RATES = 0.3
+# Then again from warm rates, with more reviews, which are the hardest to learn: short windows, every fourth long, and
+# the last fifth all long.
+MORE_STEPS, MORE_WARMUP_STEPS = 2000, 60
+MORE_RATES = 0.8
+EVERY_LONG, LAST_LONG = 4, 0.8
 VOCABULARY = 8192
+EVALUATED_EVERY = 250
 SEED = 21
-# What share of the rows each source has at the first and at the last step: short stories, fairy tales, books, reviews.
-FIRST_SHARES = (0.05, 0.10, 0.45, 0.40)
-LAST_SHARES = (0.10, 0.15, 0.40, 0.35)
 # How many windows begin with the start token and a paragraph, as every visitor's text does.
 OPENED_SHARE = 0.35
 EMBEDDING_STD = 0.03
 DEVELOPMENT_CHARACTERS = 60_000
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What share of the rows each source has at the first and at the last of `steps`, and how long the windows are.
+
+    The sources are short stories, fairy tales, books and reviews.
+    """
+
+    first: tuple[float, ...]
+    last: tuple[float, ...]
+    steps: int
+    window_at: Callable[[int], int]
+
+    def shares_at(self, step: int) -> list[float]:
+        """The shares at `step`, on the way from the first to the last."""
+        progress = min(1.0, step / self.steps)
+        return [first + (last - first) * progress for first, last in zip(self.first, self.last, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -114,13 +135,26 @@ def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
             embedding[at] = table[ids].mean(0)
 
 
-def windows_of(sources: list[Source], step: int, steps: int, window: int = WINDOW) -> Iterator[Batch]:
+def mixtures(steps: int) -> tuple[Mixture, Mixture, Mixture]:
+    """Those of short windows, of long ones, and of the time after both."""
+    first, last = (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35)
+
+    def both(step: int) -> int:
+        return LONG_WINDOW if step % EVERY_LONG == EVERY_LONG - 1 or step > LAST_LONG * MORE_STEPS else WINDOW
+
+    return (
+        Mixture(first, last, steps, lambda _step: WINDOW),
+        Mixture(last, last, LONG_STEPS, lambda _step: LONG_WINDOW),
+        Mixture((0.05, 0.08, 0.22, 0.65), (0.08, 0.10, 0.22, 0.60), MORE_STEPS, both),
+    )
+
+
+def windows_of(sources: list[Source], step: int, mixture: Mixture) -> Iterator[Batch]:
     """Endless batches [PIECES / window, window + 1]; `OPENED_SHARE` of the rows are the start token and a paragraph."""
     end = sources[0].pieces[:1]
     while True:
-        chance = random.Random(f"{SEED} {step} {window}")
-        progress = min(1.0, step / steps)
-        shares = [first + (last - first) * progress for first, last in zip(FIRST_SHARES, LAST_SHARES, strict=True)]
+        window, shares = mixture.window_at(step), mixture.shares_at(step)
+        chance = random.Random(f"{SEED} {step} {window} {shares}")
         rows = []
         for source in chance.choices(sources, shares, k=PIECES // window):
             last = len(source.pieces) - window - 1
@@ -134,11 +168,13 @@ def windows_of(sources: list[Source], step: int, steps: int, window: int = WINDO
         step += 1
 
 
-def next_piece_loss(model: nn.Module, batch: Batch) -> Tensor:
+def next_piece_loss(model: GPT2LMHeadModel, batch: Batch) -> Tensor:
     """Mean cross-entropy of every piece given those before it, over windows [B, L + 1]."""
     pieces = batch["pieces"]
-    logits = model(input_ids=pieces[:, :-1], use_cache=False).logits
-    return functional.cross_entropy(logits.flatten(0, 1).float(), pieces[:, 1:].flatten())
+    # Of short windows plain attention is the quicker one to differentiate.
+    model.set_attn_implementation("eager" if pieces.shape[1] <= WINDOW + 1 else "sdpa")
+    hidden = model.transformer(input_ids=pieces[:, :-1], use_cache=False).last_hidden_state
+    return vocabulary_loss(hidden.flatten(0, 1), model.lm_head.weight, pieces[:, 1:].flatten())
 
 
 def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Callable[[nn.Module], dict[str, float]]:
@@ -201,24 +237,24 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     borrow_embeddings(model, tokenizer, published_encoder())
     sources = [join(tokenizer, documents) for documents in by_source]
     measure = development(tokenizer, text)
-    train(
-        model,
-        optimizers_of(model, 1.0),
-        lambda step: windows_of(sources, step, steps),
-        next_piece_loss,
-        Plan(steps=steps, warmup_steps=WARMUP_STEPS, workdir=folder),
-        evaluate=measure,
-        evaluate_every=250,
-    )
+    short, long, more = mixtures(steps)
+
+    def read(mixture: Mixture, rates: float, warmup_steps: int, workdir: Path) -> None:
+        train(
+            model,
+            optimizers_of(model, rates),
+            lambda step: windows_of(sources, step, mixture),
+            next_piece_loss,
+            Plan(steps=mixture.steps, warmup_steps=warmup_steps, workdir=workdir),
+            evaluate=measure,
+            evaluate_every=EVALUATED_EVERY,
+        )
+
+    read(short, 1.0, WARMUP_STEPS, folder)
     repeat_positions(model)
-    train(
-        model,
-        optimizers_of(model, LONG_RATES),
-        lambda step: windows_of(sources, steps + step, steps, LONG_WINDOW),
-        next_piece_loss,
-        Plan(steps=LONG_STEPS, warmup_steps=LONG_WARMUP_STEPS, workdir=folder / "long"),
-        evaluate=measure,
-    )
+    read(long, LONG_RATES, LONG_WARMUP_STEPS, folder / "long")
+    read(more, MORE_RATES, MORE_WARMUP_STEPS, folder / "more")
+    model.set_attn_implementation("sdpa")
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
@@ -229,6 +265,7 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
 
 def card(figures: dict[str, float]) -> Card:
     """The model card's content, with `figures`."""
+    moves = ", then ".join(f"from {part.first} to {part.last}" for part in mixtures(STEPS) if part.first != part.last)
     return Card(
         name=NAME,
         task="text-generation",
@@ -244,12 +281,12 @@ def card(figures: dict[str, float]) -> Card:
             Licensed("48,800 film reviews of IMDb without labels (Maas et al., 2011)", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
         ),
-        recipe=f"`training/text_generation.py`: {STEPS} steps of {PIECES} pieces in windows of {WINDOW}, then "
-        f"{LONG_STEPS} in windows of {LONG_WINDOW}; bfloat16 autocast on the CPU. Muon ({MUON_RATE}) for the matrices "
-        f"inside the blocks, AdamW ({ADAMW_RATE}) for the rest, both times {LONG_RATES} for the long windows, linear "
-        "decay to zero. The sources' shares of a batch move from "
-        f"{FIRST_SHARES} to {LAST_SHARES}: short stories, fairy tales, books, reviews. {OPENED_SHARE:.0%} of the "
-        "windows are the start token and the beginning of a paragraph.",
+        recipe=f"`training/text_generation.py`: {STEPS} steps of {PIECES} pieces in windows of {WINDOW}, {LONG_STEPS} "
+        f"in windows of {LONG_WINDOW}, and {MORE_STEPS} in both; bfloat16 autocast on the CPU. Muon ({MUON_RATE}) for "
+        f"the matrices inside the blocks, AdamW ({ADAMW_RATE}) for the rest, times {LONG_RATES} for the long windows and "
+        f"{MORE_RATES} for the last part, each decaying to zero. The sources' shares of a batch (short stories, fairy "
+        f"tales, books, reviews) move {moves}. {OPENED_SHARE:.0%} of the windows are the start token and the beginning "
+        "of a paragraph.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "

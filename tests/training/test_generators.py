@@ -14,6 +14,7 @@ from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, sentence_key, without
 from training.text import fingerprint
+from training.vocabulary_loss import AT_ONCE, vocabulary_loss
 
 ENGLISH = ["The cat sleeps on the old chair.", "Where is my friend's house?", "We have seen 12 birds."]
 FRENCH = ["Le chat dort sur la vieille chaise.", "Où est la maison de mon ami ?", "Nous avons vu 12 oiseaux."]
@@ -194,13 +195,39 @@ def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokeni
 
 def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
     sources = [text_generation.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
-    long = next(text_generation.windows_of(sources, 0, 100, text_generation.LONG_WINDOW))["pieces"]
-    assert long.shape == (text_generation.PIECES // text_generation.LONG_WINDOW, text_generation.LONG_WINDOW + 1)
-    through = [batch["pieces"] for batch in islice(text_generation.windows_of(sources, 0, 100), 80)]
-    assert torch.equal(through[60], next(text_generation.windows_of(sources, 60, 100))["pieces"])
-    assert all(rows.shape[0] * (rows.shape[1] - 1) == text_generation.PIECES for rows in through)
-    opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
-    assert opened.float().mean().item() == pytest.approx(text_generation.OPENED_SHARE, abs=0.05)
+    short, long, both = text_generation.mixtures(100)
+    rows = next(text_generation.windows_of(sources, 0, long))["pieces"]
+    assert rows.shape == (text_generation.PIECES // text_generation.LONG_WINDOW, text_generation.LONG_WINDOW + 1)
+    for mixture in (short, both):
+        through = [batch["pieces"] for batch in islice(text_generation.windows_of(sources, 0, mixture), 80)]
+        assert torch.equal(through[60], next(text_generation.windows_of(sources, 60, mixture))["pieces"])
+        assert all(rows.shape[0] * (rows.shape[1] - 1) == text_generation.PIECES for rows in through)
+        opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
+        assert opened.float().mean().item() == pytest.approx(text_generation.OPENED_SHARE, abs=0.05)
+
+
+def test_the_last_part_reads_short_and_long_windows_and_ends_with_long_ones() -> None:
+    *_, both = text_generation.mixtures(100)
+    lengths = [both.window_at(step) for step in range(both.steps)]
+    assert lengths[:5] == [256, 256, 256, 512, 256]
+    assert set(lengths[-both.steps // 6 :]) == {512}
+    assert both.shares_at(0) == list(both.first)
+    assert both.shares_at(both.steps) == pytest.approx(both.last)
+
+
+def test_the_loss_over_a_vocabulary_and_its_gradients_are_cross_entropys() -> None:
+    torch.manual_seed(0)
+    words, right = 40, torch.randint(0, 40, (AT_ONCE + 100,))
+    found = []
+    for loss_of in (vocabulary_loss, lambda h, w, y: torch.nn.functional.cross_entropy(h @ w.T, y)):
+        torch.manual_seed(1)
+        hidden = torch.randn(len(right), 16, requires_grad=True)
+        embedding = torch.randn(words, 16, requires_grad=True)
+        loss = 3 * loss_of(hidden, embedding, right)
+        loss.backward()
+        found.append((loss.detach(), hidden.grad, embedding.grad))
+    for ours, exact in zip(*found, strict=True):
+        assert (ours - exact).norm() <= 0.01 * exact.norm()
 
 
 def test_places_that_short_windows_never_reach_start_from_those_they_do(storyteller: PreTrainedTokenizerFast) -> None:
