@@ -283,10 +283,10 @@ def card(figures: dict[str, float]) -> Card:
         ),
         recipe=f"`training/text_generation.py`: {STEPS} steps of {PIECES} pieces in windows of {WINDOW}, {LONG_STEPS} "
         f"in windows of {LONG_WINDOW}, and {MORE_STEPS} in both; bfloat16 autocast on the CPU. Muon ({MUON_RATE}) for "
-        f"the matrices inside the blocks, AdamW ({ADAMW_RATE}) for the rest, times {LONG_RATES} for the long windows and "
-        f"{MORE_RATES} for the last part, each decaying to zero. The sources' shares of a batch (short stories, fairy "
-        f"tales, books, reviews) move {moves}. {OPENED_SHARE:.0%} of the windows are the start token and the beginning "
-        "of a paragraph.",
+        f"the matrices inside the blocks, AdamW ({ADAMW_RATE}) for the rest, times {LONG_RATES} for the long windows "
+        f"and {MORE_RATES} for the last part, each decaying to zero. The sources' shares of a batch (short stories, "
+        f"fairy tales, books, reviews) move {moves}. {OPENED_SHARE:.0%} of the windows are the start token and the "
+        "beginning of a paragraph.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "
