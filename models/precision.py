@@ -6,9 +6,10 @@ import torch
 
 
 class Precision(StrEnum):
-    """How the linear layers inside a network multiply; everything between them, and the output, is float32.
+    """How the linear layers inside a network multiply; everything between them, and the best scores, are float32.
 
-    `BFLOAT16` rounds weights and inputs to 8 bits of mantissa and adds up in float32 (Kalamkar et al., 2019).
+    `BFLOAT16` rounds weights and inputs to 8 bits of mantissa and adds up in float32 (Kalamkar et al., 2019). Scores
+    over a vocabulary are coarser still but for the best of them; see `models/coarse_scores.py`.
     """
 
     FLOAT32 = "float32"
