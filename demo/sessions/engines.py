@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
+from demo.quick_json import as_json
 from demo.sessions.errors import DriverMissing
 
 WRITES = {"writes": True}
@@ -16,7 +17,7 @@ _WAIT_FOR_A_LOCK_MS = 1_000
 _WAIT_FOR_A_SERVER_S = 2
 _WAIT_FOR_A_CONNECTION_S = 2
 # An error must not carry what a visitor typed into the host's log.
-_DISCREET: dict[str, Any] = {"hide_parameters": True}
+_DISCREET: dict[str, Any] = {"hide_parameters": True, "json_serializer": as_json}
 # As many connections as Gradio has threads for handlers: a visitor waits for the database, not for a connection.
 _OPTIONS = {**_DISCREET, "pool_size": 5, "max_overflow": 35, "pool_timeout": _WAIT_FOR_A_CONNECTION_S}
 

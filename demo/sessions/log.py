@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -222,10 +222,20 @@ class SessionLog(RunRepository):
 
     @contextmanager
     def _writing(self) -> Iterator[Session]:
+        with self._lasting() as opened, RunRepository(opened.engine)._writing() as session:
+            yield session
+
+    @contextmanager
+    def _recording(self) -> Iterator[Connection]:
+        with self._lasting() as opened, RunRepository(opened.engine)._recording() as connection:
+            yield connection
+
+    @contextmanager
+    def _lasting(self) -> Iterator[Opened]:
+        """The open database, whose file is where it was before and after."""
         with self._using() as opened:
             opened.require()
-            with RunRepository(opened.engine)._writing() as session:
-                yield session
+            yield opened
             # A file that was deleted takes what is written to it all the same.
             opened.require()
 

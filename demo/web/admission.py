@@ -139,14 +139,13 @@ class Admission:
 
     def _refusal(self, session: str, caller: str) -> Refusal | None:
         limits = self.settings.limits
-        soon_s = max(1, math.ceil(self.metrics.typical_s))
         if self.line.of_session(session) + self._sessions_joining[session] >= limits.runs_at_once:
             sentence = f"You have {limits.runs_at_once} runs waiting or running already. Please let one of them finish."
-            return Refusal("runs at once", sentence, soon_s)
+            return Refusal("runs at once", sentence, max(1, math.ceil(self.metrics.typical_s)))
         waiting = self.line.waiting + self._callers_joining.total()
         of_caller = self.line.of_caller(caller) + self._callers_joining[caller]
-        wait_s = max(1, math.ceil(self.metrics.typical_s * (1 + waiting / self.settings.concurrency)))
         if waiting >= self.settings.queue or of_caller >= max(limits.runs_at_once, self._share):
+            wait_s = max(1, math.ceil(self.metrics.typical_s * (1 + waiting / self.settings.concurrency)))
             sentence = (
                 f"The line is full: {waiting} runs are waiting. Please try again in {_seconds(wait_s)}; "
                 "your text stays where it is."

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from demo.page import launch_options
 from demo.service import DemoService
 from demo.web.admission import Admission
+from demo.web.calls import Calls
 from demo.web.gate import Gate
 from demo.web.headers import SecurityHeaders
 from demo.web.host import routes
@@ -16,6 +17,7 @@ from demo.web.line import Line
 from demo.web.listening import Listening
 from demo.web.metrics import Metrics
 from demo.web.page_state import keep_states_only
+from demo.web.prompt_queue import make_prompt
 from demo.web.state import Ready
 from demo.web.visitors import Visitors
 from models.loading import ModelStore
@@ -26,6 +28,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
     settings = service.settings
     visitors, metrics = Visitors(), Metrics()
     line = Line(demo, visitors)
+    make_prompt(demo)
     service.watch(metrics.ran)
 
     def view() -> HostView:
@@ -38,6 +41,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         Middleware(Visits, metrics=metrics),
         Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
         Middleware(Listening, line=line),
+        Middleware(Calls, blocks=demo, most_bytes=settings.limits.call_bytes),
     ]
     app = _Site(
         routes=[*routes(Ready(service, store), view, settings.host_password)],

@@ -6,7 +6,9 @@ another's second. But for `demo.wanted`, this is the only module that looks into
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import gradio as gr
 from gradio.queueing import Event
@@ -22,18 +24,18 @@ class Line:
     def __init__(self, blocks: gr.Blocks, visitors: Visitors) -> None:
         self._blocks = blocks
         self._visitors = visitors
+        # Who asked for an event does not change, and is looked up for everyone in line whenever somebody joins it.
+        self._callers: WeakKeyDictionary[Event, str] = WeakKeyDictionary()
+        self._sessions: WeakKeyDictionary[Event, str] = WeakKeyDictionary()
 
     def is_for_a_model(self, fn_index: object = None, api_name: str = "") -> bool:
         """Whether this event of the page, or the endpoint of this name, waits in the line of the models."""
-        functions = self._blocks.fns.values()
-        return any(
-            fn.concurrency_id == MODEL_QUEUE and (fn._id == fn_index or (api_name != "" and fn.api_name == api_name))
-            for fn in functions
-        )
+        numbers, names = self._for_models
+        return (isinstance(fn_index, int) and fn_index in numbers) or (api_name != "" and api_name in names)
 
     def is_an_endpoint(self, api_name: str) -> bool:
         """Whether there is an endpoint of this name."""
-        return any(fn.api_name == api_name for fn in self._blocks.fns.values())
+        return api_name in self._endpoints
 
     @property
     def waiting(self) -> int:
@@ -107,13 +109,28 @@ class Line:
 
     def session_of(self, event: Event) -> str:
         """The session of an event; a call without one is its caller's, and so is a tool's: all tools share one."""
-        request: Request = event.request
-        is_callers = event.session_hash == event._id or self._visitors.tool_caller(request.scope)
-        return self._caller(event) if is_callers else event.session_hash
+        if event not in self._sessions:
+            request: Request = event.request
+            is_callers = event.session_hash == event._id or self._visitors.tool_caller(request.scope)
+            self._sessions[event] = self._caller(event) if is_callers else event.session_hash
+        return self._sessions[event]
 
     def _caller(self, event: Event) -> str:
-        request: Request = event.request
-        return self._visitors.caller(request.scope)
+        if event not in self._callers:
+            request: Request = event.request
+            self._callers[event] = self._visitors.caller(request.scope)
+        return self._callers[event]
+
+    @cached_property
+    def _endpoints(self) -> frozenset[Any]:
+        # Called when the page stands.
+        return frozenset(fn.api_name for fn in self._blocks.fns.values())
+
+    @cached_property
+    def _for_models(self) -> tuple[frozenset[int], frozenset[Any]]:
+        """The numbers and the names of the events that wait in the line of the models."""
+        functions = [fn for fn in self._blocks.fns.values() if fn.concurrency_id == MODEL_QUEUE]
+        return frozenset(fn._id for fn in functions), frozenset(fn.api_name for fn in functions)
 
     @property
     def _waiting(self) -> list[Event]:
