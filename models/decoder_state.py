@@ -56,6 +56,8 @@ class DecoderState:
 
     def reorder(self, rows: Tensor) -> None:
         """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
+        if rows.tolist() == list(range(len(self.ids))):
+            return
         self.ids = self.ids[rows]
         with torch.inference_mode():
             self._reader.reorder(rows)

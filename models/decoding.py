@@ -23,6 +23,7 @@ from transformers import (
 )
 
 from models.decoder_state import DecoderState
+from models.nucleus import Nucleus
 
 ALTERNATIVES = 10
 
@@ -54,20 +55,27 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """How each next token is chosen: the likeliest after `processors`, or one drawn with `generator`."""
+    """How each next token is chosen: the likeliest after `processors`, or one drawn with `generator`.
+
+    With a `nucleus` there are no processors: it says by which shares to draw.
+    """
 
     processors: LogitsProcessorList
     generator: torch.Generator | None = None
+    nucleus: Nucleus | None = None
 
     def step(self, ids: Tensor, logits: Tensor, given: int | None = None) -> Step:
         """The token that follows `ids` `[1, token]` by `logits` `[1, vocabulary]`; `given` decides without a choice."""
-        scores = processed(self.processors, ids, logits)
         if self.generator is None:
+            scores = processed(self.processors, ids, logits)
             return step_of(logits[0], int(scores.argmax()) if given is None else given)
-        shares = scores.softmax(dim=-1)
+        if self.nucleus is None:
+            shares = processed(self.processors, ids, logits).softmax(dim=-1)[0]
+        else:
+            shares = self.nucleus.shares(logits[0])
         if given is None:
             given = int(torch.multinomial(shares.cpu(), 1, generator=self.generator))
-        return step_of(logits[0], given, shares[0])
+        return step_of(logits[0], given, shares)
 
 
 def greedy(config: GenerationConfig, max_length: int) -> Chooser:
@@ -88,13 +96,15 @@ def sampling(
 
     `top_k=0` and `top_p=1` cut nothing off.
     """
-    processors = processors_of(config, max_length)
+    processors, generator = processors_of(config, max_length), torch.Generator().manual_seed(seed)
+    if top_k and not processors:
+        return Chooser(processors, generator, Nucleus(float(temperature), top_k, top_p))
     processors.append(TemperatureLogitsWarper(float(temperature)))
     if top_k:
         processors.append(TopKLogitsWarper(top_k))
     if top_p < 1:
         processors.append(TopPLogitsWarper(top_p))
-    return Chooser(processors, torch.Generator().manual_seed(seed))
+    return Chooser(processors, generator)
 
 
 @torch.inference_mode()
@@ -118,13 +128,14 @@ def reread(chooser: Chooser, ids: Tensor, logits: Tensor, prompt_length: int) ->
 
 def step_of(logits: Tensor, chosen: int, shares: Tensor | None = None) -> Step:
     """What `chosen` was worth by `logits` `[vocabulary]`, and by the `shares` `[vocabulary]` it was drawn by."""
-    probabilities = logits.softmax(dim=-1)
-    best = probabilities.topk(min(ALTERNATIVES, len(logits)))
+    best = logits.topk(min(ALTERNATIVES, len(logits)))
+    total = logits.logsumexp(dim=-1)
     drawn = None
     if shares is not None:
-        drawn = Drawn(float(shares[chosen]), tuple(shares[best.indices].tolist()), int((shares > 0).sum()))
-    alternatives = tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True))
-    return Step(chosen, float(probabilities[chosen]), alternatives, drawn)
+        own, *others = shares[torch.cat([best.indices.new_tensor([chosen]), best.indices])].tolist()
+        drawn = Drawn(own, tuple(others), int(shares.count_nonzero()))
+    probability, *probabilities = (torch.cat([logits[chosen, None], best.values]) - total).exp().tolist()
+    return Step(chosen, probability, tuple(zip(best.indices.tolist(), probabilities, strict=True)), drawn)
 
 
 def processors_of(config: GenerationConfig, max_length: int) -> LogitsProcessorList:
