@@ -45,7 +45,7 @@ MUON_RATE, ADAMW_RATE = 0.02, 3e-3
 LONG_RATES = 0.3
 # Then again from warm rates, with more reviews, which are the hardest to learn: short windows, every fourth long, and
 # the last fifth all long.
-MORE_STEPS, MORE_WARMUP_STEPS = 2000, 60
+MORE_STEPS, MORE_WARMUP_STEPS = 1907, 60
 MORE_RATES = 0.8
 EVERY_LONG, LAST_LONG = 4, 0.8
 VOCABULARY = 8192

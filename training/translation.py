@@ -36,7 +36,7 @@ TOKENS_PER_BATCH = 6000
 VOCABULARY = 8192
 # Then on, at a part of the rates, with phrases that everybody tries first and the corpora hardly have.
 PHRASES = Path(__file__).with_name("phrases.tsv")
-MORE_STEPS, MORE_WARMUP_STEPS = 400, 20
+MORE_STEPS, MORE_WARMUP_STEPS = 503, 20
 MORE_RATES = 0.15
 PHRASES_TIMES = 25
 LABEL_SMOOTHING = 0.1
