@@ -1,7 +1,8 @@
 """The line of visitors who wait for a model, as Gradio's queue holds it: how long it is, whose, and in which order.
 
 Gradio serves its queue first come, first served. Here visitors take turns: whoever waits for a first run goes before
-another's second. But for `demo.wanted`, this is the only module that looks into the queue.
+another's second. But for `demo.wanted` and the queue itself (`demo.web.prompt_queue`), this is the only module that
+looks into it.
 """
 
 from collections import Counter
