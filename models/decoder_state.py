@@ -33,6 +33,7 @@ class DecoderState:
         steps: Steps | None = None,
     ) -> None:
         self.ids = ids
+        self._network, self._lock = network, lock
         self._steps = steps or Steps(lock)
         self._unread = ids
         encoded = None
@@ -48,6 +49,13 @@ class DecoderState:
         Raises `Stopped`.
         """
         return self._steps.read(self._reader, self._unread)
+
+    def exact_logits(self) -> Tensor:
+        """The same for a text of one row without a source, read anew and nothing rounded; raises `Stopped`."""
+        go_on()
+        with self._lock, fair_share(), torch.inference_mode():
+            logits: Tensor = self._network(input_ids=self.ids).logits
+            return logits[:, -1].float()
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""

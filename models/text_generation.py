@@ -15,6 +15,7 @@ from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, wr
 from models.errors import InputError
 from models.generated import generated_tokens
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
+from models.precision import Precision
 from models.steps import Steps
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
@@ -143,7 +144,8 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             for searched in self.search(encoded):
                 yield _best_of(searched, steps)
             return
-        for step in write(DecoderState(self.network, ids, self.lock, steps=self._steps), chooser, room, ends):
+        state = DecoderState(self.network, ids, self.lock, steps=self._steps)
+        for step in write(state, chooser, room, ends, rounded=self.identity.precision != Precision.FLOAT32):
             steps = (*steps, step)
             yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
 

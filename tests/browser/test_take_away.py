@@ -198,6 +198,7 @@ def test_a_link_opens_what_was_written_at_its_step(open_page: Open) -> None:
 def test_the_recorded_example_is_not_shared_but_saved(page: Page) -> None:
     panel = choose_tab(page, "Fill the blank")
     tool = unfold(panel)
+    panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
     on_screen = page.evaluate(ON_SCREEN)
     document = json.loads(save(page, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))
     assert as_drawn(on_screen) == as_drawn(document["weights"])
