@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,8 +23,13 @@ from tests.api.server import Server
 from tests.web.calls import PATIENCE_S, called, outcome
 from tests.web.conftest import AT_ONCE, PASSWORD, PER_MINUTE, QUEUE
 
-_LONG: list[Any] = ["Once upon a time", 200, "sample", 0.8, 50, 0.95, 4, 0, ""]
 _SHORT: list[Any] = ["Lovely.", ""]
+_NUMBERS = count()
+
+
+def _long() -> list[Any]:
+    """A run of some seconds, and never one of before, which would be answered from memory at once."""
+    return [f"Once upon a time, in the year {next(_NUMBERS)},", 200, "beam", 0.8, 50, 0.95, 8, 0, ""]
 
 
 class Clock:
@@ -99,7 +105,7 @@ def _cancel(server: Server, calls: list[httpx.Response], session_hash: str) -> N
 @contextmanager
 def _busy(server: Server, *sessions: str) -> Iterator[None]:
     """A long run of the first session goes on, and one of each other session waits."""
-    started = [called(server, "completion", _LONG, session) for session in sessions]
+    started = [called(server, "completion", _long(), session) for session in sessions]
     assert [each.status_code for each in started] == [200] * len(sessions)
     yield
     for call, session in zip(started, sessions, strict=True):
@@ -118,11 +124,10 @@ def test_one_visitor_with_a_hundred_calls_keeps_a_few_and_another_is_answered_fi
     greedy = "a visitor with many calls"
     calls: list[httpx.Response] = []
 
-    def ask(number: int) -> None:
-        # What was asked before is answered at once: every call asks something else.
-        calls.append(called(quiet, "completion", [f"{_LONG[0]} {number}", *_LONG[1:]], greedy))
+    def ask() -> None:
+        calls.append(called(quiet, "completion", _long(), greedy))
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
+    threads = [threading.Thread(target=ask) for _ in range(100)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -139,7 +144,7 @@ def test_one_visitor_with_a_hundred_calls_keeps_a_few_and_another_is_answered_fi
 
 
 def test_calls_without_a_session_share_their_callers_few(quiet: Server) -> None:
-    calls = [called(quiet, "completion", _LONG) for _ in range(AT_ONCE + 2)]
+    calls = [called(quiet, "completion", _long()) for _ in range(AT_ONCE + 2)]
     assert [each.status_code for each in calls] == [200] * AT_ONCE + [429] * 2
     for call in calls[:AT_ONCE]:
         _cancel(quiet, [call], call.json()["event_id"])
@@ -156,7 +161,7 @@ def test_a_full_line_says_so_at_once_and_half_of_it_stays_free_for_others(quiet:
 def test_small_calls_are_answered_while_the_line_of_runs_is_full(quiet: Server) -> None:
     started = []
     for number in range(QUEUE + 1):
-        body = {"data": _LONG, "session_hash": f"one of many {number}"}
+        body = {"data": _long(), "session_hash": f"one of many {number}"}
         sent_for = {"X-Forwarded-For": f"10.1.0.{number + 1}"}
         address = f"{quiet.url}gradio_api/call/completion"
         started.append(httpx.post(address, json=body, headers=sent_for, timeout=PATIENCE_S))
