@@ -17,6 +17,7 @@ from models.checkpoints import Checkpoint
 from models.errors import InputError
 from models.layout import quickly
 from models.lean.encoder import LeanEncoder
+from models.near_products import can_be_near
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.precision import Precision
 from models.stopping import go_on
@@ -98,14 +99,14 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
         Exact, but for large networks that compute in a lower precision: there the weights are within 0.01 of it.
         """
-        exact = self.identity.precision != Precision.FLOAT32 and self.network.num_parameters() < _LARGE
-        if self._lean is None or self._lean.is_watched or exact:
+        lean = self._lean
+        rounds = self.identity.precision != Precision.FLOAT32
+        exactly = rounds and (self.is_small or not can_be_near())
+        if lean is None or lean.is_watched or exactly:
             with self.eager_attention():
                 return capture_encoder(self.network, network_inputs, tokens)
-        seen: list[Tensor] = []
-        with self.lock, fair_share(), quickly(), torch.inference_mode():
-            self._lean.read(**network_inputs, seen=seen)
-        return encoder_attention(seen, tokens)
+        with self.lock, fair_share(), torch.inference_mode():
+            return encoder_attention(lean.attention(**network_inputs), tokens)
 
     @contextmanager
     def eager_attention(self) -> Iterator[None]:
@@ -117,6 +118,11 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
                 yield
             finally:
                 self.network.set_attn_implementation(fast)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether an exact pass over a text takes hardly longer than a quick one."""
+        return self.network.num_parameters() < _LARGE
 
     @property
     def looked_into(self) -> LoadedCheckpoint:

@@ -18,6 +18,7 @@ MOST_ROWS = 64
 
 SMALLEST_VOCABULARY = 4096
 _LEVELS, _MIDDLE = 127, 128
+_LEAST = torch.finfo(torch.float32).tiny
 
 
 def can_be_coarse(weight: Tensor) -> bool:
@@ -30,11 +31,12 @@ class CoarseScores:
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._exact, self._bias = weight.detach(), None if bias is None else bias.detach()
-        scales = self._exact.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / _LEVELS
+        scales = self._exact.abs().amax(dim=1).clamp_min(_LEAST) / _LEVELS
         rounded = (self._exact / scales[:, None]).round().to(torch.int8)
         self.bytes = rounded.nbytes
         self._weight: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
         self._scales, self._zeros = scales, torch.zeros(len(scales), dtype=torch.long)
+        self._middle = torch.tensor(_MIDDLE + 0.5)
 
     def suits(self, x: Tensor) -> bool:
         """Whether rounding is allowed, and there are few enough rows in `x` `[..., in]`."""
@@ -44,16 +46,16 @@ class CoarseScores:
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., vocabulary]`."""
         rows = x.reshape(-1, x.shape[-1])
-        steps = rows.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / _LEVELS
-        levels = (rows / steps).round_().add_(_MIDDLE).to(torch.uint8)
+        steps = torch.linalg.vector_norm(rows, torch.inf, 1, True).clamp_min_(_LEAST).div_(_LEVELS)
+        # Half a level above the middle, so that what is cut off behind the point is rounded.
+        levels = torch.addcdiv(self._middle, rows, steps).to(torch.uint8)
         scores: Tensor = torch.ops.onednn.qlinear_pointwise(
             levels, 1.0, _MIDDLE, self._weight, self._scales, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
         scores *= steps
         if self._bias is not None:
             scores += self._bias
-        for row, given in zip(scores, rows, strict=True):
-            best = row.topk(EXACT, sorted=False).indices
-            exact = torch.mv(self._exact.index_select(0, best), given)
-            row[best] = exact if self._bias is None else exact + self._bias[best]
+        best = scores.topk(EXACT, dim=1, sorted=False).indices
+        exact = torch.embedding(self._exact, best).mul_(rows[:, None]).sum(dim=2)
+        scores.scatter_(1, best, exact if self._bias is None else exact + self._bias[best])
         return scores.view(*x.shape[:-1], -1)

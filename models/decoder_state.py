@@ -11,6 +11,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from models.layout import quickly
 from models.lean import Reader, lean_reader
+from models.scores import Scores, scores_of
 from models.steps import Steps
 from models.stopping import go_on
 from models.threads import fair_share
@@ -50,12 +51,15 @@ class DecoderState:
         """
         return self._steps.read(self._reader, self._unread)
 
-    def exact_logits(self) -> Tensor:
-        """The same for a text of one row without a source, read anew and nothing rounded; raises `Stopped`."""
+    def next_scores(self) -> Scores:
+        """The same for a text of one row, the best tokens at hand; raises `Stopped`."""
+        return self._steps.scores(self._reader, self._unread)
+
+    def exact_scores(self) -> Scores:
+        """The same for a text without a source, read anew and nothing rounded; raises `Stopped`."""
         go_on()
         with self._lock, fair_share(), torch.inference_mode():
-            logits: Tensor = self._network(input_ids=self.ids).logits
-            return logits[:, -1].float()
+            return scores_of(self._network(input_ids=self.ids).logits[:, -1].float())[0]
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""

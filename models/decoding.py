@@ -4,8 +4,9 @@ Written out here, rather than called, so that a token can be shown as soon as it
 between two tokens, and each step's probabilities are at hand.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -24,6 +25,7 @@ from transformers import (
 
 from models.decoder_state import DecoderState
 from models.nucleus import Nucleus
+from models.scores import Scores, scores_of
 
 ALTERNATIVES = 10
 _CLOSE = 0.03
@@ -66,18 +68,27 @@ class Chooser:
     generator: torch.Generator | None = None
     nucleus: Nucleus | None = None
 
-    def step(self, ids: Tensor, logits: Tensor, given: int | None = None) -> Step:
-        """The token that follows `ids` `[1, token]` by `logits` `[1, vocabulary]`; `given` decides without a choice."""
+    def step(self, ids: Tensor, scores: Scores, given: int | None = None) -> Step:
+        """The token that follows `ids` `[1, token]` by `scores`; `given` decides without a choice."""
         if self.generator is None:
-            scores = processed(self.processors, ids, logits)
-            return step_of(logits[0], int(scores.argmax()) if given is None else given)
-        if self.nucleus is None:
-            shares = processed(self.processors, ids, logits).softmax(dim=-1)[0]
-        else:
-            shares = self.nucleus.shares(logits[0])
+            return step_of(scores, self._likeliest(ids, scores) if given is None else given)
+        if self.nucleus is not None:
+            left = self.nucleus.cut(scores)
+            given = self.nucleus.draw(left, len(scores.logits), self.generator) if given is None else given
+            step = step_of(scores, given)
+            shown = tuple(left.get(other, 0.0) for other, _ in step.alternatives)
+            return replace(step, drawn=Drawn(left.get(given, 0.0), shown, len(left)))
+        shares = processed(self.processors, ids, scores.logits[None]).softmax(dim=-1)[0]
         if given is None:
             given = int(torch.multinomial(shares.cpu(), 1, generator=self.generator))
-        return step_of(logits[0], given, shares)
+        step = step_of(scores, given)
+        own, *others = shares[[given, *(other for other, _ in step.alternatives)]].tolist()
+        return replace(step, drawn=Drawn(own, tuple(others), int(shares.count_nonzero())))
+
+    def _likeliest(self, ids: Tensor, scores: Scores) -> int:
+        if not self.processors:
+            return scores.ids[0]
+        return int(processed(self.processors, ids, scores.logits[None]).argmax())
 
 
 def greedy(config: GenerationConfig, max_length: int) -> Chooser:
@@ -118,39 +129,35 @@ def write(
     Where numbers are `rounded` and the two likeliest tokens too close, the choice between them is made exactly.
     """
     for _ in range(max_new_tokens):
-        logits = state.next_logits()
-        if rounded and chooser.generator is None and too_close(logits):
-            logits = state.exact_logits()
-        step = chooser.step(state.ids, logits)
+        scores = state.next_scores()
+        if rounded and chooser.generator is None and too_close(scores):
+            scores = state.exact_scores()
+        step = chooser.step(state.ids, scores)
         yield step
         if step.id in eos_ids:
             return
-        state.append(torch.tensor([step.id], device=logits.device))
+        state.append(torch.tensor([step.id], device=state.ids.device))
 
 
-def too_close(logits: Tensor) -> bool:
-    """Whether rounding might change which of `logits` `[1, vocabulary]` is the greatest."""
-    first, second = logits[0].topk(2).values.tolist()
-    return bool(first - second < _CLOSE)
+def too_close(scores: Scores) -> bool:
+    """Whether rounding might change which token is the likeliest."""
+    first, second = scores.log_probabilities[:2]
+    return first - second < _CLOSE
 
 
 @torch.inference_mode()
 def reread(chooser: Chooser, ids: Tensor, logits: Tensor, prompt_length: int) -> Iterator[Step]:
     """The tokens of `ids` `[1, token]` behind the prompt as if written now; `logits` are `[token, vocabulary]`."""
-    for position in range(prompt_length, ids.shape[1]):
-        yield chooser.step(ids[:, :position], logits[position - 1 : position], given=int(ids[0, position]))
+    behind = range(prompt_length, ids.shape[1])
+    for position, scores in zip(behind, scores_of(logits[prompt_length - 1 : -1]), strict=True):
+        yield chooser.step(ids[:, :position], scores, given=int(ids[0, position]))
 
 
-def step_of(logits: Tensor, chosen: int, shares: Tensor | None = None) -> Step:
-    """What `chosen` was worth by `logits` `[vocabulary]`, and by the `shares` `[vocabulary]` it was drawn by."""
-    best = logits.topk(min(ALTERNATIVES, len(logits)))
-    total = logits.logsumexp(dim=-1)
-    drawn = None
-    if shares is not None:
-        own, *others = shares[torch.cat([best.indices.new_tensor([chosen]), best.indices])].tolist()
-        drawn = Drawn(own, tuple(others), int(shares.count_nonzero()))
-    probability, *probabilities = (torch.cat([logits[chosen, None], best.values]) - total).exp().tolist()
-    return Step(chosen, probability, tuple(zip(best.indices.tolist(), probabilities, strict=True)), drawn)
+def step_of(scores: Scores, chosen: int) -> Step:
+    """What `chosen` was worth, and the likeliest tokens."""
+    best = zip(scores.ids[:ALTERNATIVES], scores.log_probabilities[:ALTERNATIVES], strict=True)
+    alternatives = tuple((token, math.exp(value)) for token, value in best)
+    return Step(chosen, math.exp(scores.log_probability(chosen)), alternatives)
 
 
 def processors_of(config: GenerationConfig, max_length: int) -> LogitsProcessorList:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from models.precision import Precision
+from models.whole_steps import MOST_ROWS, WholeSteps
 
 FOLLOWING = {"none": ("none", ""), "relu": ("relu", ""), "gelu": ("gelu", "none"), "gelu_tanh": ("gelu", "tanh"),
              "swish": ("swish", "")}  # fmt: skip
@@ -61,24 +62,27 @@ class LaidOut:
 
     def __init__(self, weight: Tensor, bias: Tensor | None, precision: Precision) -> None:
         self._dtype = torch.bfloat16 if precision == Precision.BFLOAT16 else torch.float32
+        self.is_exact = self._dtype == torch.float32
         given = weight.detach().to(self._dtype).contiguous()
         self.bytes = given.nbytes
         self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
         self._bias = None if bias is None else bias.detach().to(self._dtype)
+        # Looked up once: finding the overload again costs as much as a small product.
+        self._multiply = torch.ops.mkldnn._linear_pointwise.default
+        self._few = WholeSteps.of(weight, bias) if precision == Precision.BFLOAT16 else None
 
     def suits(self, x: Tensor) -> bool:
         """Whether `x` is float32 and needs no gradient, and rounding is allowed where these numbers are rounded."""
-        exact = self._dtype == torch.float32
-        return x.dtype == torch.float32 and not torch.is_grad_enabled() and (exact or _quick.get())
+        return x.dtype == torch.float32 and not torch.is_grad_enabled() and (self.is_exact or _quick.get())
 
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`, in float32 again."""
         return self.raw(x).float()
 
     def raw(self, x: Tensor, then: str = "none") -> Tensor:
-        """`[..., in]` to `[..., out]`, then one of `FOLLOWING`, in the layout's own numbers."""
+        """`[..., in]` to `[..., out]`, then one of `FOLLOWING`, in numbers for the next layout."""
+        if self._few and x.numel() <= MOST_ROWS * x.shape[-1]:
+            return self._few.product(x, then)
         name, formula = FOLLOWING[then]
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x.to(self._dtype), self._weight, self._bias, name, [], formula
-        )
+        product: Tensor = self._multiply(x.to(self._dtype), self._weight, self._bias, name, [], formula)
         return product

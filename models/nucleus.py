@@ -1,12 +1,16 @@
 """Temperature, top-k and nucleus cut-offs (Fan et al., 2018; Holtzman et al., 2020) for one token at a time.
 
-What transformers' three warpers make of a whole vocabulary, computed on the few tokens that top-k leaves.
+What transformers' three warpers and torch's `multinomial` make of a whole vocabulary, computed on the few tokens that
+top-k leaves.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from torch import Tensor
+
+from models.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -17,13 +21,38 @@ class Nucleus:
     top_k: int
     top_p: float
 
-    def shares(self, logits: Tensor) -> Tensor:
-        """What each token is drawn by after all cut-offs, by `logits`; both `[vocabulary]`."""
-        best = logits.topk(min(self.top_k, len(logits)))
-        # From the least likely on, as the sums are rounded there.
-        scores = (best.values / self.temperature).flip(0)
+    def cut(self, scores: Scores) -> dict[int, float]:
+        """The shares to draw by, by token and likeliest first; a token that was cut off is not among them."""
+        ids, values = self._best(scores)
+        shares = _softmax(np.array(values, dtype=np.float32) / np.float32(self.temperature))
         if self.top_p < 1:
-            beyond = scores.softmax(dim=0).cumsum(dim=0) <= 1 - self.top_p
-            beyond[-1] = False
-            scores = scores.masked_fill(beyond, -torch.inf)
-        return torch.zeros_like(logits).scatter_(0, best.indices.flip(0), scores.softmax(dim=0))
+            # From the least likely on, as the sums are rounded there; the likeliest always stays.
+            beyond = np.cumsum(shares[::-1])[::-1] <= 1 - self.top_p
+            beyond[0] = False
+            shares = np.where(beyond, 0, shares)
+            shares /= shares.sum()
+        return {token: share for token, share in zip(ids, shares.tolist(), strict=True) if share > 0}
+
+    @staticmethod
+    def draw(shares: dict[int, float], vocabulary: int, generator: torch.Generator) -> int:
+        """One token by its share: the one that `torch.multinomial` draws from those of the whole `vocabulary`.
+
+        It lets every token wait for a time that is exponential and takes the one with the greatest share per wait. As
+        many numbers are drawn here, but only those few become waits: a logarithm takes longer than a random number.
+        """
+        chances = torch.empty(vocabulary, dtype=torch.float64).uniform_(generator=generator).numpy()
+        ids = list(shares)
+        waits = -np.log1p(-chances[ids])
+        return ids[int((np.array(list(shares.values())) / waits).argmax())]
+
+    def _best(self, scores: Scores) -> tuple[Sequence[int], Sequence[float]]:
+        """The `top_k` best tokens and their log-probabilities, but for a number that they share."""
+        if self.top_k <= len(scores.ids):
+            return scores.ids[: self.top_k], scores.log_probabilities[: self.top_k]
+        best = scores.logits.topk(min(self.top_k, len(scores.logits)))
+        return best.indices.tolist(), best.values.tolist()
+
+
+def _softmax(values: np.ndarray) -> np.ndarray:
+    shares = np.exp(values - values[0])
+    return np.asarray(shares / shares.sum())

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.models.bert.modeling_bert import BertSelfAttention
 from transformers.models.distilbert.modeling_distilbert import DistilBertSelfAttention
+from transformers.models.marian.modeling_marian import MarianAttention
 from transformers.pytorch_utils import Conv1D
 
 from models.coarse_scores import CoarseScores, can_be_coarse
@@ -21,12 +22,12 @@ def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> 
     if not on_cpu or network.dtype != torch.float32:
         return
     output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
-    for module in network.modules():
+    for name, module in network.named_modules():
         if type(module) in _PACKED:
             module.__class__ = _PACKED[type(module)]
         if isinstance(module, Packed):
             module.layout = _scores(module, precision) if module is output else _laid_out(module, precision)
-        elif type(module) in _JOINT:
+        elif type(module) in _JOINT and not name.endswith(_OF_ANOTHER_TEXT):
             vars(module)["joint"] = _joint(module, precision)
 
 
@@ -56,13 +57,25 @@ class PackedConv1D(Conv1D):
 Packed = PackedLinear | PackedConv1D
 
 _PACKED: dict[type, type[Packed]] = {nn.Linear: PackedLinear, Conv1D: PackedConv1D}
-_JOINT = {BertSelfAttention: ("query", "key", "value"), DistilBertSelfAttention: ("q_lin", "k_lin", "v_lin")}
+_JOINT = {
+    BertSelfAttention: ("query", "key", "value"),
+    DistilBertSelfAttention: ("q_lin", "k_lin", "v_lin"),
+    MarianAttention: ("q_proj", "k_proj", "v_proj"),
+}
 """Layers that read the same, by the attention that they belong to; `models/lean` asks all three at once."""
+
+_OF_ANOTHER_TEXT = "encoder_attn"
+"""Attention whose queries are of one text and its keys and values of another."""
+
+
+def joint_layers(attention: nn.Module) -> list[nn.Linear]:
+    """The layers of `attention` that make queries, keys and values."""
+    return [getattr(attention, name) for name in _JOINT[type(attention)]]
 
 
 def _joint(attention: nn.Module, precision: Precision) -> LaidOut:
     """The layers of `attention` that read the same as one, their outputs side by side."""
-    layers: list[nn.Linear] = [getattr(attention, name) for name in _JOINT[type(attention)]]
+    layers = joint_layers(attention)
     return LaidOut(torch.cat([each.weight for each in layers]), torch.cat([each.bias for each in layers]), precision)
 
 

@@ -74,14 +74,17 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         )
         offsets = encoded.pop("offset_mapping")
         encoded.pop("overflow_to_sample_mapping", None)
+        inside = _inside_words(context)
         tokens, in_context, begins, ends, cls_positions = [], [], [], [], []
         for row, ids in enumerate(encoded["input_ids"]):
             side = encoded.sequence_ids(row)
             spans = [span if part == 1 else (-1, -1) for span, part in zip(offsets[row], side, strict=True)]
             tokens.append(read_tokens(self.tokenizer, ids, spans))
             in_context.append(np.array([part == 1 for part in side]))
-            begins.append(np.array([not _inside_a_word(context, start) for start, _ in spans]))
-            ends.append(np.array([not _inside_a_word(context, end) for _, end in spans]))
+            # What is no part of the text stands at -1, which is behind its end.
+            starts_and_ends = np.array(spans)
+            begins.append(~inside[starts_and_ends[:, 0]])
+            ends.append(~inside[starts_and_ends[:, 1]])
             cls_positions.append(ids.index(self.tokenizer.cls_token_id))
         padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
         network_inputs = {
@@ -153,11 +156,13 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             )
 
 
-def _inside_a_word(context: str, place: int) -> bool:
-    """Whether the characters before and behind a place are of one word; never in scripts without spaces."""
-    around = context[max(0, place - 1) : place + 1]
-    # Han, kana, Thai and the like have letters without case.
-    return len(around) == 2 and all(each.isdigit() or each.lower() != each.upper() for each in around)
+def _inside_words(context: str) -> np.ndarray:
+    """For each place in a text, its end included, whether the characters before and behind it are of one word.
+
+    Never in scripts without spaces: Han, kana, Thai and the like have letters without case.
+    """
+    of_a_word = np.array([each.isdigit() or each.lower() != each.upper() for each in context], dtype=bool)
+    return np.concatenate([[False], of_a_word[:-1] & of_a_word[1:], [False]])
 
 
 def answer_of(context: str, span: Span) -> Answer:

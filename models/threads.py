@@ -6,6 +6,7 @@ The numbers that come out are the same with any number of threads.
 """
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -96,9 +97,10 @@ _cores = Cores(torch.get_num_threads())
 
 
 @contextmanager
-def fair_share() -> Iterator[None]:
-    """Let the calling thread's operations inside take as many threads as are its share."""
-    with _cores.share() as threads:
+def fair_share(most: int = sys.maxsize) -> Iterator[None]:
+    """Let the calling thread's operations inside take as many threads as are its share, and no more than `most`."""
+    with _cores.share() as share:
+        threads = min(share, most)
         if threads != torch.get_num_threads():
             torch.set_num_threads(threads)
         yield

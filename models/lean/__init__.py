@@ -13,6 +13,7 @@ from transformers import GPT2LMHeadModel, MarianMTModel, PreTrainedModel
 
 from models.lean.gpt2 import LeanGPT2
 from models.lean.marian import LeanMarian
+from models.lean.parts import are_watched, listeners
 
 
 class Reader(Protocol):
@@ -29,7 +30,7 @@ class Reader(Protocol):
 
 def lean_reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader | None:
     """A lean reader of `network`, where one is known; `encoded` `[1, token, width]` is what its encoder has read."""
-    if any(module._forward_hooks or module._forward_pre_hooks for module in network.modules()):
+    if are_watched(listeners(network.modules())):
         return None
     if type(network) is GPT2LMHeadModel and encoded is None and LeanGPT2.knows(network.config):
         return LeanGPT2(network)

@@ -1,12 +1,12 @@
 """BERT and DistilBERT (Devlin et al., 2019; Sanh et al., 2019), read with nothing in between."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from transformers import (
     BertForMaskedLM,
     BertForQuestionAnswering,
@@ -20,7 +20,9 @@ from transformers.modeling_outputs import MaskedLMOutput, QuestionAnsweringModel
 from transformers.utils.generic import ModelOutput
 
 from models.layout import LaidOut
-from models.lean.parts import FUSED, Map, heads_apart, norm_of
+from models.lean.parts import FUSED, Map, are_watched, listeners, norm_of
+from models.near_products import NearProduct
+from models.packed_linear import joint_layers
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,41 @@ class _Block:
         return all(isinstance(each, LaidOut) for each in (getattr(self.attention, "joint", None), *layouts))
 
 
+@dataclass(frozen=True)
+class _Products:
+    """How the linear layers of a block multiply; `wide` ends with the activation."""
+
+    joint: Map
+    together: Map
+    wide: Map
+    narrow: Map
+
+    @classmethod
+    def quick(cls, block: _Block, then: str) -> "_Products":
+        """As they were laid out."""
+        # What lies between two layers stays in the numbers in which they multiply.
+        layouts = (block.attention.joint, block.together.layout, block.wide.layout, block.narrow.layout)
+        joint, together, wide, narrow = (layout.raw for layout in layouts)
+        return cls(joint, together, partial(wide, then=then), narrow)
+
+    @classmethod
+    def near(cls, block: _Block, then: str) -> "_Products":
+        """Nearly exact."""
+        asking = joint_layers(block.attention)
+        joint = NearProduct(torch.cat([each.weight for each in asking]), torch.cat([each.bias for each in asking]))
+        together, wide, narrow = (
+            NearProduct(each.weight, each.bias) for each in (block.together, block.wide, block.narrow)
+        )
+        return cls(joint, together, partial(wide, then=then), narrow)
+
+
+_LONG = 128
+"""From so many tokens on the attention weights of many texts at once would need much memory."""
+
+_WORTH_ROUNDING = 64 * 3 * 768
+"""From so many tokens, times what is read of each, on, products of bfloat16 gain more than it costs to begin them."""
+
+
 class LeanEncoder:
     """An encoder whose weights were laid out, with the head of its task."""
 
@@ -53,7 +90,8 @@ class LeanEncoder:
         self._heads = int(network.config.num_attention_heads)
         self._then = FUSED[_activation(network)]
         self._blocks = tuple(_blocks(network))
-        self._watched = tuple(trunk.modules())
+        self._near: tuple[LaidOut | None, tuple[_Products, ...]] = (None, ())
+        self._listeners = listeners(trunk.modules())
 
     @staticmethod
     def knows(network: PreTrainedModel) -> bool:
@@ -64,41 +102,55 @@ class LeanEncoder:
     @property
     def is_watched(self) -> bool:
         """Whether a hook listens inside: then transformers must read."""
-        return any(module._forward_hooks or module._forward_pre_hooks for module in self._watched)
+        return are_watched(self._listeners)
 
     def __call__(
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
     ) -> ModelOutput:
         """What the network says of texts `[row, token]`; `attention_mask` `[row, token]` is 0 at padding."""
-        return self._answer(self._network, self.read(input_ids, token_type_ids, attention_mask))
-
-    def read(
-        self,
-        input_ids: Tensor,
-        token_type_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        seen: list[Tensor] | None = None,
-    ) -> Tensor:
-        """The last hidden state `[row, token, width]`; each layer's attention is put behind those in `seen`.
-
-        One entry of `seen` is `[row, head, query, key]`.
-        """
-        x = self._embedded(input_ids, token_type_ids)
-        rows, tokens, width = x.shape
-        visible = None if attention_mask is None else attention_mask[:, None, None, :].bool()
+        x, visible = self._embedded(input_ids, token_type_ids), _visible(attention_mask)
         for block in self._blocks:
-            joint = block.attention.joint.product(x)
-            queries, keys, values = (heads_apart(each, self._heads) for each in joint.chunk(3, dim=-1))
-            if seen is None:
-                found = functional.scaled_dot_product_attention(queries, keys, values, visible)
-            else:
-                seen.append(_weights(queries, keys, visible))
-                found = seen[-1] @ values
-            found = found.transpose(1, 2).reshape(rows, tokens, width)
-            x = block.first_norm(x + block.together.layout.raw(found))
-            # What lies between the two layers stays in the numbers in which they multiply.
-            x = block.second_norm(x + block.narrow.layout.raw(block.wide.layout.raw(x, self._then)))
-        return x
+            products = _Products.quick(block, self._then)
+            queries, keys, values = self._apart(products.joint(x))
+            x = self._after(block, products, x, _found(queries, keys, values, visible))
+        return self._answer(self._network, x)
+
+    def attention(
+        self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
+    ) -> list[Tensor]:
+        """Each layer's attention `[row, head, query, key]`: exact, or nearly so where answers are rounded.
+
+        One caller at a time.
+        """
+        x, visible = self._embedded(input_ids, token_type_ids), _visible(attention_mask)
+        seen: list[Tensor] = []
+        for block, products in zip(self._blocks, self._products(), strict=True):
+            queries, keys, values = self._apart(products.joint(x))
+            seen.append(_weights(queries, keys, visible))
+            if len(seen) < len(self._blocks):
+                x = self._after(block, products, x, seen[-1] @ values)
+        return seen
+
+    def _products(self) -> tuple[_Products, ...]:
+        """Those that attention is made of, kept as long as the weights are laid out as they are."""
+        layout = self._blocks[0].wide.layout
+        if layout.is_exact:
+            return tuple(_Products.quick(block, self._then) for block in self._blocks)
+        if self._near[0] is not layout:
+            # Few texts are looked at; who only wants an answer needs none of these.
+            self._near = (layout, tuple(_Products.near(block, self._then) for block in self._blocks))
+        return self._near[1]
+
+    def _apart(self, joint: Tensor) -> Sequence[Tensor]:
+        """Queries, keys and values, each `[row, head, token, width]`, of `[row, token, 3 * heads * width]`."""
+        rows, tokens, width = joint.shape
+        parts = joint.view(rows, tokens, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
+        return (parts if tokens * width >= _WORTH_ROUNDING else parts.float()).unbind()
+
+    def _after(self, block: _Block, products: _Products, x: Tensor, found: Tensor) -> Tensor:
+        """What a block makes of `x` `[row, token, width]` and what attention `found` `[row, head, token, width]`."""
+        x = block.first_norm(x + products.together(found.transpose(1, 2).reshape(x.shape)))
+        return block.second_norm(x + products.narrow(products.wide(x)))
 
     def _embedded(self, ids: Tensor, types: Tensor | None) -> Tensor:
         """Words, places and, where the network tells them apart, the first text from the second."""
@@ -109,9 +161,26 @@ class LeanEncoder:
         return self._norm(x)
 
 
+def _visible(mask: Tensor | None) -> Tensor | None:
+    """`[row, token]`, 0 at padding, as every query of every head sees it."""
+    return None if mask is None else mask[:, None, None, :].bool()
+
+
+def _found(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor | None) -> Tensor:
+    """What each query finds, `[row, head, query, width]`; of many long texts one after the other, to spare memory."""
+    if len(queries) == 1 or queries.shape[2] < _LONG:
+        return _weights(queries, keys, visible) @ values
+    found = []
+    for row in range(len(queries)):
+        one = slice(row, row + 1)
+        weights = _weights(queries[one], keys[one], None if visible is None else visible[one])
+        found.append(weights @ values[one])
+    return torch.cat(found)
+
+
 def _weights(queries: Tensor, keys: Tensor, visible: Tensor | None) -> Tensor:
     """softmax(Q K^T / sqrt(d)) (Vaswani et al., 2017, section 3.2.1), `[row, head, query, key]`."""
-    scores = (queries @ keys.transpose(2, 3)).mul_(queries.shape[-1] ** -0.5)
+    scores: Tensor = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(2, 3)
     if visible is not None:
         scores = scores.masked_fill_(~visible, torch.finfo(scores.dtype).min)
     return scores.softmax(dim=-1)
@@ -142,7 +211,9 @@ def _bert_blanks(network: Any, hidden: Tensor) -> ModelOutput:
 
 
 def _bert_label(network: Any, hidden: Tensor) -> ModelOutput:
-    return SequenceClassifierOutput(logits=network.classifier(network.bert.pooler(hidden)))
+    # The first token alone: the pooler would read it from all of them.
+    pooled = network.bert.pooler.dense.forward(hidden[:, 0]).tanh_()
+    return SequenceClassifierOutput(logits=network.classifier.forward(pooled))
 
 
 def _distilbert_blanks(network: Any, hidden: Tensor) -> ModelOutput:

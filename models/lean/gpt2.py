@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import Map, SideBySide, attended, feed_forward_of, heads_apart, map_of, norm_of
+from models.lean.parts import Map, SideBySide, attended, feed_forward_of, map_of, norm_of
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class LeanGPT2:
         places = flat.places([reader.remembered[0].length for reader in readers])
         x = first._words[flat.ids] + first._places[places]
         for number, block in enumerate(first._blocks):
-            found = []
-            for reader, joint in zip(readers, flat.apart(block.joint(block.first_norm(x))), strict=True):
-                queries, keys, values = (heads_apart(each, heads) for each in joint.chunk(3, dim=-1))
-                found.append(attended(queries, *reader.remembered[number].add(keys, values)))
+            joint = flat.apart(block.joint(block.first_norm(x)))
+            found = [
+                attended(each, heads, reader.remembered[number]) for reader, each in zip(readers, joint, strict=True)
+            ]
             x = x + block.together(flat.together(found))
             x = x + block.feed_forward(block.second_norm(x))
         logits: Tensor = first._network.lm_head.forward(first._last_norm(x[flat.lasts]))

@@ -10,16 +10,14 @@ from torch.nn import functional
 from transformers import MarianMTModel
 
 from models.lean.key_values import KeyValues
-from models.lean.parts import Map, SideBySide, attended, feed_forward_of, heads_apart, map_of, norm_of
+from models.lean.parts import Map, SideBySide, attended, feed_forward_of, heads_apart, joint_of, map_of, norm_of
 
 
 @dataclass(frozen=True)
 class _Layer:
     """A layer's parts in the order in which they read."""
 
-    queries: Map
-    keys: Map
-    values: Map
+    joint: Map
     together: Map
     first_norm: Map
     asking: Map
@@ -52,9 +50,7 @@ class LeanMarian:
         own, other = layer.self_attn, layer.encoder_attn
         activation = self._network.config.activation_function
         return _Layer(
-            map_of(own.q_proj),
-            map_of(own.k_proj),
-            map_of(own.v_proj),
+            joint_of(own, (own.q_proj, own.k_proj, own.v_proj)),
             map_of(own.out_proj),
             norm_of(layer.self_attn_layer_norm),
             map_of(other.q_proj),
@@ -76,11 +72,10 @@ class LeanMarian:
         places = flat.places([reader.remembered[0].length for reader in readers])
         x = first._words[flat.ids] * first._scale + first._places[places]
         for number, layer in enumerate(first._layers):
-            projected = [flat.apart(project(x)) for project in (layer.queries, layer.keys, layer.values)]
-            found = []
-            for reader, *each in zip(readers, *projected, strict=True):
-                queries, keys, values = (heads_apart(one, heads) for one in each)
-                found.append(attended(queries, *reader.remembered[number].add(keys, values)))
+            joint = flat.apart(layer.joint(x))
+            found = [
+                attended(each, heads, reader.remembered[number]) for reader, each in zip(readers, joint, strict=True)
+            ]
             x = layer.first_norm(x + layer.together(flat.together(found)))
             found = [
                 reader._looked_up(asked, *reader._source[number])

@@ -3,9 +3,10 @@
 The functions that come of a layer hold its numbers as they are now; a reader makes them anew for each text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from models.layout import LaidOut
+from models.lean.key_values import KeyValues
 
 Map = Callable[[Tensor], Tensor]
 """From `[..., in]` to `[..., out]`."""
@@ -20,6 +22,9 @@ Map = Callable[[Tensor], Tensor]
 FUSED = {"gelu": "gelu", "relu": "relu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "swish": "swish",
          "silu": "swish"}  # fmt: skip
 """Activations by their names in configurations and in layouts."""
+
+
+_CAPTURING = "transformers.utils.output_capturing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,8 @@ class SideBySide:
         """The texts `ids`, each `[row, token]`."""
         sizes = tuple((len(each), each.shape[1]) for each in ids)
         flat = torch.cat([each.reshape(-1) for each in ids]) if len(ids) > 1 else ids[0].reshape(-1)
-        widths = torch.tensor([tokens for rows, tokens in sizes for _ in range(rows)], device=flat.device)
-        return cls(flat, sizes, widths.cumsum(0) - 1)
+        lasts = accumulate(tokens for rows, tokens in sizes for _ in range(rows))
+        return cls(flat, sizes, torch.tensor([last - 1 for last in lasts], device=flat.device))
 
     def places(self, read: Sequence[int]) -> Tensor:
         """Where in its text each token stands, when so many of it were `read` before."""
@@ -63,21 +68,37 @@ class SideBySide:
         return torch.cat(flat) if len(flat) > 1 else flat[0]
 
 
+def listeners(modules: Iterable[nn.Module]) -> tuple[Mapping[int, Any], ...]:
+    """Where those are listed who listen to `modules`, now and later."""
+    return tuple(hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks))
+
+
+def are_watched(listed: Iterable[Mapping[int, Any]]) -> bool:
+    """Whether anybody listens, and must be given what transformers would give.
+
+    transformers leaves its own listeners behind when it has captured attention once; they only listen while it does.
+    """
+    return any(getattr(each, "__module__", "") != _CAPTURING for some in listed if some for each in some.values())
+
+
 def heads_apart(x: Tensor, heads: int) -> Tensor:
     """`[row, token, heads * width]` as `[row, head, token, width]`."""
     rows, tokens, width = x.shape
     return x.view(rows, tokens, heads, width // heads).transpose(1, 2)
 
 
-def attended(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """What each query `[row, head, new, width]`, the last ones of the text, finds at itself and before.
+def attended(joint: Tensor, heads: int, remembered: KeyValues) -> Tensor:
+    """What the last tokens of a text find at themselves and at those that are `remembered`, which they join.
 
-    Back comes `[row, new, heads * width]`.
+    `joint` `[row, new, 3 * heads * width]` has their queries, keys and values side by side; back comes
+    `[row, new, heads * width]`.
     """
-    rows, heads, new, width = queries.shape
+    rows, new, both = joint.shape
+    apart = joint.view(rows, new, 3, heads, both // (3 * heads)).permute(2, 0, 3, 1, 4)
+    keys, values = remembered.add(apart[1:])
     # A single query is the last token and may see all; several are a whole text that is read for the first time.
-    found = functional.scaled_dot_product_attention(queries, keys, values, is_causal=new > 1)
-    return found.transpose(1, 2).reshape(rows, new, heads * width)
+    found = functional.scaled_dot_product_attention(apart[0], keys, values, is_causal=new > 1)
+    return found.transpose(1, 2).reshape(rows, new, both // 3)
 
 
 def norm_of(norm: nn.LayerNorm) -> Map:
@@ -95,6 +116,14 @@ def map_of(layer: Any) -> Map:
     """A linear layer; by its laid out weights where these may be used now."""
     layout = _usable(layer)
     return layout.product if layout else layer.forward
+
+
+def joint_of(attention: Any, layers: Sequence[Any]) -> Map:
+    """The `layers` of an `attention` that read the same, their outputs side by side; in one product if laid out so."""
+    layout, apart = getattr(attention, "joint", None), [map_of(each) for each in layers]
+    if isinstance(layout, LaidOut) and layout.suits(layers[0].weight[:0]):
+        return layout.product
+    return lambda x: torch.cat([each(x) for each in apart], dim=-1)
 
 
 def feed_forward_of(wide: Any, narrow: Any, activation: str, otherwise: Map) -> Map:

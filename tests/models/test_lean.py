@@ -116,3 +116,11 @@ def test_a_network_that_is_watched_is_left_to_transformers() -> None:
     assert lean_reader(network, None) is None
     watching.remove()
     assert lean_reader(network, None) is not None
+
+
+def test_what_transformers_leaves_behind_is_nobody_who_watches() -> None:
+    network = gpt2(attn_implementation="eager")
+    with torch.inference_mode():
+        network(input_ids=torch.ones(1, 3, dtype=torch.long), output_attentions=True)
+    assert any(module._forward_hooks for module in network.modules())
+    assert lean_reader(network, None) is not None

@@ -1,12 +1,13 @@
 """A pass takes all cores when it is alone and fewer when others compute; what it computes stays the same."""
 
 import threading
+import time
 
 import pytest
 import torch
 
 from models.layout import quickly
-from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, as_one_run, used_now
+from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, as_one_run, fair_share, used_now
 from tests.models.conftest import BundledModel
 
 CORES = 4
@@ -109,3 +110,11 @@ def test_the_numbers_are_the_same_with_any_number_of_threads(bundled: BundledMod
             logits.append(model.network(input_ids=ids).logits)
     torch.set_num_threads(1)
     assert torch.equal(logits[0], logits[1]) and torch.equal(logits[0], logits[2])
+
+
+def test_a_pass_takes_no_more_threads_than_it_can_use() -> None:
+    with fair_share(1):
+        assert torch.get_num_threads() == 1
+    time.sleep(2 * STILL_THERE_S)
+    with fair_share():
+        assert torch.get_num_threads() >= 1
