@@ -18,11 +18,15 @@ Batch = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train and where the state lives; rates are the optimizers' own, scaled by `rate_at`."""
+    """How long to train and where the state lives; rates are the optimizers' own, scaled by `rate_at`.
+
+    For the share `held` of the steps the rates stay at their peak before they decay.
+    """
 
     steps: int
     warmup_steps: int
     workdir: Path
+    held: float = 0.0
     save_every_s: float = 300.0
     log_every: int = 50
     max_grad_norm: float = 1.0
@@ -34,10 +38,11 @@ def device() -> torch.device:
 
 
 def rate_at(step: int, plan: Plan) -> float:
-    """The factor on the peak learning rate at `step`: linear warm-up, then linear decay to zero."""
+    """The factor on the peak learning rate at `step`: linear warm-up, the peak, then linear decay to zero."""
     if step < plan.warmup_steps:
         return (step + 1) / plan.warmup_steps
-    return max(0.0, (plan.steps - step) / max(1, plan.steps - plan.warmup_steps))
+    decaying = max(1.0, (1 - plan.held) * (plan.steps - plan.warmup_steps))
+    return max(0.0, min(1.0, (plan.steps - step) / decaying))
 
 
 def train(

@@ -13,6 +13,8 @@ KEPT_OUT_REVIEWS = 500
 BETWEEN_PARAGRAPHS = "\n\n"
 # A sentence of fewer words says nothing about where it comes from.
 TELLING = 6
+# So many characters that are alike are taken to be of the same document.
+SAME = 200
 STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "…": "...", "–": "-"}) | {
     # Windows' own dashes and quotes, left where a review was read as Latin-1; and marks that nobody sees.
     0x96: "-", 0x97: "--", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"', 0x200B: None, 0x2060: None,
@@ -32,7 +34,7 @@ class Prose:
 
 
 def load(data: Path) -> Prose:
-    """Read the four sources from `data/text`."""
+    """Read the four sources from `data`."""
     folder = data / "text"
     short = (folder / "tinystories_head.txt").read_text(encoding="utf-8").split(END_OF_TEXT)
     tales = (folder / "fairytales.txt").read_text(encoding="utf-8").split("\n\n")
@@ -45,10 +47,24 @@ def load(data: Path) -> Prose:
         short_stories=apart([prose(story) for story in short[:-1]], development),
         fairy_tales=apart([prose(tale.partition("\n")[2]) for tale in tales], development),
         books=[body for title, body in books.items() if title not in KEPT_OUT_BOOKS],
-        reviews=apart(reviews[:-KEPT_OUT_REVIEWS], development),
+        reviews=each_once(apart([*reviews[:-KEPT_OUT_REVIEWS], *labelled_reviews(data)], development)),
         books_kept_out=BETWEEN_PARAGRAPHS.join(books[title] for title in KEPT_OUT_BOOKS),
         reviews_kept_out=BETWEEN_PARAGRAPHS.join(kept_out),
     )
+
+
+def labelled_reviews(data: Path) -> list[str]:
+    """The reviews that have labels, without them."""
+    rows = (line.split("\t", 3) for line in read_text(data / "imdb/train.tsv.xz").split("\n"))
+    return [prose(re.sub(r"<br\s*/?>", "\n", row[3])) for row in rows if len(row) == 4]
+
+
+def each_once(documents: Iterable[str]) -> list[str]:
+    """The documents without those that begin as one before them does."""
+    found: dict[str, str] = {}
+    for document in documents:
+        found.setdefault(normalised(document)[:SAME], document)
+    return list(found.values())
 
 
 def apart(documents: Iterable[str], development: frozenset[str]) -> list[str]:

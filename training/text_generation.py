@@ -2,7 +2,7 @@
 
 The data, as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales behind
 FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain
-text.
+text; as `data/imdb`, its labelled reviews for training.
 """
 
 import random
@@ -33,6 +33,7 @@ from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
 from training.vocabulary_loss import vocabulary_loss
+from training.whole_steps import to_whole_steps
 
 NAME = "clearhead-stories"
 STEPS = 1640
@@ -47,7 +48,9 @@ LONG_RATES = 0.3
 # the last fifth all long.
 MORE_STEPS, MORE_WARMUP_STEPS = 1907, 60
 MORE_RATES = 0.8
-EVERY_LONG, LAST_LONG = 4, 0.8
+EVERY_LONG = 4
+# And once more in the same way, three quarters of it reviews, the rates held for a part of the steps.
+AGAIN_STEPS, AGAIN_HELD = 2350, 0.4
 VOCABULARY = 8192
 EVALUATED_EVERY = 250
 SEED = 21
@@ -135,17 +138,18 @@ def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
             embedding[at] = table[ids].mean(0)
 
 
-def mixtures(steps: int) -> tuple[Mixture, Mixture, Mixture]:
-    """Those of short windows, of long ones, and of the time after both."""
+def mixtures(steps: int) -> tuple[Mixture, Mixture, Mixture, Mixture]:
+    """Those of short windows, of long ones, and of the two parts after both."""
     first, last = (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35)
 
-    def both(step: int) -> int:
-        return LONG_WINDOW if step % EVERY_LONG == EVERY_LONG - 1 or step > LAST_LONG * MORE_STEPS else WINDOW
+    def both(all_long_from: float) -> Callable[[int], int]:
+        return lambda step: LONG_WINDOW if step % EVERY_LONG == EVERY_LONG - 1 or step > all_long_from else WINDOW
 
     return (
         Mixture(first, last, steps, lambda _step: WINDOW),
         Mixture(last, last, LONG_STEPS, lambda _step: LONG_WINDOW),
-        Mixture((0.05, 0.08, 0.22, 0.65), (0.08, 0.10, 0.22, 0.60), MORE_STEPS, both),
+        Mixture((0.05, 0.08, 0.22, 0.65), (0.08, 0.10, 0.22, 0.60), MORE_STEPS, both(0.8 * MORE_STEPS)),
+        Mixture((0.04, 0.07, 0.14, 0.75), (0.06, 0.09, 0.15, 0.70), AGAIN_STEPS, both(0.85 * AGAIN_STEPS)),
     )
 
 
@@ -237,15 +241,15 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     borrow_embeddings(model, tokenizer, published_encoder())
     sources = [join(tokenizer, documents) for documents in by_source]
     measure = development(tokenizer, text)
-    short, long, more = mixtures(steps)
+    short, long, more, again = mixtures(steps)
 
-    def read(mixture: Mixture, rates: float, warmup_steps: int, workdir: Path) -> None:
+    def read(mixture: Mixture, rates: float, warmup_steps: int, workdir: Path, held: float = 0.0) -> None:
         train(
             model,
             optimizers_of(model, rates),
             lambda step: windows_of(sources, step, mixture),
             next_piece_loss,
-            Plan(steps=mixture.steps, warmup_steps=warmup_steps, workdir=workdir),
+            Plan(steps=mixture.steps, warmup_steps=warmup_steps, workdir=workdir, held=held),
             evaluate=measure,
             evaluate_every=EVALUATED_EVERY,
         )
@@ -254,7 +258,9 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     repeat_positions(model)
     read(long, LONG_RATES, LONG_WARMUP_STEPS, folder / "long")
     read(more, MORE_RATES, MORE_WARMUP_STEPS, folder / "more")
+    read(again, MORE_RATES, MORE_WARMUP_STEPS, folder / "again", AGAIN_HELD)
     model.set_attn_implementation("sdpa")
+    to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
@@ -278,15 +284,16 @@ def card(figures: dict[str, float]) -> Card:
             Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
             Licensed("58 children's books of Project Gutenberg", "public domain in the United States"),
-            Licensed("48,800 film reviews of IMDb without labels (Maas et al., 2011)", "none stated; research use"),
+            Licensed("73,300 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
         ),
         recipe=f"`training/text_generation.py`: {STEPS} steps of {PIECES} pieces in windows of {WINDOW}, {LONG_STEPS} "
-        f"in windows of {LONG_WINDOW}, and {MORE_STEPS} in both; bfloat16 autocast on the CPU. Muon ({MUON_RATE}) for "
-        f"the matrices inside the blocks, AdamW ({ADAMW_RATE}) for the rest, times {LONG_RATES} for the long windows "
-        f"and {MORE_RATES} for the last part, each decaying to zero. The sources' shares of a batch (short stories, "
-        f"fairy tales, books, reviews) move {moves}. {OPENED_SHARE:.0%} of the windows are the start token and the "
-        "beginning of a paragraph.",
+        f"in windows of {LONG_WINDOW}, and {MORE_STEPS} and {AGAIN_STEPS} in both; bfloat16 autocast on the CPU. Muon "
+        f"({MUON_RATE}) for the matrices inside the blocks, AdamW ({ADAMW_RATE}) for the rest, times {LONG_RATES} for "
+        f"the long windows and {MORE_RATES} for the last two parts, each decaying to zero. The sources' shares of a "
+        f"batch (short stories, fairy tales, books, reviews) move {moves}. {OPENED_SHARE:.0%} of the windows are the "
+        "start token and the beginning of a paragraph. At last the weights inside the blocks are rounded to whole "
+        "multiples, at most 127, of a power of two for each output.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "

@@ -28,6 +28,7 @@ from training.loop import Batch, Plan, device, train
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, read_pairs, sentence_key, without
 from training.saving import save_tokenizer
+from training.whole_steps import to_whole_steps
 
 NAME = "clearhead-en-fr"
 STEPS = 2280
@@ -222,6 +223,7 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     phrases = text.phrases * PHRASES_TIMES
     more = Plan(MORE_STEPS, MORE_WARMUP_STEPS, folder / "more")
     read(with_copying(text.train, SEED + 1) + words + phrases, MORE_RATES, more)
+    to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, text) | aligned(data)
@@ -268,8 +270,9 @@ def card(figures: dict[str, float]) -> Card:
         "a half passes over 165,600 pairs and single words found in them, bfloat16 autocast on the CPU. Muon (0.02) "
         "for the matrices inside the layers, AdamW (2e-3) for the rest, linear decay to zero, label smoothing 0.1, no "
         f"dropout. Then {MORE_STEPS} steps at {MORE_RATES} of the rates, the phrases among them. Names, figures and "
-        "symbols are exchanged on both sides of some pairs, so that what is unknown is copied. Four beams for the "
-        "figures.",
+        "symbols are exchanged on both sides of some pairs, so that what is unknown is copied. At last the weights "
+        "inside the layers are rounded to whole multiples, at most 127, of a power of two for each output. Four beams "
+        "for the figures.",
         figures=figures,
         limits="Short everyday sentences and captions are what it has read: long sentences, idioms and rare words go "
         "wrong, and it chooses tu or vous, he or she as its examples happened to. Helsinki-NLP/opus-mt-en-fr is the "

@@ -1,6 +1,7 @@
 """A head that is switched off does nothing: as if its columns of the output map were zero, and only while it lasts."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from models.packed_linear import pack
 from models.tasks import Task
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
+from tests.models.test_encoders import alike
 
 Folder = Callable[[str, Task, int], Path]
 FIELDS: dict[Task, dict[str, Any]] = {
@@ -162,6 +164,10 @@ def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bund
     assert asdict(model(**FIELDS[task])) == before
 
 
+_LAST_BITS = 1e-6
+"""While somebody listens inside, transformers reads: the same numbers, added up in another order."""
+
+
 @contextmanager
 def held_open(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
     """Another thread that has something switched off all the while."""
@@ -191,16 +197,18 @@ def test_other_threads_never_notice(tiny: TinyModel) -> None:
         with without(model, SwitchedOff("encoder", layer)):
             parts[layer] = asdict(model(**fields))
     with held_open(model, SwitchedOff("encoder", 0)):
-        assert asdict(model(**fields)) == whole
+        alike(asdict(model(**fields)), whole, _LAST_BITS)
 
-    def visit(number: int) -> bool:
+    def visit(number: int) -> None:
         if number % 3 == 2:
-            return asdict(model(**fields)) == whole
+            alike(asdict(model(**fields)), whole, _LAST_BITS)
+            return
         with without(model, SwitchedOff("encoder", number % 3)):
-            return asdict(model(**fields)) == parts[number % 3]
+            alike(asdict(model(**fields)), parts[number % 3], _LAST_BITS)
 
+    assert abs(parts[0]["scores"][0]["score"] - parts[1]["scores"][0]["score"]) > 2 * _LAST_BITS
     with ThreadPoolExecutor(6) as visitors:
-        assert all(visitors.map(visit, range(90)))
+        deque(visitors.map(visit, range(90)), maxlen=0)
 
 
 def test_it_is_restored_after_an_error(tiny: TinyModel) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from demo.attention import AttentionSource
@@ -53,8 +54,8 @@ def test_attention_without_a_head_is_that_of_the_model_without_it(
 ) -> None:
     changed = service.ablate(source, layer=0, head=3)
     whole, part = (service.attention(each)["encoder"].weights for each in (source, changed.source))
-    assert (whole[0] == part[0]).all()
-    assert (whole[1] != part[1]).any()
+    np.testing.assert_allclose(part[0], whole[0], atol=1e-6)
+    assert np.abs(whole[1] - part[1]).max() > 1e-3
 
 
 def test_each_kind_of_attention_of_a_translation_can_be_switched_off(service: DemoService) -> None:

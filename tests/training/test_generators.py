@@ -1,8 +1,10 @@
 """What the two generators' training stands on: lossless tokenizers, clean splits and batches that can be resumed."""
 
+import lzma
 import random
 import re
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import torch
@@ -195,7 +197,7 @@ def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokeni
 
 def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
     sources = [text_generation.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
-    short, long, both = text_generation.mixtures(100)
+    short, long, both, _ = text_generation.mixtures(100)
     rows = next(text_generation.windows_of(sources, 0, long))["pieces"]
     assert rows.shape == (text_generation.PIECES // text_generation.LONG_WINDOW, text_generation.LONG_WINDOW + 1)
     for mixture in (short, both):
@@ -206,11 +208,12 @@ def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller
         assert opened.float().mean().item() == pytest.approx(text_generation.OPENED_SHARE, abs=0.05)
 
 
-def test_the_last_part_reads_short_and_long_windows_and_ends_with_long_ones() -> None:
-    *_, both = text_generation.mixtures(100)
+@pytest.mark.parametrize("part", [2, 3])
+def test_the_last_parts_read_short_and_long_windows_and_end_with_long_ones(part: int) -> None:
+    both = text_generation.mixtures(100)[part]
     lengths = [both.window_at(step) for step in range(both.steps)]
     assert lengths[:5] == [256, 256, 256, 512, 256]
-    assert set(lengths[-both.steps // 6 :]) == {512}
+    assert set(lengths[-both.steps // 8 :]) == {512}
     assert both.shares_at(0) == list(both.first)
     assert both.shares_at(both.steps) == pytest.approx(both.last)
 
@@ -246,6 +249,22 @@ def test_a_review_that_quotes_what_is_kept_out_is_left_out() -> None:
     development = fingerprint(["The acting was better than the film deserved. Fine."])
     reviews = ["The ACTING was better, than the film deserved! So there.", "Fine. A film to see again and again.", ""]
     assert stories.apart(reviews, development) == reviews[1:2]
+
+
+def test_a_review_that_comes_twice_is_read_once() -> None:
+    long = "The same story again, told at length. " * 10
+    assert stories.each_once(["One.", long + "And so on.", long + "And then.", "Two.", "ONE!"]) == [
+        "One.",
+        long + "And so on.",
+        "Two.",
+    ]
+
+
+def test_reviews_with_labels_are_read_without_them(tmp_path: Path) -> None:
+    (tmp_path / "imdb").mkdir()
+    with lzma.open(tmp_path / "imdb/train.tsv.xz", "wt", encoding="utf-8") as file:
+        file.write("id\tstars\n1\t9\t1\tI loved it.<br /><br />Twice.\n2\t1\t0\tDull.\n")
+    assert stories.labelled_reviews(tmp_path) == ["I loved it.\n\nTwice.", "Dull."]
 
 
 def test_books_are_found_by_their_titles() -> None:
