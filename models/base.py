@@ -97,7 +97,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def attention_over(self, tokens: tuple[Token, ...], **network_inputs: Tensor) -> Attentions:
         """An encoder's self-attention over one text, whose inputs are `[1, token]`.
 
-        Exact, but for large networks that compute in a lower precision: there the weights are within 0.01 of it.
+        Exact, but for large networks that compute in a lower precision: there the weights are within 0.002 of it.
         """
         lean = self._lean
         rounds = self.identity.precision != Precision.FLOAT32

@@ -1,7 +1,7 @@
 """Products that are nearly exact: weights in float16, what they multiply and the sums in float32.
 
 About as quick as float32 laid out for the processor, in half its memory, and an eighth of bfloat16's rounding of the
-weights with none of the inputs. Attention in bfloat16 strays up to 0.024 from the exact weights; with this, 0.002.
+weights with none of the inputs. Attention in bfloat16 strays up to 0.024 from the exact weights; with this, 0.0009.
 """
 
 import torch

@@ -50,7 +50,7 @@ MORE_STEPS, MORE_WARMUP_STEPS = 1907, 60
 MORE_RATES = 0.8
 EVERY_LONG = 4
 # And once more in the same way, three quarters of it reviews, the rates held for a part of the steps.
-AGAIN_STEPS, AGAIN_HELD = 2350, 0.4
+AGAIN_STEPS, AGAIN_HELD = 2207, 0.4
 VOCABULARY = 8192
 EVALUATED_EVERY = 250
 SEED = 21

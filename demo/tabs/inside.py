@@ -81,7 +81,7 @@ class InsideTab:
         wanted = self.controls.request(step, shared)
         request, place = self.controls.inside.checked(wanted)
         # The words belong to the text as it stands in the field.
-        placed = self.controls.choices(replace(request, text=wanted.text), place)
+        placed = self.controls.corrected(replace(request, text=wanted.text), place, shared)
         return terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
 
     def turn(self, step: str) -> Updates:

@@ -55,6 +55,21 @@ class InsideControls:
             self.position: gr.update(choices=words_of(request, place.tokens.pieces), value=value_of(request)),
         }
 
+    def corrected(self, request: InsideRequest, place: Place, values: Sequence[Any]) -> Updates:
+        """The same, where `inputs` have these `values`: what is there already is not sent.
+
+        Somebody quick may have chosen something else by the time that it arrives.
+        """
+        asked: Updates = {**dict(zip(self.inputs, values, strict=True))}
+        updates = self.choices(request, place)
+        for control, update in updates.items():
+            if update["value"] == asked[control]:
+                del update["value"]
+        if "value" not in updates[self.position]:
+            # A word says whose list it is of: this list is there, too.
+            del updates[self.position]
+        return updates
+
     def request(self, step: str, values: Sequence[Any]) -> InsideRequest:
         """What `inputs` ask for by their `values`, with a word that belongs to the text."""
         text, checkpoint, layer, head, position = values
