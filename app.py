@@ -15,11 +15,10 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-# Read by OpenMP when torch is: a product's threads look for the next one for a moment before they sleep. To wake them
-# takes longer than most products, and OpenMP would let those of every visitor but the first sleep at once.
-os.environ.setdefault("OMP_WAIT_POLICY", "active")
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-os.environ.setdefault("KMP_BLOCKTIME", "1")
+
+from models.openmp import wait_for_the_next
+
+wait_for_the_next()
 
 from demo.service import DemoService
 from demo.sessions.database import open_runs
