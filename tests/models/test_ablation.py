@@ -1,7 +1,6 @@
 """A head that is switched off does nothing: as if its columns of the output map were zero, and only while it lasts."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -165,7 +164,7 @@ def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bund
 
 
 _LAST_BITS = 1e-6
-"""While somebody listens inside, transformers reads: the same numbers, added up in another order."""
+"""What the order may change in which numbers are added up."""
 
 
 @contextmanager
@@ -191,24 +190,26 @@ def held_open(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
 def test_other_threads_never_notice(tiny: TinyModel) -> None:
     model = tiny("bert", Task.SENTIMENT)
     fields = FIELDS[Task.SENTIMENT]
+    quick = asdict(model(**fields))
+    # While somebody listens inside, transformers reads: always, so that what is compared is added up in one order.
+    model.network.base_model.register_forward_pre_hook(lambda *_: None)
     whole = asdict(model(**fields))
+    alike(whole, quick, _LAST_BITS)
     parts = {}
     for layer in (0, 1):
         with without(model, SwitchedOff("encoder", layer)):
             parts[layer] = asdict(model(**fields))
     with held_open(model, SwitchedOff("encoder", 0)):
-        alike(asdict(model(**fields)), whole, _LAST_BITS)
+        assert asdict(model(**fields)) == whole
 
-    def visit(number: int) -> None:
+    def visit(number: int) -> bool:
         if number % 3 == 2:
-            alike(asdict(model(**fields)), whole, _LAST_BITS)
-            return
+            return asdict(model(**fields)) == whole
         with without(model, SwitchedOff("encoder", number % 3)):
-            alike(asdict(model(**fields)), parts[number % 3], _LAST_BITS)
+            return asdict(model(**fields)) == parts[number % 3]
 
-    assert abs(parts[0]["scores"][0]["score"] - parts[1]["scores"][0]["score"]) > 2 * _LAST_BITS
     with ThreadPoolExecutor(6) as visitors:
-        deque(visitors.map(visit, range(90)), maxlen=0)
+        assert all(visitors.map(visit, range(90)))
 
 
 def test_it_is_restored_after_an_error(tiny: TinyModel) -> None:

@@ -183,6 +183,7 @@ def test_attention_that_is_not_exact_since_a_network_is_large_is_near(
     assert 0 < furthest < 0.002
 
 
+@needs_bfloat16
 @pytest.mark.parametrize("name", list(INPUTS))
 def test_whoever_is_looked_at_answers_as_quickly_as_before(
     monkeypatch: pytest.MonkeyPatch, rounded: Callable[[str], AnyTaskModel], name: str
@@ -192,11 +193,8 @@ def test_whoever_is_looked_at_answers_as_quickly_as_before(
     fields = made(1)
     output = model(**fields)
     model.attend(model.inputs_type(**fields), generated_ids(output) if hasattr(output, "generated") else ())
-    read = []
-    monkeypatch.setattr(
-        type(model.network), "forward", lambda *_arguments, **_named: read.append(1) or pytest.fail("a slow pass")
-    )
-    assert model(**made(2)) and not read
+    monkeypatch.setattr(model.network, "forward", lambda **_: pytest.fail("a slow pass"))
+    assert model(**made(2))
 
 
 @needs_bfloat16

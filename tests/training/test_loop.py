@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from training.adversarial import Adversarial
-from training.loop import Batch, Plan, train
+from training.loop import Batch, Plan, rate_at, train
 
 
 class _KilledError(Exception):
@@ -64,6 +64,17 @@ class _Embedded(nn.Module):
 def _squared(model: nn.Module, batch: Batch) -> torch.Tensor:
     loss: torch.Tensor = model(batch["ids"]).square().mean()
     return loss
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [(0.0, [0.5, 1.0, 1.0, 0.9, 0.5, 0.1, 0.0]), (0.4, [0.5, 1.0, 1.0, 1.0, 5 / 6, 1 / 6, 0.0])],
+)
+def test_rates_rise_stay_for_the_share_that_they_are_held_and_fall_to_zero(
+    tmp_path: Path, held: float, expected: list[float]
+) -> None:
+    plan = Plan(steps=12, warmup_steps=2, workdir=tmp_path, held=held)
+    assert [rate_at(step, plan) for step in (0, 1, 2, 3, 7, 11, 12)] == pytest.approx(expected)
 
 
 def test_what_is_moved_against_a_model_costs_it_more_and_both_losses_are_learnt_from() -> None:
