@@ -1,14 +1,20 @@
 """Activations by the names that `models/layout.py` gives them."""
 
-from collections.abc import Callable
-
+import torch
 from torch import Tensor
-from torch.nn import functional
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "none": lambda x: x,
-    "relu": functional.relu,
-    "gelu": functional.gelu,
-    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
-    "swish": functional.silu,
-}
+from models.scripted import scripted
+
+
+@scripted
+def activated(x: Tensor, then: str) -> Tensor:
+    """`x` after the activation `then`: none, relu, gelu, gelu_tanh or swish."""
+    if then == "relu":
+        return torch.relu(x)
+    if then == "gelu":
+        return torch.nn.functional.gelu(x)
+    if then == "gelu_tanh":
+        return torch.nn.functional.gelu(x, approximate="tanh")
+    if then == "swish":
+        return torch.nn.functional.silu(x)
+    return x

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from transformers import GenerationConfig
+from torch import Tensor
+from transformers import GenerationConfig, LogitsProcessorList
 
 from models.decoder_state import DecoderState
-from models.decoding import ALTERNATIVES, Step, processed, processors_of
+from models.decoding import ALTERNATIVES, Step, banned_ids, processed, processors_of
+from models.scores import Best
 
 NO_SCORE = -1e9
 _LEAST = 1e-45
@@ -78,7 +80,7 @@ def beam_steps(
     of the length penalty (Wu et al., 2016, without their constant).
     """
     max_length = state.ids.shape[1] + max_new_tokens
-    processors = processors_of(config, max_length)
+    processors, banned = processors_of(config, max_length), banned_ids(config)
     penalty = 1.0 if config.length_penalty is None else float(config.length_penalty)
     stop_early = config.early_stopping is True
     candidates_kept = max(2, 1 + len(eos_ids)) * num_beams
@@ -88,16 +90,12 @@ def beam_steps(
     drafts: list[tuple[Step, ...]] = [()] * num_beams
     scores = torch.full((num_beams,), NO_SCORE, device=state.ids.device)
     scores[0] = 0.0
-    logits = state.next_logits()
+    said = state.next_best().repeated(num_beams)
     state.reorder(torch.zeros(num_beams, dtype=torch.long, device=state.ids.device))
-    logits = logits.expand(num_beams, -1)
     for length in range(1, max_new_tokens + 1):
-        log_probabilities = logits.log_softmax(dim=-1)
-        totals = processed(processors, state.ids, log_probabilities) + scores[:, None]
-        best = totals.flatten().topk(candidates_kept)
-        beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
-        weighed = _candidates(log_probabilities, beams, ids, best.values)
-        ended = torch.isin(ids, ends)
+        best = _weighed(said, scores, processors, banned, state.ids, candidates_kept)
+        weighed = _candidates(said, best)
+        ended = torch.isin(best.ids, ends)
         hits = ended if length < max_new_tokens else torch.ones_like(ended)
         hit = hits.tolist()
         # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
@@ -109,11 +107,11 @@ def beam_steps(
                     finished.append(Hypothesis(steps, weighed[rank].total / length**penalty))
                     done[rank] = True
             finished = sorted(finished, key=lambda each: -each.score)[:num_beams]
-        going_on = (best.values + hits * NO_SCORE).topk(num_beams).indices
+        going_on = (best.totals + hits * NO_SCORE).topk(num_beams).indices
         over = length == max_new_tokens or (stop_early and len(finished) == num_beams)
         if not over and len(finished) == num_beams:
             best_length = max_new_tokens if config.early_stopping == "never" and penalty > 0 else length
-            over = float(best.values[going_on[0]]) / best_length**penalty <= finished[-1].score
+            over = float(best.totals[going_on[0]]) / best_length**penalty <= finished[-1].score
         places = {} if over else {rank: place for place, rank in enumerate(going_on.tolist())}
         drafts = [(*drafts[weighed[rank].beam], weighed[rank].step) for rank in places]
         yield BeamStep(
@@ -127,21 +125,54 @@ def beam_steps(
         )
         if over:
             return
-        scores = best.values[going_on]
-        state.reorder(beams[going_on])
-        state.append(ids[going_on])
-        logits = state.next_logits()
+        scores = best.totals[going_on]
+        state.reorder(best.beams[going_on])
+        state.append(best.ids[going_on])
+        said = state.next_best()
 
 
-def _candidates(
-    log_probabilities: torch.Tensor, beams: torch.Tensor, ids: torch.Tensor, totals: torch.Tensor
-) -> list[Candidate]:
-    """The candidates, best first, with what each beam's token was worth by `log_probabilities` `[beam, vocabulary]`."""
-    top = log_probabilities.topk(min(ALTERNATIVES, log_probabilities.shape[1]))
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """The best candidates of all beams, best first, `[candidate]` each: whose, which token, and what it is worth."""
+
+    beams: Tensor
+    ids: Tensor
+    totals: Tensor
+    own: Tensor
+
+
+def _weighed(
+    said: Best,
+    scores: Tensor,
+    processors: LogitsProcessorList,
+    banned: Sequence[int] | None,
+    written: Tensor,
+    count: int,
+) -> _Weighed:
+    """The `count` best by what is `said` of each beam's next token and by the `scores` `[beam]` of the beams so far."""
+    known = said.ids.shape[1]
+    if banned is None or count + len(banned) > known:
+        log_probabilities = said.logits.log_softmax(dim=-1)
+        totals = processed(processors, written, log_probabilities) + scores[:, None]
+        best = totals.flatten().topk(count)
+        beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
+        return _Weighed(beams, ids, best.values, log_probabilities[beams, ids])
+    # Not even all of one beam's own best are more than what is at hand of it.
+    totals = said.log_probabilities + scores[:, None]
+    for token in banned:
+        totals = totals.masked_fill(said.ids == token, -torch.inf)
+    best = totals.flatten().topk(count)
+    own = said.log_probabilities.flatten()[best.indices]
+    return _Weighed(best.indices // known, said.ids.flatten()[best.indices], best.values, own)
+
+
+def _candidates(said: Best, best: _Weighed) -> list[Candidate]:
+    """The same with what each beam might have gone on with instead."""
     alternatives = [
         tuple(zip(others, shares, strict=True))
-        for others, shares in zip(top.indices.tolist(), top.values.exp().tolist(), strict=True)
+        for others, shares in zip(
+            said.ids[:, :ALTERNATIVES].tolist(), said.log_probabilities[:, :ALTERNATIVES].exp().tolist(), strict=True
+        )
     ]
-    own = log_probabilities[beams, ids].exp()
-    rows = zip(beams.tolist(), ids.tolist(), own.tolist(), totals.tolist(), strict=True)
+    rows = zip(best.beams.tolist(), best.ids.tolist(), best.own.exp().tolist(), best.totals.tolist(), strict=True)
     return [Candidate(beam, Step(chosen, share, alternatives[beam]), total) for beam, chosen, share, total in rows]

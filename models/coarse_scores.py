@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from models.layout import is_quick
+from models.scripted import scripted
 
 EXACT = 64
 """How many of the best scores of a row are computed exactly."""
@@ -45,17 +46,39 @@ class CoarseScores:
 
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., vocabulary]`."""
-        rows = x.reshape(-1, x.shape[-1])
-        steps = torch.linalg.vector_norm(rows, torch.inf, 1, True).clamp_min_(_LEAST).div_(_LEVELS)
-        # Half a level above the middle, so that what is cut off behind the point is rounded.
-        levels = torch.addcdiv(self._middle, rows, steps).to(torch.uint8)
-        scores: Tensor = torch.ops.onednn.qlinear_pointwise(
-            levels, 1.0, _MIDDLE, self._weight, self._scales, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
-        )
-        scores *= steps
-        if self._bias is not None:
-            scores += self._bias
-        best = scores.topk(EXACT, dim=1, sorted=False).indices
-        exact = torch.embedding(self._exact, best).mul_(rows[:, None]).sum(dim=2)
-        scores.scatter_(1, best, exact if self._bias is None else exact + self._bias[best])
+        scores: Tensor = _coarse(
+            x.reshape(-1, x.shape[-1]), self._exact, self._bias, self._weight, self._scales, self._zeros, self._middle,
+            _LEVELS, _MIDDLE, EXACT, _LEAST,
+        )  # fmt: skip
         return scores.view(*x.shape[:-1], -1)
+
+
+@scripted
+def _coarse(
+    rows: Tensor,
+    exact: Tensor,
+    bias: Tensor | None,
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor,
+    half_above_middle: Tensor,
+    levels: int,
+    middle: int,
+    best: int,
+    least: float,
+) -> Tensor:
+    """`rows` `[row, in]` to `[row, vocabulary]`, by `weight` in 8 bits, and the `best` of each by the `exact` one."""
+    steps = torch.ops.aten.linalg_vector_norm(rows, float("inf"), [1], True).clamp_min_(least).div_(levels)
+    # Half a level above the middle, so that what is cut off behind the point is rounded.
+    inputs = torch.addcdiv(half_above_middle, rows, steps).to(torch.uint8)
+    scores: Tensor = torch.ops.onednn.qlinear_pointwise(
+        inputs, 1.0, middle, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+    scores *= steps
+    if bias is not None:
+        scores += bias
+    places = scores.topk(best, dim=1, sorted=False)[1]
+    again = torch.embedding(exact, places).mul_(rows[:, None]).sum(dim=2)
+    if bias is not None:
+        again = again + bias[places]
+    return scores.scatter_(1, places, again)

@@ -10,8 +10,8 @@ from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.layout import quickly
-from models.lean import Reader, lean_reader
-from models.scores import Scores, scores_of
+from models.lean import Reader, lean_reader, read_source
+from models.scores import Best, best_of
 from models.steps import Steps
 from models.stopping import go_on
 from models.threads import fair_share
@@ -41,25 +41,26 @@ class DecoderState:
         go_on()
         with lock, fair_share(), quickly(), torch.inference_mode():
             if source is not None:
-                encoded = network.get_encoder()(input_ids=source).last_hidden_state
+                encoded = read_source(network, source)
             self._reader: Reader = lean_reader(network, encoded) or _PlainReader(network, encoded)
+        self._exact: tuple[_PlainReader, int] | None = None
 
-    def next_logits(self) -> Tensor:
-        """Read what has not been read yet; the logits `[row, vocabulary]` of the next token, in float32.
-
-        Raises `Stopped`.
-        """
+    def next_best(self) -> Best:
+        """Read what has not been read yet; what every row says of the next token. Raises `Stopped`."""
         return self._steps.read(self._reader, self._unread)
 
-    def next_scores(self) -> Scores:
-        """The same for a text of one row, the best tokens at hand; raises `Stopped`."""
-        return self._steps.scores(self._reader, self._unread)
+    def exactly_next(self) -> Best:
+        """The same for a text of one row without a source, nothing rounded; raises `Stopped`.
 
-    def exact_scores(self) -> Scores:
-        """The same for a text without a source, read anew and nothing rounded; raises `Stopped`."""
+        What was read so before is remembered, so that only what was written since is read anew.
+        """
         go_on()
         with self._lock, fair_share(), torch.inference_mode():
-            return scores_of(self._network(input_ids=self.ids).logits[:, -1].float())[0]
+            # Put back only when it has read to the end.
+            (reader, read), self._exact = self._exact or (_PlainReader(self._network, None), 0), None
+            best = best_of(reader.read(self.ids[:, read:]))
+            self._exact = reader, self.ids.shape[1]
+        return best
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""
@@ -70,9 +71,11 @@ class DecoderState:
         """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
         if rows.tolist() == list(range(len(self.ids))):
             return
-        self.ids = self.ids[rows]
         with torch.inference_mode():
-            self._reader.reorder(rows)
+            # Where all rows say the same, they remember the same.
+            alike = int((self.ids == self.ids[:1]).all(dim=0).long().cumprod(dim=0).sum())
+            self._reader.reorder(rows, alike)
+        self.ids = self.ids[rows]
 
 
 class _PlainReader:
@@ -105,7 +108,7 @@ class _PlainReader:
         logits: Tensor = self._network(**inputs, **self._options).logits
         return logits[:, -1].float()
 
-    def reorder(self, rows: Tensor) -> None:
+    def reorder(self, rows: Tensor, alike: int) -> None:
         """Row i becomes what row `rows[i]` was."""
         if self._cache is not None:
             self._cache.reorder_cache(rows.long())  # type: ignore[arg-type]

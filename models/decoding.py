@@ -129,9 +129,9 @@ def write(
     Where numbers are `rounded` and the two likeliest tokens too close, the choice between them is made exactly.
     """
     for _ in range(max_new_tokens):
-        scores = state.next_scores()
+        (scores,) = state.next_best().rows()
         if rounded and chooser.generator is None and too_close(scores):
-            scores = state.exact_scores()
+            (scores,) = state.exactly_next().rows()
         step = chooser.step(state.ids, scores)
         yield step
         if step.id in eos_ids:
@@ -174,6 +174,21 @@ def processors_of(config: GenerationConfig, max_length: int) -> LogitsProcessorL
     if config.renormalize_logits:
         processors.append(LogitNormalization())
     return processors
+
+
+def banned_ids(config: GenerationConfig) -> tuple[int, ...] | None:
+    """The single tokens that a checkpoint's settings never write; None where they ask for more than that."""
+    more = (
+        config.no_repeat_ngram_size,
+        config.forced_bos_token_id is not None,
+        config.forced_eos_token_id is not None,
+        config.renormalize_logits,
+    )
+    words = config.bad_words_ids or []
+    if any(more) or any(len(word) != 1 for word in words):
+        return None
+    # An end token that is forbidden may be written all the same, as in transformers.
+    return tuple({word[0] for word in words} - set(end_ids(config)))
 
 
 def processed(processors: LogitsProcessorList, ids: Tensor, scores: Tensor) -> Tensor:

@@ -15,11 +15,8 @@ import torch
 from torch import Tensor
 
 from models.precision import Precision
-from models.whole_steps import MOST_ROWS, WholeSteps
-
-FOLLOWING = {"none": ("none", ""), "relu": ("relu", ""), "gelu": ("gelu", "none"), "gelu_tanh": ("gelu", "tanh"),
-             "swish": ("swish", "")}  # fmt: skip
-"""What oneDNN computes in one pass with a product, in its own words."""
+from models.products import EXACT, ROUNDED, Numbers, multiply
+from models.whole_steps import MOST_ROWS, whole_steps
 
 _TYPICAL_ROWS = 32
 """The layout depends a little on how many rows are to come; this one suits all numbers up to 384."""
@@ -61,15 +58,16 @@ class LaidOut:
     """A weight `[out, in]` and a bias for oneDNN, in the numbers of `precision`."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, precision: Precision) -> None:
-        self._dtype = torch.bfloat16 if precision == Precision.BFLOAT16 else torch.float32
-        self.is_exact = self._dtype == torch.float32
-        given = weight.detach().to(self._dtype).contiguous()
+        self.is_exact = precision != Precision.BFLOAT16
+        dtype = torch.float32 if self.is_exact else torch.bfloat16
+        given = weight.detach().to(dtype).contiguous()
+        added = torch.zeros(len(weight)) if bias is None else bias.detach()
         self.bytes = given.nbytes
-        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
-        self._bias = None if bias is None else bias.detach().to(self._dtype)
-        # Looked up once: finding the overload again costs as much as a small product.
-        self._multiply = torch.ops.mkldnn._linear_pointwise.default
-        self._few = WholeSteps.of(weight, bias) if precision == Precision.BFLOAT16 else None
+        laid_out: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
+        added_as_well = added.to(dtype)
+        self.numbers = Numbers(EXACT if self.is_exact else ROUNDED, [laid_out], [added_as_well], [added_as_well])
+        self.few = None if self.is_exact else whole_steps(weight, added)
+        """The same for up to `MOST_ROWS` rows, where they may be had in fewer bits."""
 
     def suits(self, x: Tensor) -> bool:
         """Whether `x` is float32 and needs no gradient, and rounding is allowed where these numbers are rounded."""
@@ -80,9 +78,6 @@ class LaidOut:
         return self.raw(x).float()
 
     def raw(self, x: Tensor, then: str = "none") -> Tensor:
-        """`[..., in]` to `[..., out]`, then one of `FOLLOWING`, in numbers for the next layout."""
-        if self._few and x.numel() <= MOST_ROWS * x.shape[-1]:
-            return self._few.product(x, then)
-        name, formula = FOLLOWING[then]
-        product: Tensor = self._multiply(x.to(self._dtype), self._weight, self._bias, name, [], formula)
-        return product
+        """`[..., in]` to `[..., out]`, then an activation, in numbers for the next layout."""
+        numbers = self.few if self.few and x.numel() <= MOST_ROWS * x.shape[-1] else self.numbers
+        return multiply(x, numbers.kind, numbers.weights[0], numbers.steps[0], numbers.biases[0], then)

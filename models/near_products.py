@@ -7,7 +7,7 @@ weights with none of the inputs. Attention in bfloat16 strays up to 0.024 from t
 import torch
 from torch import Tensor
 
-from models.activations import ACTIVATIONS
+from models.activations import activated
 
 
 def can_be_near() -> bool:
@@ -23,4 +23,4 @@ class NearProduct:
 
     def __call__(self, x: Tensor, then: str = "none") -> Tensor:
         """`[..., in]` to `[..., out]`, then an activation."""
-        return ACTIVATIONS[then](torch.ops.quantized.linear_dynamic_fp16(x, self._packed))
+        return activated(torch.ops.quantized.linear_dynamic_fp16(x, self._packed), then)

@@ -64,6 +64,7 @@ _JOINT = {
 }
 """Layers that read the same, by the attention that they belong to; `models/lean` asks all three at once."""
 
+_FEW_OUTPUTS = 16
 _OF_ANOTHER_TEXT = "encoder_attn"
 """Attention whose queries are of one text and its keys and values of another."""
 
@@ -81,7 +82,8 @@ def _joint(attention: nn.Module, precision: Precision) -> LaidOut:
 
 def _laid_out(layer: Packed, precision: Precision) -> Layout:
     weight = layer.weight if isinstance(layer, PackedLinear) else layer.weight.T
-    return LaidOut(weight, layer.bias, precision)
+    # A layer of few outputs makes the logits that are shown: exact ones cost nothing.
+    return LaidOut(weight, layer.bias, precision if len(weight) > _FEW_OUTPUTS else Precision.FLOAT32)
 
 
 def _scores(output: Packed, precision: Precision) -> Layout:

@@ -7,6 +7,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from models.scripted import scripted
+
 MOST = 64
 """How many of the best tokens are at hand: more than are ever shown, and than most cut-offs leave."""
 
@@ -32,13 +34,45 @@ class Scores:
         return dict(zip(self.ids, self.log_probabilities, strict=True))
 
 
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The `logits` `[row, vocabulary]` of a text's next token; the best ids and log-probabilities `[row, most]`."""
+
+    logits: Tensor
+    ids: Tensor
+    log_probabilities: Tensor
+
+    def rows(self) -> list[Scores]:
+        """Those of each row."""
+        ids, values = self.ids.tolist(), self.log_probabilities.tolist()
+        return [Scores(*row) for row in zip(self.logits, ids, values, strict=True)]
+
+    def repeated(self, rows: int) -> "Best":
+        """A single row as so many."""
+        return Best(*(each.expand(rows, -1) for each in (self.logits, self.ids, self.log_probabilities)))
+
+
+def best_of(logits: Tensor) -> Best:
+    """The best of every row of `logits` `[row, vocabulary]`, in one go."""
+    log_probabilities, ids = _best(logits, min(MOST, logits.shape[1]))
+    return Best(logits, ids, log_probabilities)
+
+
+def best_of_each(logits: Sequence[Tensor]) -> list[Best]:
+    """Those of several texts, `[row, vocabulary]` each, all in one go."""
+    if len(logits) == 1:
+        return [best_of(logits[0])]
+    best, sizes = best_of(torch.cat(list(logits))), [len(each) for each in logits]
+    parts = (torch.split(each, sizes) for each in (best.logits, best.ids, best.log_probabilities))
+    return [Best(*part) for part in zip(*parts, strict=True)]
+
+
 def scores_of(logits: Tensor) -> list[Scores]:
-    """Those of every row of `logits` `[row, vocabulary]`, in one go."""
+    """The same, row by row, at hand."""
+    return best_of(logits).rows()
+
+
+@scripted
+def _best(logits: Tensor, most: int) -> tuple[Tensor, Tensor]:
     # All shares in one go are quicker than the sum that they are shares of.
-    best = logits.log_softmax(dim=-1).topk(min(MOST, logits.shape[1]))
-    return [Scores(*row) for row in zip(logits, best.indices.tolist(), best.values.tolist(), strict=True)]
-
-
-def scores_of_each(logits: Sequence[Tensor]) -> list[Scores]:
-    """Those of texts of one row each, `[1, vocabulary]`; all together where there are several."""
-    return scores_of(torch.cat(list(logits)) if len(logits) > 1 else logits[0])
+    return logits.log_softmax(dim=-1).topk(most)

@@ -9,7 +9,7 @@ left to round: not in 8 bits, nor in bfloat16.
 import torch
 from torch import Tensor
 
-from models.activations import ACTIVATIONS
+from models.products import WHOLE, Numbers
 
 LEVELS = 127
 """The largest multiple of its step that a weight may be, either way."""
@@ -32,30 +32,16 @@ def multiples_of(weight: Tensor, steps: Tensor) -> Tensor:
     return (weight / steps[:, None]).round_().clamp_(-LEVELS, LEVELS).to(torch.int8)
 
 
-class WholeSteps:
-    """A weight `[out, in]` in 8 bits, and a bias `[out]`."""
+def whole_steps(weight: Tensor, bias: Tensor) -> Numbers | None:
+    """`weight` `[out, in]` in 8 bits, with its `bias` `[out]`, if it is made of whole steps.
 
-    def __init__(self, multiples: Tensor, steps: Tensor, bias: Tensor | None) -> None:
-        self._multiples, self._steps = multiples.contiguous(), steps.bfloat16()
-        self._bias = None if bias is None else bias.detach().float()
-        self.bytes = multiples.nbytes
-
-    @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None) -> "WholeSteps | None":
-        """`weight` if it is made of whole steps."""
-        weight = weight.detach()
-        if weight.shape[0] % _BLOCK or weight.shape[1] % _BLOCK:
-            return None
-        steps = steps_of(weight)
-        multiples = multiples_of(weight, steps)
-        return cls(multiples, steps, bias) if torch.equal(multiples * steps[:, None], weight) else None
-
-    def product(self, x: Tensor, then: str = "none") -> Tensor:
-        """`[..., in]` to `[..., out]` in float32, then the activation `then` of `models/layout.py`.
-
-        At most `MOST_ROWS` rows; they are rounded to bfloat16, and so is what each is multiplied to.
-        """
-        rows = x.reshape(-1, x.shape[-1]).to(torch.bfloat16)
-        found: Tensor = torch._weight_int8pack_mm(rows, self._multiples, self._steps)
-        found = found.float() if self._bias is None else found + self._bias
-        return ACTIVATIONS[then](found).view(*x.shape[:-1], -1)
+    For up to `MOST_ROWS` rows; they are rounded to bfloat16, and so is what each is multiplied to.
+    """
+    weight = weight.detach()
+    if weight.shape[0] % _BLOCK or weight.shape[1] % _BLOCK:
+        return None
+    steps = steps_of(weight)
+    multiples = multiples_of(weight, steps)
+    if not torch.equal(multiples * steps[:, None], weight):
+        return None
+    return Numbers(WHOLE, [multiples.contiguous()], [steps.bfloat16()], [bias.float()])

@@ -6,13 +6,15 @@ watched by a hook, is read by transformers itself (`models/decoder_state.py`).
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from torch import Tensor
 from transformers import GPT2LMHeadModel, MarianMTModel, PreTrainedModel
 
 from models.lean.gpt2 import LeanGPT2
 from models.lean.marian import LeanMarian
+from models.lean.marian_encoder import marian_encoded
 from models.lean.parts import are_watched, listeners
 
 
@@ -23,18 +25,29 @@ class Reader(Protocol):
         """Read `ids` `[row, token]` behind what was read; the logits `[row, vocabulary]` of the next token, float32."""
         ...
 
-    def reorder(self, rows: Tensor) -> None:
-        """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
+    def reorder(self, rows: Tensor, alike: int) -> None:
+        """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped.
+
+        Of the first `alike` tokens all rows are the same.
+        """
         ...
+
+
+def read_source(network: PreTrainedModel, ids: Tensor) -> Tensor:
+    """What the encoder of `network` says of `ids` `[1, token]`, `[1, token, width]`."""
+    if type(network) is MarianMTModel and LeanMarian.knows(network.config) and not _is_watched(network):
+        return marian_encoded(network, ids)
+    encoded: Tensor = network.get_encoder()(input_ids=ids).last_hidden_state
+    return encoded
 
 
 def lean_reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader | None:
     """A lean reader of `network`, where one is known; `encoded` `[1, token, width]` is what its encoder has read."""
-    if are_watched(listeners(network.modules())):
+    if _is_watched(network):
         return None
     if type(network) is GPT2LMHeadModel and encoded is None and LeanGPT2.knows(network.config):
         return LeanGPT2(network)
-    if type(network) is MarianMTModel and encoded is not None:
+    if type(network) is MarianMTModel and encoded is not None and LeanMarian.knows(network.config):
         return LeanMarian(network, encoded)
     return None
 
@@ -49,12 +62,16 @@ def read_together(readers: Sequence[Reader], ids: Sequence[Tensor]) -> Sequence[
     first = readers[0]
     if len(readers) == 1 or not isinstance(first, LeanGPT2 | LeanMarian):
         return [reader.read(each) for reader, each in zip(readers, ids, strict=True)]
-    remembered = [layer for reader in readers for layer in reader.remembered]  # type: ignore[attr-defined]
-    lengths = [layer.length for layer in remembered]
-    try:
-        found: Sequence[Tensor] = type(first).read_together(readers, ids)  # type: ignore[arg-type]
-    except BaseException:
-        for layer, length in zip(remembered, lengths, strict=True):
-            layer.length = length
-        raise
+    found: Sequence[Tensor] = type(first).read_together(readers, ids)  # type: ignore[arg-type]
     return found
+
+
+_listeners: WeakKeyDictionary[PreTrainedModel, Any] = WeakKeyDictionary()
+"""Where those are listed who listen to a network: to look through all of its modules for each text takes long."""
+
+
+def _is_watched(network: PreTrainedModel) -> bool:
+    listed = _listeners.get(network)
+    if listed is None:
+        _listeners[network] = listed = listeners(network.modules())
+    return are_watched(listed)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     BertForMaskedLM,
     BertForQuestionAnswering,
@@ -20,9 +20,11 @@ from transformers.modeling_outputs import MaskedLMOutput, QuestionAnsweringModel
 from transformers.utils.generic import ModelOutput
 
 from models.layout import LaidOut
-from models.lean.parts import FUSED, Map, are_watched, listeners, norm_of
+from models.lean.encoder_pass import apart, embedded, read_blocks, weights_of
+from models.lean.parts import FUSED, Map, are_watched, listeners
 from models.near_products import NearProduct
 from models.packed_linear import joint_layers
+from models.products import Numbers
 
 
 @dataclass(frozen=True)
@@ -31,21 +33,40 @@ class _Block:
 
     attention: Any
     together: Any
-    first_norm: Map
+    first_norm: nn.LayerNorm
     wide: Any
     narrow: Any
-    second_norm: Map
+    second_norm: nn.LayerNorm
 
     @property
-    def is_laid_out(self) -> bool:
-        """Whether all of it was packed."""
-        layouts = (getattr(each, "layout", None) for each in (self.together, self.wide, self.narrow))
-        return all(isinstance(each, LaidOut) for each in (getattr(self.attention, "joint", None), *layouts))
+    def layouts(self) -> list[Any]:
+        """What was packed, in the same order; nothing stands for what was not."""
+        return [getattr(self.attention, "joint", None)] + [
+            getattr(each, "layout", None) for each in (self.together, self.wide, self.narrow)
+        ]
 
 
 @dataclass(frozen=True)
-class _Products:
-    """How the linear layers of a block multiply; `wide` ends with the activation."""
+class _Quick:
+    """All blocks' numbers as they were laid out, and the norms' weights and biases, `[width]` each."""
+
+    first: LaidOut
+    numbers: Numbers
+    norms: list[Tensor]
+    epsilons: list[float]
+
+    @classmethod
+    def of(cls, blocks: Sequence[_Block]) -> "_Quick":
+        """Those of `blocks`."""
+        numbers = Numbers.of([layout.numbers for block in blocks for layout in block.layouts])
+        norms = [norm for block in blocks for norm in (block.first_norm, block.second_norm)]
+        tables: list[Tensor] = [table for norm in norms for table in (norm.weight, norm.bias)]
+        return cls(blocks[0].wide.layout, numbers, tables, [norm.eps for norm in norms])
+
+
+@dataclass(frozen=True)
+class _Near:
+    """How the linear layers of a block multiply nearly exactly; `wide` ends with the activation."""
 
     joint: Map
     together: Map
@@ -53,21 +74,16 @@ class _Products:
     narrow: Map
 
     @classmethod
-    def quick(cls, block: _Block, then: str) -> "_Products":
-        """As they were laid out."""
-        # What lies between two layers stays in the numbers in which they multiply.
-        layouts = (block.attention.joint, block.together.layout, block.wide.layout, block.narrow.layout)
-        joint, together, wide, narrow = (layout.raw for layout in layouts)
-        return cls(joint, together, partial(wide, then=then), narrow)
-
-    @classmethod
-    def near(cls, block: _Block, then: str) -> "_Products":
-        """Nearly exact."""
-        asking = joint_layers(block.attention)
-        joint = NearProduct(torch.cat([each.weight for each in asking]), torch.cat([each.bias for each in asking]))
-        together, wide, narrow = (
-            NearProduct(each.weight, each.bias) for each in (block.together, block.wide, block.narrow)
-        )
+    def of(cls, block: _Block, then: str) -> "_Near":
+        """Those of `block`: as they were laid out where that is exact."""
+        if block.wide.layout.is_exact:
+            joint, together, wide, narrow = (layout.raw for layout in block.layouts)
+        else:
+            asking = joint_layers(block.attention)
+            joint = NearProduct(torch.cat([each.weight for each in asking]), torch.cat([each.bias for each in asking]))
+            together, wide, narrow = (
+                NearProduct(each.weight, each.bias) for each in (block.together, block.wide, block.narrow)
+            )
         return cls(joint, together, partial(wide, then=then), narrow)
 
 
@@ -85,19 +101,23 @@ class LeanEncoder:
         self._network: Any = network
         trunk: Any = network.base_model
         self._embeddings = trunk.embeddings
-        self._norm = norm_of(trunk.embeddings.LayerNorm)
         self._answer = _HEADS[type(network)]
         self._heads = int(network.config.num_attention_heads)
         self._then = FUSED[_activation(network)]
         self._blocks = tuple(_blocks(network))
-        self._near: tuple[LaidOut | None, tuple[_Products, ...]] = (None, ())
+        self._quick: _Quick | None = None
+        self._near: tuple[LaidOut | None, tuple[_Near, ...]] = (None, ())
         self._listeners = listeners(trunk.modules())
 
     @staticmethod
     def knows(network: PreTrainedModel) -> bool:
         """Whether the network is one of the plain ones, laid out for this processor."""
         plain = type(network) in _HEADS and not getattr(network.config, "is_decoder", False)
-        return plain and _activation(network) in FUSED and all(block.is_laid_out for block in _blocks(network))
+        return (
+            plain
+            and _activation(network) in FUSED
+            and all(isinstance(layout, LaidOut) for block in _blocks(network) for layout in block.layouts)
+        )
 
     @property
     def is_watched(self) -> bool:
@@ -108,11 +128,15 @@ class LeanEncoder:
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
     ) -> ModelOutput:
         """What the network says of texts `[row, token]`; `attention_mask` `[row, token]` is 0 at padding."""
-        x, visible = self._embedded(input_ids, token_type_ids), _visible(attention_mask)
-        for block in self._blocks:
-            products = _Products.quick(block, self._then)
-            queries, keys, values = self._apart(products.joint(x))
-            x = self._after(block, products, x, _found(queries, keys, values, visible))
+        quick = self._quick
+        if quick is None or quick.first is not self._blocks[0].wide.layout:
+            # Weights are laid out anew where somebody has changed them.
+            self._quick = quick = _Quick.of(self._blocks)
+        numbers = quick.numbers
+        x: Tensor = read_blocks(
+            self._embedded(input_ids, token_type_ids), _visible(attention_mask), numbers.kind, numbers.weights,
+            numbers.steps, numbers.biases, self._then, quick.norms, quick.epsilons, self._heads, _WORTH_ROUNDING, _LONG,
+        )  # fmt: skip
         return self._answer(self._network, x)
 
     def attention(
@@ -124,66 +148,36 @@ class LeanEncoder:
         """
         x, visible = self._embedded(input_ids, token_type_ids), _visible(attention_mask)
         seen: list[Tensor] = []
-        for block, products in zip(self._blocks, self._products(), strict=True):
-            queries, keys, values = self._apart(products.joint(x))
-            seen.append(_weights(queries, keys, visible))
+        for block, products in zip(self._blocks, self._nearly(), strict=True):
+            queries, keys, values = apart(products.joint(x), self._heads).unbind()
+            seen.append(weights_of(queries, keys, visible))
             if len(seen) < len(self._blocks):
-                x = self._after(block, products, x, seen[-1] @ values)
+                found = (seen[-1] @ values).transpose(1, 2).reshape(x.shape)
+                x = block.first_norm.forward(x + products.together(found))
+                x = block.second_norm.forward(x + products.narrow(products.wide(x)))
         return seen
 
-    def _products(self) -> tuple[_Products, ...]:
-        """Those that attention is made of, kept as long as the weights are laid out as they are."""
+    def _nearly(self) -> tuple[_Near, ...]:
+        """What attention is made of, kept as long as the weights are laid out as they are."""
         layout = self._blocks[0].wide.layout
-        if layout.is_exact:
-            return tuple(_Products.quick(block, self._then) for block in self._blocks)
         if self._near[0] is not layout:
             # Few texts are looked at; who only wants an answer needs none of these.
-            self._near = (layout, tuple(_Products.near(block, self._then) for block in self._blocks))
+            self._near = (layout, tuple(_Near.of(block, self._then) for block in self._blocks))
         return self._near[1]
 
-    def _apart(self, joint: Tensor) -> Sequence[Tensor]:
-        """Queries, keys and values, each `[row, head, token, width]`, of `[row, token, 3 * heads * width]`."""
-        rows, tokens, width = joint.shape
-        parts = joint.view(rows, tokens, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
-        return (parts if tokens * width >= _WORTH_ROUNDING else parts.float()).unbind()
-
-    def _after(self, block: _Block, products: _Products, x: Tensor, found: Tensor) -> Tensor:
-        """What a block makes of `x` `[row, token, width]` and what attention `found` `[row, head, token, width]`."""
-        x = block.first_norm(x + products.together(found.transpose(1, 2).reshape(x.shape)))
-        return block.second_norm(x + products.narrow(products.wide(x)))
-
     def _embedded(self, ids: Tensor, types: Tensor | None) -> Tensor:
-        """Words, places and, where the network tells them apart, the first text from the second."""
-        parts = self._embeddings
-        x = parts.word_embeddings.weight[ids] + parts.position_embeddings.weight[: ids.shape[1]]
-        if table := getattr(parts, "token_type_embeddings", None):
-            x = x + (table.weight[0] if types is None else table.weight[types])
-        return self._norm(x)
+        parts, norm = self._embeddings, self._embeddings.LayerNorm
+        texts = getattr(parts, "token_type_embeddings", None)
+        found: Tensor = embedded(
+            ids, types, parts.word_embeddings.weight, parts.position_embeddings.weight,
+            None if texts is None else texts.weight, [norm.weight, norm.bias], norm.eps,
+        )  # fmt: skip
+        return found
 
 
 def _visible(mask: Tensor | None) -> Tensor | None:
     """`[row, token]`, 0 at padding, as every query of every head sees it."""
     return None if mask is None else mask[:, None, None, :].bool()
-
-
-def _found(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor | None) -> Tensor:
-    """What each query finds, `[row, head, query, width]`; of many long texts one after the other, to spare memory."""
-    if len(queries) == 1 or queries.shape[2] < _LONG:
-        return _weights(queries, keys, visible) @ values
-    found = []
-    for row in range(len(queries)):
-        one = slice(row, row + 1)
-        weights = _weights(queries[one], keys[one], None if visible is None else visible[one])
-        found.append(weights @ values[one])
-    return torch.cat(found)
-
-
-def _weights(queries: Tensor, keys: Tensor, visible: Tensor | None) -> Tensor:
-    """softmax(Q K^T / sqrt(d)) (Vaswani et al., 2017, section 3.2.1), `[row, head, query, key]`."""
-    scores: Tensor = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(2, 3)
-    if visible is not None:
-        scores = scores.masked_fill_(~visible, torch.finfo(scores.dtype).min)
-    return scores.softmax(dim=-1)
 
 
 def _activation(network: PreTrainedModel) -> str:
@@ -197,12 +191,12 @@ def _blocks(network: PreTrainedModel) -> Iterator[_Block]:
         for layer in trunk.encoder.layer:
             attention, found = layer.attention.self, layer.attention.output
             inner, outer = layer.intermediate.dense, layer.output
-            norms = norm_of(found.LayerNorm), norm_of(outer.LayerNorm)
+            norms = found.LayerNorm, outer.LayerNorm
             yield _Block(attention, found.dense, norms[0], inner, outer.dense, norms[1])
     else:
         for layer in trunk.transformer.layer:
             attention, ffn = layer.attention, layer.ffn
-            norms = norm_of(layer.sa_layer_norm), norm_of(layer.output_layer_norm)
+            norms = layer.sa_layer_norm, layer.output_layer_norm
             yield _Block(attention, attention.out_lin, norms[0], ffn.lin1, ffn.lin2, norms[1])
 
 

@@ -1,64 +1,47 @@
 """The decoder of a Marian Transformer (Junczys-Dowmunt et al., 2018), read token by token."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
-from transformers import MarianMTModel
+from transformers import MarianConfig, MarianMTModel
 
+from models.lean.decoder_pass import read_layers
 from models.lean.key_values import KeyValues
-from models.lean.parts import Map, SideBySide, attended, feed_forward_of, heads_apart, joint_of, map_of, norm_of
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """A layer's parts in the order in which they read."""
-
-    joint: Map
-    together: Map
-    first_norm: Map
-    asking: Map
-    found: Map
-    second_norm: Map
-    feed_forward: Map
-    last_norm: Map
+from models.lean.parts import FUSED, Joint, Layers, SideBySide, stores_of
 
 
 class LeanMarian:
     """A decoder that remembers what it has read, beside a source that all its rows share."""
+
+    @staticmethod
+    def knows(config: MarianConfig) -> bool:
+        """Whether all that the network computes is known here."""
+        return config.activation_function in FUSED
 
     def __init__(self, network: MarianMTModel, encoded: Tensor) -> None:
         self._network = network
         self._heads = int(network.config.decoder_attention_heads)
         decoder: Any = network.model.decoder
         self._words, self._places = decoder.embed_tokens.weight, decoder.embed_positions.weight
-        self._scale = decoder.embed_scale
-        self._layers = tuple(self._layer(layer) for layer in decoder.layers)
+        self._scale = float(decoder.embed_scale)
+        self._then = FUSED[network.config.activation_function]
+        self._layers = Layers.of(
+            [part for layer in decoder.layers for part in _linear(layer)],
+            [
+                norm
+                for layer in decoder.layers
+                for norm in (layer.self_attn_layer_norm, layer.encoder_attn_layer_norm, layer.final_layer_norm)
+            ],
+        )
         self.remembered = tuple(KeyValues() for _ in decoder.layers)
-        self._source = tuple(
-            tuple(
-                heads_apart(project.forward(encoded), self._heads)
-                for project in (layer.encoder_attn.k_proj, layer.encoder_attn.v_proj)
-            )
-            for layer in decoder.layers
-        )
+        self._sources = [self._source(layer.encoder_attn, encoded) for layer in decoder.layers]
 
-    def _layer(self, layer: Any) -> _Layer:
-        own, other = layer.self_attn, layer.encoder_attn
-        activation = self._network.config.activation_function
-        return _Layer(
-            joint_of(own, (own.q_proj, own.k_proj, own.v_proj)),
-            map_of(own.out_proj),
-            norm_of(layer.self_attn_layer_norm),
-            map_of(other.q_proj),
-            map_of(other.out_proj),
-            norm_of(layer.encoder_attn_layer_norm),
-            feed_forward_of(layer.fc1, layer.fc2, activation, layer.activation_fn.forward),
-            norm_of(layer.final_layer_norm),
-        )
+    def _source(self, attention: Any, encoded: Tensor) -> Tensor:
+        """The keys and values of what was read, `[2, head, token, width]`."""
+        both = torch.cat([attention.k_proj.forward(encoded), attention.v_proj.forward(encoded)])
+        return both.view(2, encoded.shape[1], self._heads, -1).transpose(1, 2)
 
     def read(self, ids: Tensor) -> Tensor:
         """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
@@ -67,33 +50,31 @@ class LeanMarian:
     @staticmethod
     def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> Sequence[Tensor]:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
-        first, heads = readers[0], readers[0]._heads
-        flat = SideBySide.of(ids)
-        places = flat.places([reader.remembered[0].length for reader in readers])
-        x = first._words[flat.ids] * first._scale + first._places[places]
-        for number, layer in enumerate(first._layers):
-            joint = flat.apart(layer.joint(x))
-            found = [
-                attended(each, heads, reader.remembered[number]) for reader, each in zip(readers, joint, strict=True)
-            ]
-            x = layer.first_norm(x + layer.together(flat.together(found)))
-            found = [
-                reader._looked_up(asked, *reader._source[number])
-                for reader, asked in zip(readers, flat.apart(layer.asking(x)), strict=True)
-            ]
-            x = layer.second_norm(x + layer.found(flat.together(found)))
-            x = layer.last_norm(x + layer.feed_forward(x))
-        logits: Tensor = first._network.lm_head.forward(x[flat.lasts]) + first._network.final_logits_bias
-        return torch.split(logits.float(), [len(each) for each in ids])
+        first, layers = readers[0], readers[0]._layers
+        remembered, lengths = [each.remembered for each in readers], [each.remembered[0].length for each in readers]
+        flat = SideBySide.of(ids, lengths)
+        stores = stores_of(remembered, flat.rows, flat.tokens, first._heads, first._words)
+        sources = [reader._sources[number] for number in range(len(first._sources)) for reader in readers]
+        numbers = layers.suited(len(flat.ids))
+        x = torch.embedding(first._words, flat.ids) * first._scale + torch.embedding(first._places, flat.places)
+        x = read_layers(
+            x, first._heads, flat.rows, flat.tokens, stores, lengths, sources, numbers.kind, numbers.weights,
+            numbers.steps, numbers.biases, first._then, layers.norms, layers.epsilons,
+        )  # fmt: skip
+        logits: Tensor = first._network.lm_head.forward(x if flat.lasts is None else x[flat.lasts])
+        found = torch.split((logits + first._network.final_logits_bias).float(), flat.rows)
+        for text, new in zip(remembered, flat.tokens, strict=True):
+            for layer in text:
+                layer.length += new
+        return found
 
-    def reorder(self, rows: Tensor) -> None:
-        """Row i becomes what row `rows[i]` was; the source is everyone's."""
+    def reorder(self, rows: Tensor, alike: int = 0) -> None:
+        """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
         for remembered in self.remembered:
-            remembered.reorder(rows)
+            remembered.reorder(rows, alike)
 
-    def _looked_up(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """What `queries` `[row, new, width]` find in the one source: to it, all of them are one text's."""
-        rows, new, width = queries.shape
-        together = heads_apart(queries.reshape(1, rows * new, width), self._heads)
-        found = functional.scaled_dot_product_attention(together, keys, values)
-        return found.transpose(1, 2).reshape(rows, new, width)
+
+def _linear(layer: Any) -> tuple[Any, ...]:
+    own, other = layer.self_attn, layer.encoder_attn
+    joint = Joint(own, (own.q_proj, own.k_proj, own.v_proj))
+    return joint, own.out_proj, other.q_proj, other.out_proj, layer.fc1, layer.fc2

@@ -158,8 +158,12 @@ def test_beside_texts_of_its_length_every_bit_is_the_same(precision: Precision, 
         lengths = [each.inputs["input_ids"].shape[1] for each in (model.padded([one]) for one in encoded)]
         alike_long = [each for each, length in zip(encoded, lengths, strict=True) if length == lengths[0]][:4]
         assert len(alike_long) > 1
+        # Tiles of bfloat16 (AMX) are added up in another order where there are more rows of them.
+        by_rows = precision == Precision.BFLOAT16 and torch.cpu._is_amx_tile_supported()
         for each, shared in zip(alike_long, model.forward_all(alike_long), strict=True):
-            assert closest(shared, model.forward_all([each])[0]) == 0
+            (by_itself,) = model.forward_all([each])
+            largest = max(float(np.abs(np.asarray(part)).max()) for part in by_itself) if by_rows else 0.0
+            assert closest(shared, by_itself) <= 2**-7 * largest
 
 
 def test_a_text_of_another_length_does_not_share_and_a_pass_is_bounded() -> None:

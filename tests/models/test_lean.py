@@ -13,7 +13,8 @@ from transformers import (
     PreTrainedModel,
 )
 
-from models.lean import lean_reader
+from models.lean import lean_reader, read_source
+from models.packed_linear import pack
 
 _SIZE = 50
 
@@ -81,6 +82,23 @@ def test_each_step_is_as_if_all_was_read_at_once(network: PreTrainedModel, begin
             new = torch.randint(1, _SIZE, (len(rows), 1), generator=chance)
             ids = torch.cat([ids[rows], new], dim=1)
             logits = reader.read(new)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"scale_embedding": True, "activation_function": "swish"}])
+@torch.inference_mode()
+def test_a_source_is_read_as_transformers_reads_it(settings: dict[str, object], packed: bool) -> None:
+    network = marian(encoder_layers=3, **settings)
+    if packed:
+        pack(network)
+    ids = torch.randint(1, _SIZE, (1, 11), generator=torch.Generator().manual_seed(0))
+    plain = network.get_encoder()(input_ids=ids).last_hidden_state
+    torch.testing.assert_close(read_source(network, ids), plain, atol=1e-5, rtol=1e-5)
+    seen = []
+    watching = network.model.encoder.layers[2].fc1.register_forward_hook(lambda *_: seen.append("read"))
+    torch.testing.assert_close(read_source(network, ids), plain, atol=1e-5, rtol=1e-5)
+    assert seen
+    watching.remove()
 
 
 def test_several_tokens_behind_others_are_refused() -> None:

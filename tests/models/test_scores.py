@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.scores import MOST, scores_of, scores_of_each
+from models.scores import MOST, best_of_each, scores_of
 
 
 @pytest.mark.parametrize("vocabulary", [5, MOST, 500])
@@ -18,7 +18,9 @@ def test_they_are_the_logarithms_of_all_probabilities(vocabulary: int) -> None:
 
 
 def test_texts_together_have_the_scores_that_each_has_alone() -> None:
-    rows = torch.randn(4, 200, generator=torch.Generator().manual_seed(1)).split(1)
-    for together, row in zip(scores_of_each(rows), rows, strict=True):
-        (alone,) = scores_of_each([row])
-        assert together.ids == alone.ids and together.log_probabilities == alone.log_probabilities
+    texts = torch.randn(5, 200, generator=torch.Generator().manual_seed(1)).split([1, 3, 1])
+    for together, text in zip(best_of_each(texts), texts, strict=True):
+        (alone,) = best_of_each([text])
+        assert torch.equal(together.logits, text)
+        assert torch.equal(together.ids, alone.ids)
+        assert torch.equal(together.log_probabilities, alone.log_probabilities)

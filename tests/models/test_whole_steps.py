@@ -10,7 +10,8 @@ from models.checkpoints import REGISTRY
 from models.layout import LaidOut, quickly
 from models.packed_linear import Packed, pack
 from models.precision import Precision, offered
-from models.whole_steps import LEVELS, MOST_ROWS, WholeSteps
+from models.products import WHOLE, multiply
+from models.whole_steps import LEVELS, MOST_ROWS, whole_steps
 from training.whole_steps import to_whole_steps
 
 pytestmark = pytest.mark.skipif(
@@ -31,8 +32,8 @@ def stepped(outputs: int, inputs: int) -> Tensor:
 @pytest.mark.parametrize("then", ["none", "relu", "gelu", "gelu_tanh", "swish"])
 def test_a_product_is_that_of_the_weights(rows: int, then: str) -> None:
     weight, bias = stepped(96, 64), torch.randn(96)
-    found = WholeSteps.of(weight, bias)
-    assert found is not None
+    found = whole_steps(weight, bias)
+    assert found is not None and found.kind == WHOLE
     x = torch.randn(2, rows, 64).bfloat16().float()[:1]
     kind = {
         "gelu_tanh": lambda y: functional.gelu(y, approximate="tanh"),
@@ -41,7 +42,8 @@ def test_a_product_is_that_of_the_weights(rows: int, then: str) -> None:
     }
     exact = kind.get(then, getattr(functional, then, None))(functional.linear(x, weight, bias))
     with torch.inference_mode():
-        torch.testing.assert_close(found.product(x, then), exact, rtol=2**-7, atol=2**-7)
+        ours = multiply(x, found.kind, found.weights[0], found.steps[0], found.biases[0], then)
+        torch.testing.assert_close(ours, exact, rtol=2**-7, atol=2**-7)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +52,12 @@ def test_a_product_is_that_of_the_weights(rows: int, then: str) -> None:
     ids=["any", "moved", "outputs without a block", "inputs without a block"],
 )
 def test_other_weights_are_none(weight: Tensor) -> None:
-    assert WholeSteps.of(weight, None) is None
+    assert whole_steps(weight, torch.zeros(len(weight))) is None
 
 
 def test_few_rows_are_read_in_8_bits_and_more_in_bfloat16_and_say_the_same() -> None:
     layout, x = LaidOut(stepped(64, 64), torch.randn(64), Precision.BFLOAT16), torch.randn(MOST_ROWS + 1, 64)
-    assert layout._few
+    assert layout.few
     with torch.inference_mode(), quickly():
         several, few = layout.product(x), layout.product(x[:MOST_ROWS])
     # Only what is rounded last differs: with the bias, or before it comes.
@@ -85,4 +87,4 @@ def test_bundled_models_that_write_are_made_of_whole_steps(name: str, kind: type
     pack(network, Precision.BFLOAT16)
     output = network.get_output_embeddings()
     inside = [module for module in network.modules() if isinstance(module, Packed) and module is not output]
-    assert inside and all(module.layout._few for module in inside)
+    assert inside and all(module.layout.few for module in inside)

@@ -1,0 +1,126 @@
+"""What a decoder's pass computes over its blocks, as functions of plain numbers."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from models.products import multiply
+from models.scripted import scripted
+
+
+@scripted
+def attended(
+    joint: Tensor, heads: int, rows: list[int], tokens: list[int], stores: list[Tensor], lengths: list[int]
+) -> Tensor:
+    """What the new tokens of each text find at themselves and at those before them, which they join.
+
+    `joint` `[token of any text, 3 * heads * width]` has their queries, keys and values side by side. A text has `rows`
+    of so many new `tokens`, a store `[2, row, head, token, width]`, and `lengths` tokens in it so far. Back comes
+    `[token of any text, heads * width]`.
+    """
+    found: list[Tensor] = []
+    start = 0
+    for text in range(len(rows)):
+        new, length = tokens[text], lengths[text]
+        size = rows[text] * new
+        own = joint.narrow(0, start, size).view(rows[text], new, 3, heads, -1).permute(2, 0, 3, 1, 4)
+        start += size
+        stores[text].narrow(3, length, new).copy_(own[1:])
+        known = stores[text].narrow(3, 0, length + new)
+        # A single query is the last token and may see all; several are a whole text that is read for the first time.
+        seen = functional.scaled_dot_product_attention(own[0], known[0], known[1], None, 0.0, new > 1)
+        found.append(seen.transpose(1, 2).reshape(size, -1))
+    return torch.cat(found) if len(found) > 1 else found[0]
+
+
+@scripted
+def looked_up(queries: Tensor, heads: int, rows: list[int], tokens: list[int], sources: list[Tensor]) -> Tensor:
+    """What `queries` `[token of any text, heads * width]` find in their text's source `[2, head, token, width]`."""
+    found: list[Tensor] = []
+    start = 0
+    for text in range(len(rows)):
+        size = rows[text] * tokens[text]
+        # To the one source all rows are one text's.
+        asked = queries.narrow(0, start, size).view(1, size, heads, -1).transpose(1, 2)
+        start += size
+        source = sources[text]
+        seen = functional.scaled_dot_product_attention(asked, source[0][None], source[1][None])
+        found.append(seen.transpose(1, 2).reshape(size, -1))
+    return torch.cat(found) if len(found) > 1 else found[0]
+
+
+@scripted
+def read_blocks(
+    x: Tensor,
+    heads: int,
+    rows: list[int],
+    tokens: list[int],
+    stores: list[Tensor],
+    lengths: list[int],
+    kind: str,
+    weights: list[Tensor],
+    steps: list[Tensor],
+    biases: list[Tensor],
+    then: str,
+    norms: list[Tensor],
+    epsilons: list[float],
+) -> Tensor:
+    """GPT-2's blocks and its last norm over embeddings `x` `[token of any text, width]`.
+
+    Each block has four products: queries, keys and values jointly, heads together, wide with the activation `then`, and
+    narrow; and a norm before the first and before the third. `stores` are all texts' of the first block, then all of
+    the second, and so on.
+    """
+    texts, width = len(rows), [x.shape[-1]]
+    blocks = len(epsilons) // 2
+    for block in range(blocks):
+        a, b, c, d = 4 * block, 4 * block + 1, 4 * block + 2, 4 * block + 3
+        normed = torch.layer_norm(x, width, norms[a], norms[b], epsilons[2 * block])
+        joint = multiply(normed, kind, weights[a], steps[a], biases[a], "none").to(x.dtype)
+        found = attended(joint, heads, rows, tokens, stores[block * texts : (block + 1) * texts], lengths)
+        x = x + multiply(found, kind, weights[b], steps[b], biases[b], "none")
+        normed = torch.layer_norm(x, width, norms[c], norms[d], epsilons[2 * block + 1])
+        inner = multiply(normed, kind, weights[c], steps[c], biases[c], then)
+        x = x + multiply(inner, kind, weights[d], steps[d], biases[d], "none")
+    return torch.layer_norm(x, width, norms[-2], norms[-1], epsilons[-1])
+
+
+@scripted
+def read_layers(
+    x: Tensor,
+    heads: int,
+    rows: list[int],
+    tokens: list[int],
+    stores: list[Tensor],
+    lengths: list[int],
+    sources: list[Tensor],
+    kind: str,
+    weights: list[Tensor],
+    steps: list[Tensor],
+    biases: list[Tensor],
+    then: str,
+    norms: list[Tensor],
+    epsilons: list[float],
+) -> Tensor:
+    """The layers of Marian's decoder over embeddings `x` `[token of any text, width]`.
+
+    Each layer has six products: queries, keys and values jointly, heads together, queries for the source, heads
+    together, wide with the activation `then`, and narrow; and a norm behind each of its three parts. `stores` and
+    `sources` are all texts' of the first layer, then all of the second, and so on.
+    """
+    texts, width = len(rows), [x.shape[-1]]
+    for layer in range(len(epsilons) // 3):
+        a, n = 6 * layer, 6 * layer
+        first, last = layer * texts, (layer + 1) * texts
+        joint = multiply(x, kind, weights[a], steps[a], biases[a], "none").to(x.dtype)
+        found = attended(joint, heads, rows, tokens, stores[first:last], lengths)
+        x = x + multiply(found, kind, weights[a + 1], steps[a + 1], biases[a + 1], "none")
+        x = torch.layer_norm(x, width, norms[n], norms[n + 1], epsilons[3 * layer])
+        asked = multiply(x, kind, weights[a + 2], steps[a + 2], biases[a + 2], "none").to(x.dtype)
+        found = looked_up(asked, heads, rows, tokens, sources[first:last])
+        x = x + multiply(found, kind, weights[a + 3], steps[a + 3], biases[a + 3], "none")
+        x = torch.layer_norm(x, width, norms[n + 2], norms[n + 3], epsilons[3 * layer + 1])
+        inner = multiply(x, kind, weights[a + 4], steps[a + 4], biases[a + 4], then)
+        x = x + multiply(inner, kind, weights[a + 5], steps[a + 5], biases[a + 5], "none")
+        x = torch.layer_norm(x, width, norms[n + 4], norms[n + 5], epsilons[3 * layer + 2])
+    return x
