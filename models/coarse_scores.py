@@ -37,7 +37,6 @@ class CoarseScores:
         self.bytes = rounded.nbytes
         self._weight: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
         self._scales, self._zeros = scales, torch.zeros(len(scales), dtype=torch.long)
-        self._middle = torch.tensor(_MIDDLE + 0.5)
 
     def suits(self, x: Tensor) -> bool:
         """Whether rounding is allowed, and there are few enough rows in `x` `[..., in]`."""
@@ -47,7 +46,7 @@ class CoarseScores:
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., vocabulary]`."""
         scores: Tensor = _coarse(
-            x.reshape(-1, x.shape[-1]), self._exact, self._bias, self._weight, self._scales, self._zeros, self._middle,
+            x.reshape(-1, x.shape[-1]), self._exact, self._bias, self._weight, self._scales, self._zeros,
             _LEVELS, _MIDDLE, EXACT, _LEAST,
         )  # fmt: skip
         return scores.view(*x.shape[:-1], -1)
@@ -61,16 +60,15 @@ def _coarse(
     weight: Tensor,
     scales: Tensor,
     zeros: Tensor,
-    half_above_middle: Tensor,
     levels: int,
     middle: int,
     best: int,
     least: float,
 ) -> Tensor:
     """`rows` `[row, in]` to `[row, vocabulary]`, by `weight` in 8 bits, and the `best` of each by the `exact` one."""
-    steps = torch.ops.aten.linalg_vector_norm(rows, float("inf"), [1], True).clamp_min_(least).div_(levels)
+    steps = rows.abs().amax(1, True).clamp_min_(least).div_(levels)
     # Half a level above the middle, so that what is cut off behind the point is rounded.
-    inputs = torch.addcdiv(half_above_middle, rows, steps).to(torch.uint8)
+    inputs = (rows / steps).add_(middle + 0.5).to(torch.uint8)
     scores: Tensor = torch.ops.onednn.qlinear_pointwise(
         inputs, 1.0, middle, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
     )

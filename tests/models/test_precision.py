@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from models import base, precision
+from models import base, near_products, precision
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
 from models.loading import ModelStore
+from models.near_products import Way
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
@@ -166,18 +167,21 @@ def test_attention_is_exact_in_every_precision(
 
 
 @needs_bfloat16
+@pytest.mark.parametrize("way", near_products.ways(), ids=lambda way: way.__name__)
 @pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-sentiment", "clearhead-qa"])
 def test_attention_that_is_not_exact_since_a_network_is_large_is_near(
-    monkeypatch: pytest.MonkeyPatch, bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
+    monkeypatch: pytest.MonkeyPatch, bundled: BundledModel, name: str, way: type[Way]
 ) -> None:
     monkeypatch.setattr(base, "_LARGE", 0)
-    monkeypatch.setattr(rounded(name).network, "forward", lambda **_: pytest.fail("an exact pass"))
+    monkeypatch.setattr(near_products, "ways", lambda: (way,))
+    # Of its own: a network keeps its products.
+    rounded = ModelStore(precision="bfloat16").load(REGISTRY[name])
+    monkeypatch.setattr(rounded.network, "forward", lambda **_: pytest.fail("an exact pass"))
     made, _ = INPUTS[name]
     furthest = 0.0
     for number in range(COUNT):
         exact, seen = (
-            model(name).attend(model(name).inputs_type(**made(number)))["encoder"].weights
-            for model in (bundled, rounded)
+            model.attend(model.inputs_type(**made(number)))["encoder"].weights for model in (bundled(name), rounded)
         )
         furthest = max(furthest, float(np.abs(exact - seen).max()))
     assert 0 < furthest < 0.002
