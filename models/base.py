@@ -90,7 +90,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def run(self, **network_inputs: Tensor) -> Any:
         """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`."""
         go_on()
-        with self.lock, fair_share(), quickly():
+        with self.lock, fair_share(self.lock), quickly():
             lean = self._lean
             return self.network(**network_inputs) if lean is None or lean.is_watched else lean(**network_inputs)
 
@@ -105,7 +105,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         if lean is None or lean.is_watched or exactly:
             with self.eager_attention():
                 return capture_encoder(self.network, network_inputs, tokens)
-        with self.lock, fair_share(), torch.inference_mode():
+        with self.lock, fair_share(self.lock), torch.inference_mode():
             return encoder_attention(lean.attention(**network_inputs), tokens)
 
     @contextmanager

@@ -13,7 +13,6 @@ from typing import Generic, TypeVar
 
 from models.errors import Stopped
 from models.stopping import asked_here, for_others, go_on
-from models.threads import as_one_run
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -99,7 +98,7 @@ class Shared(Generic[Item, Result]):
         try:
             batch = self._gathered()
             began_s = time.monotonic()
-            with for_others(), as_one_run(self):
+            with for_others():
                 self._run([call for call in batch if _is_wanted(call)])
             ended_s = time.monotonic()
             self._company = max(len(batch), self._company - 1)

@@ -39,7 +39,7 @@ class DecoderState:
         self._unread = ids
         encoded = None
         go_on()
-        with lock, fair_share(), quickly(), torch.inference_mode():
+        with lock, fair_share(lock), quickly(), torch.inference_mode():
             if source is not None:
                 encoded = read_source(network, source)
             self._reader: Reader = lean_reader(network, encoded) or _PlainReader(network, encoded)
@@ -55,7 +55,7 @@ class DecoderState:
         What was read so before is remembered, so that only what was written since is read anew.
         """
         go_on()
-        with self._lock, fair_share(), torch.inference_mode():
+        with self._lock, fair_share(self._lock), torch.inference_mode():
             # Put back only when it has read to the end.
             (reader, read), self._exact = self._exact or (_PlainReader(self._network, None), 0), None
             best = best_of(reader.read(self.ids[:, read:]))

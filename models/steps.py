@@ -43,7 +43,7 @@ class Steps:
         return self._shared(_Unread(reader, ids))
 
     def _read(self, batch: Sequence[_Unread]) -> Sequence[Best]:
-        with self._lock, fair_share(), quickly(), torch.inference_mode():
+        with self._lock, fair_share(self._lock), quickly(), torch.inference_mode():
             return best_of_each(read_together([each.reader for each in batch], [each.ids for each in batch]))
 
 

@@ -6,35 +6,20 @@ The numbers that come out are the same with any number of threads.
 """
 
 import math
-import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 import psutil
 import torch
 
 STILL_THERE_S = 0.02
-"""How long after its last pass a run is taken to go on: between two passes it chooses a token."""
+"""How long after its last pass a network is taken to go on: between two passes a token is chosen."""
 
 SHORTEST_LOOK_S, LONGEST_LOOK_S = 0.25, 60.0
 """Over how long other programs' share of the cores is measured; what is older says nothing about now."""
-
-
-_run: ContextVar[Hashable] = ContextVar("run", default=None)
-
-
-@contextmanager
-def as_one_run(run: Hashable) -> Iterator[None]:
-    """Count the passes inside as those of `run`, whichever threads make them one after the other."""
-    token = _run.set(run)
-    try:
-        yield
-    finally:
-        _run.reset(token)
 
 
 @dataclass(frozen=True)
@@ -63,25 +48,25 @@ class Cores:
         self.cores = cores
         self._used, self._clock = used, clock
         self._lock = threading.Lock()
-        self._passes_end_s: dict[Hashable, float] = {}
+        self._passes_end_s: dict[object, float] = {}
         self._looked_at_s, self._counted = clock(), used()
         self._foreign = 0.0
 
     @contextmanager
-    def share(self) -> Iterator[int]:
-        """How many threads the pass that the calling thread makes inside may take."""
-        run, now = _run.get() or threading.get_ident(), self._clock()
+    def share(self, turn: object) -> Iterator[int]:
+        """How many threads a pass inside may take; those of one `turn` are made one after the other, by anyone."""
+        now = self._clock()
         with self._lock:
             self._look(now)
             # A pass under way has no end yet.
             self._passes_end_s = {each: end for each, end in self._passes_end_s.items() if now - end <= STILL_THERE_S}
-            self._passes_end_s[run] = math.inf
+            self._passes_end_s[turn] = math.inf
             threads = max(1, round(self.cores - self._foreign) // len(self._passes_end_s))
         try:
             yield threads
         finally:
             with self._lock:
-                self._passes_end_s[run] = self._clock()
+                self._passes_end_s[turn] = self._clock()
 
     def _look(self, now: float) -> None:
         passed_s = now - self._looked_at_s
@@ -97,10 +82,12 @@ _cores = Cores(torch.get_num_threads())
 
 
 @contextmanager
-def fair_share(most: int = sys.maxsize) -> Iterator[None]:
-    """Let the calling thread's operations inside take as many threads as are its share, and no more than `most`."""
-    with _cores.share() as share:
-        threads = min(share, most)
+def fair_share(turn: object) -> Iterator[None]:
+    """Let the calling thread's operations inside take as many threads as are their share.
+
+    `turn` is what the thread holds meanwhile, so that nobody else computes with the same network.
+    """
+    with _cores.share(turn) as threads:
         if threads != torch.get_num_threads():
             torch.set_num_threads(threads)
         yield

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.activations import ACTIVATIONS
+from models.activations import activated
 from models.near_products import InTwoBytes, NearProduct, Way, ways
 
 HAVE_BEEN_ROUNDED = 5e-4
@@ -83,9 +83,9 @@ def test_whole_numbers_of_16_bits_are_exact_in_two_bytes() -> None:
 
 
 @pytest.mark.skipif(not ways(), reason="this processor has no such products")
-@pytest.mark.parametrize("then", list(ACTIVATIONS))
+@pytest.mark.parametrize("then", ["none", "relu", "gelu", "gelu_tanh", "swish"])
 def test_the_quickest_way_is_taken_and_an_activation_follows(then: str) -> None:
     (weight, bias), x = layer(32, 64), states(7, 64)
     with torch.inference_mode():
         found, way = NearProduct(weight, bias)(x, then), ways()[0](weight, bias)
-        torch.testing.assert_close(found, ACTIVATIONS[then](way(x)))
+        torch.testing.assert_close(found, activated(way(x), then))

@@ -5,8 +5,13 @@ import threading
 import pytest
 import torch
 
+from benchmarks.inputs import INPUTS
+from models import threads
+from models.checkpoints import find
 from models.layout import quickly
-from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, as_one_run, fair_share, used_now
+from models.loading import ModelStore
+from models.precision import AUTO
+from models.threads import LONGEST_LOOK_S, STILL_THERE_S, Cores, Used, fair_share, used_now
 from tests.models.conftest import BundledModel
 
 CORES = 4
@@ -25,9 +30,9 @@ class Machine:
         self.now_s += seconds
         self.counted = Used(self.counted.all_s + seconds * (own + foreign), self.counted.own_s + seconds * own)
 
-    def threads(self) -> int:
-        """What a run is given now."""
-        with self.cores.share() as threads:
+    def threads(self, turn: str = "one network") -> int:
+        """What a pass is given now."""
+        with self.cores.share(turn) as threads:
             return threads
 
 
@@ -38,40 +43,26 @@ def test_a_run_that_is_alone_has_every_core() -> None:
     assert machine.threads() == CORES
 
 
-def test_runs_of_several_visitors_share_the_cores_and_one_that_is_over_leaves_its_share() -> None:
+def test_networks_that_compute_at_once_share_the_cores_and_one_that_is_done_leaves_its_share() -> None:
     machine = Machine()
-    seen: list[int] = []
-
-    def other() -> None:
-        with machine.cores.share() as threads:
-            seen.append(threads)
-
-    with machine.cores.share() as threads:
+    with machine.cores.share("one network") as threads:
         assert threads == CORES
         # A long pass is still under way.
         machine.passes(5.0, own=CORES)
-        visitor = threading.Thread(target=other)
-        visitor.start()
-        visitor.join()
-    assert seen == [CORES // 2]
+        assert machine.threads("another") == CORES // 2
     assert machine.threads() == CORES // 2
     machine.passes(2 * STILL_THERE_S)
     assert machine.threads() == CORES
 
 
-def test_visitors_who_share_their_passes_are_one_run() -> None:
+def test_visitors_of_one_network_take_turns_and_each_has_every_core() -> None:
     machine = Machine()
     seen: list[int] = []
-
-    def visitor() -> None:
-        with as_one_run("shared"):
-            seen.append(machine.threads())
-
-    for each in [threading.Thread(target=visitor) for _ in range(3)]:
+    for each in [threading.Thread(target=lambda: seen.append(machine.threads())) for _ in range(3)]:
         each.start()
         each.join()
     assert seen == [CORES] * 3
-    assert machine.threads() == CORES // 2
+    assert machine.threads("another") == CORES // 2
 
 
 def test_what_other_programs_use_is_left_to_them_and_taken_back() -> None:
@@ -103,15 +94,35 @@ def test_the_numbers_are_the_same_with_any_number_of_threads(bundled: BundledMod
     model = bundled(checkpoint)
     ids = model.tokenizer("The keeper lit the lamp every evening. " * 8, return_tensors="pt")["input_ids"]
     logits = []
-    for threads in (1, 2, 3):
-        torch.set_num_threads(threads)
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
         with torch.inference_mode(), quickly():
             logits.append(model.network(input_ids=ids).logits)
     torch.set_num_threads(1)
     assert torch.equal(logits[0], logits[1]) and torch.equal(logits[0], logits[2])
 
 
-def test_a_pass_takes_no_more_threads_than_it_can_use() -> None:
-    torch.set_num_threads(2)
-    with fair_share(1):
-        assert torch.get_num_threads() == 1
+def test_the_calling_thread_is_given_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine()
+    monkeypatch.setattr(threads, "_cores", machine.cores)
+    with fair_share("one network"):
+        assert torch.get_num_threads() == CORES
+        with fair_share("another"):
+            assert torch.get_num_threads() == CORES // 2
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("endpoint", ["fill_mask", "sentiment", "question_answering", "translation", "completion"])
+def test_an_answer_is_never_taken_for_several(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    """All passes of an answer, from its first to its last, have every core; so has the next visitor's."""
+    cores = Cores(CORES, lambda: Used(0.0, 0.0))
+    monkeypatch.setattr(threads, "_cores", cores)
+    model = ModelStore(precision=AUTO).load(find(endpoint))
+    taken: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", taken.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 0)
+    for _ in range(2):
+        visitor = threading.Thread(target=lambda: model(**INPUTS[endpoint]))
+        visitor.start()
+        visitor.join()
+    assert taken and set(taken) == {CORES}
