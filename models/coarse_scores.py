@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from models.layout import is_quick
+from models.scores import MOST, Best
 from models.scripted import scripted
-
-EXACT = 64
-"""How many of the best scores of a row are computed exactly."""
 
 MOST_ROWS = 64
 """A product of more rows is bound by arithmetic and not by reading, and exact as it is."""
@@ -45,11 +43,14 @@ class CoarseScores:
 
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., vocabulary]`."""
-        scores: Tensor = _coarse(
-            x.reshape(-1, x.shape[-1]), self._exact, self._bias, self._weight, self._scales, self._zeros,
-            _LEVELS, _MIDDLE, EXACT, _LEAST,
-        )  # fmt: skip
-        return scores.view(*x.shape[:-1], -1)
+        return self.best(x.reshape(-1, x.shape[-1])).logits.view(*x.shape[:-1], -1)
+
+    def best(self, x: Tensor, added: Tensor | None = None) -> Best:
+        """The same for rows `[row, in]`, and the best of each; `added` `[vocabulary]` counts as a bias."""
+        bias = self._bias if added is None else added if self._bias is None else self._bias + added
+        return Best(
+            *_coarse(x, self._exact, bias, self._weight, self._scales, self._zeros, _LEVELS, _MIDDLE, MOST, _LEAST)
+        )
 
 
 @scripted
@@ -64,8 +65,11 @@ def _coarse(
     middle: int,
     best: int,
     least: float,
-) -> Tensor:
-    """`rows` `[row, in]` to `[row, vocabulary]`, by `weight` in 8 bits, and the `best` of each by the `exact` one."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores `[row, vocabulary]` of `rows` `[row, in]`, by `weight` in 8 bits, the `best` by the `exact` one.
+
+    And the ids and log-probabilities `[row, best]` of these, best first.
+    """
     steps = rows.abs().amax(1, True).clamp_min_(least).div_(levels)
     # Half a level above the middle, so that what is cut off behind the point is rounded.
     inputs = (rows / steps).add_(middle + 0.5).to(torch.uint8)
@@ -79,4 +83,6 @@ def _coarse(
     again = torch.embedding(exact, places).mul_(rows[:, None]).sum(dim=2)
     if bias is not None:
         again = again + bias[places]
-    return scores.scatter_(1, places, again)
+    scores.scatter_(1, places, again)
+    values, order = again.sort(dim=1, descending=True)
+    return scores, places.gather(1, order), values - scores.logsumexp(1, True)

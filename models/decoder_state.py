@@ -58,7 +58,7 @@ class DecoderState:
         with self._lock, fair_share(self._lock), torch.inference_mode():
             # Put back only when it has read to the end.
             (reader, read), self._exact = self._exact or (_PlainReader(self._network, None), 0), None
-            best = best_of(reader.read(self.ids[:, read:]))
+            best = reader.read(self.ids[:, read:])
             self._exact = reader, self.ids.shape[1]
         return best
 
@@ -96,8 +96,8 @@ class _PlainReader:
                 self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
             self._options |= {"past_key_values": self._cache, "use_cache": True}
 
-    def read(self, ids: Tensor) -> Tensor:
-        """Read `ids` behind what was read; the logits of the next token."""
+    def read(self, ids: Tensor) -> Best:
+        """Read `ids` behind what was read; what may come next."""
         if self._cache is None:
             self._read = ids = ids if self._read is None else torch.cat([self._read, ids], dim=1)
         if self._encoded is None:
@@ -106,7 +106,7 @@ class _PlainReader:
             encoded = self._encoded.expand(len(ids), -1, -1)
             inputs = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=encoded)}
         logits: Tensor = self._network(**inputs, **self._options).logits
-        return logits[:, -1].float()
+        return best_of(logits[:, -1].float())
 
     def reorder(self, rows: Tensor, alike: int) -> None:
         """Row i becomes what row `rows[i]` was."""

@@ -11,6 +11,7 @@ from transformers.pytorch_utils import Conv1D
 from models.coarse_scores import CoarseScores, can_be_coarse
 from models.layout import LaidOut, Layout
 from models.precision import Precision
+from models.scores import Best, best_of
 
 
 def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> None:
@@ -91,3 +92,12 @@ def _scores(output: Packed, precision: Precision) -> Layout:
     if precision != Precision.FLOAT32 and can_be_coarse(output.weight):
         return CoarseScores(output.weight, output.bias)
     return _laid_out(output, Precision.FLOAT32)
+
+
+def best_by(output: nn.Module, x: Tensor, added: Tensor | None = None) -> Best:
+    """The best scores that an `output` embedding gives to each of the rows `x` `[row, in]`, `added` as a bias."""
+    layout = getattr(output, "layout", None)
+    if isinstance(layout, CoarseScores) and layout.suits(x):
+        return layout.best(x, added)
+    logits: Tensor = output.forward(x)
+    return best_of((logits if added is None else logits + added).float())

@@ -51,20 +51,18 @@ class Best:
         """A single row as so many."""
         return Best(*(each.expand(rows, -1) for each in (self.logits, self.ids, self.log_probabilities)))
 
+    def split(self, rows: list[int]) -> list["Best"]:
+        """Those of several texts, which have so many rows each."""
+        if len(rows) == 1:
+            return [self]
+        parts = (torch.split(each, rows) for each in (self.logits, self.ids, self.log_probabilities))
+        return [Best(*part) for part in zip(*parts, strict=True)]
+
 
 def best_of(logits: Tensor) -> Best:
     """The best of every row of `logits` `[row, vocabulary]`, in one go."""
     log_probabilities, ids = _best(logits, min(MOST, logits.shape[1]))
     return Best(logits, ids, log_probabilities)
-
-
-def best_of_each(logits: Sequence[Tensor]) -> list[Best]:
-    """Those of several texts, `[row, vocabulary]` each, all in one go."""
-    if len(logits) == 1:
-        return [best_of(logits[0])]
-    best, sizes = best_of(torch.cat(list(logits))), [len(each) for each in logits]
-    parts = (torch.split(each, sizes) for each in (best.logits, best.ids, best.log_probabilities))
-    return [Best(*part) for part in zip(*parts, strict=True)]
 
 
 def scores_of(logits: Tensor) -> list[Scores]:

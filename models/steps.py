@@ -10,7 +10,7 @@ from torch import Tensor
 from models.batching import Shared
 from models.layout import quickly
 from models.lean import Reader, may_read_together, read_together
-from models.scores import Best, best_of_each
+from models.scores import Best
 from models.threads import fair_share
 
 MOST_TOKENS = 256
@@ -44,7 +44,7 @@ class Steps:
 
     def _read(self, batch: Sequence[_Unread]) -> Sequence[Best]:
         with self._lock, fair_share(self._lock), quickly(), torch.inference_mode():
-            return best_of_each(read_together([each.reader for each in batch], [each.ids for each in batch]))
+            return read_together([each.reader for each in batch], [each.ids for each in batch])
 
 
 def _fitting(waiting: Sequence[_Unread]) -> list[int]:

@@ -16,13 +16,14 @@ from models.lean.gpt2 import LeanGPT2
 from models.lean.marian import LeanMarian
 from models.lean.marian_encoder import marian_encoded
 from models.lean.parts import are_watched, listeners
+from models.scores import Best
 
 
 class Reader(Protocol):
     """A decoder with a memory of what it has read."""
 
-    def read(self, ids: Tensor) -> Tensor:
-        """Read `ids` `[row, token]` behind what was read; the logits `[row, vocabulary]` of the next token, float32."""
+    def read(self, ids: Tensor) -> Best:
+        """Read `ids` `[row, token]` behind what was read; what may come next."""
         ...
 
     def reorder(self, rows: Tensor, alike: int) -> None:
@@ -57,12 +58,12 @@ def may_read_together(reader: Reader, other: Reader) -> bool:
     return isinstance(reader, LeanGPT2 | LeanMarian) and type(reader) is type(other)
 
 
-def read_together(readers: Sequence[Reader], ids: Sequence[Tensor]) -> Sequence[Tensor]:
+def read_together(readers: Sequence[Reader], ids: Sequence[Tensor]) -> Sequence[Best]:
     """What each of `readers` reads of its own `ids`, in one pass; where that fails, nobody has read anything."""
     first = readers[0]
     if len(readers) == 1 or not isinstance(first, LeanGPT2 | LeanMarian):
         return [reader.read(each) for reader, each in zip(readers, ids, strict=True)]
-    found: Sequence[Tensor] = type(first).read_together(readers, ids)  # type: ignore[arg-type]
+    found: Sequence[Best] = type(first).read_together(readers, ids)  # type: ignore[arg-type]
     return found
 
 

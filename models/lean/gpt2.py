@@ -10,6 +10,8 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from models.lean.decoder_pass import read_blocks
 from models.lean.key_values import KeyValues
 from models.lean.parts import FUSED, Layers, SideBySide, stores_of
+from models.packed_linear import best_by
+from models.scores import Best
 
 
 class LeanGPT2:
@@ -37,12 +39,12 @@ class LeanGPT2:
         )
         self.remembered = tuple(KeyValues() for _ in trunk.h)
 
-    def read(self, ids: Tensor) -> Tensor:
-        """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
+    def read(self, ids: Tensor) -> Best:
+        """Read `ids` `[row, token]`; what may come next."""
         return self.read_together([self], [ids])[0]
 
     @staticmethod
-    def read_together(readers: Sequence["LeanGPT2"], ids: Sequence[Tensor]) -> Sequence[Tensor]:
+    def read_together(readers: Sequence["LeanGPT2"], ids: Sequence[Tensor]) -> Sequence[Best]:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, layers = readers[0], readers[0]._layers
         remembered, lengths = [each.remembered for each in readers], [each.remembered[0].length for each in readers]
@@ -54,12 +56,11 @@ class LeanGPT2:
             x, first._heads, flat.rows, flat.tokens, stores, lengths, numbers.kind, numbers.weights, numbers.steps,
             numbers.biases, first._then, layers.norms, layers.epsilons,
         )  # fmt: skip
-        logits: Tensor = first._network.lm_head.forward(x if flat.lasts is None else x[flat.lasts])
-        found = torch.split(logits.float(), flat.rows)
+        best = best_by(first._network.lm_head, x if flat.lasts is None else x[flat.lasts])
         for text, new in zip(remembered, flat.tokens, strict=True):
             for block in text:
                 block.length += new
-        return found
+        return best.split(flat.rows)
 
     def reorder(self, rows: Tensor, alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""

@@ -10,6 +10,8 @@ from transformers import MarianConfig, MarianMTModel
 from models.lean.decoder_pass import read_layers
 from models.lean.key_values import KeyValues
 from models.lean.parts import FUSED, Joint, Layers, SideBySide, stores_of
+from models.packed_linear import best_by
+from models.scores import Best
 
 
 class LeanMarian:
@@ -35,6 +37,8 @@ class LeanMarian:
                 for norm in (layer.self_attn_layer_norm, layer.encoder_attn_layer_norm, layer.final_layer_norm)
             ],
         )
+        bias = network.final_logits_bias[0]
+        self._added = bias if bias.any() else None
         self.remembered = tuple(KeyValues() for _ in decoder.layers)
         self._sources = [self._source(layer.encoder_attn, encoded) for layer in decoder.layers]
 
@@ -43,12 +47,12 @@ class LeanMarian:
         both = torch.cat([attention.k_proj.forward(encoded), attention.v_proj.forward(encoded)])
         return both.view(2, encoded.shape[1], self._heads, -1).transpose(1, 2)
 
-    def read(self, ids: Tensor) -> Tensor:
-        """Read `ids` `[row, token]`; the logits `[row, vocabulary]` of what comes next."""
+    def read(self, ids: Tensor) -> Best:
+        """Read `ids` `[row, token]`; what may come next."""
         return self.read_together([self], [ids])[0]
 
     @staticmethod
-    def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> Sequence[Tensor]:
+    def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> Sequence[Best]:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, layers = readers[0], readers[0]._layers
         remembered, lengths = [each.remembered for each in readers], [each.remembered[0].length for each in readers]
@@ -61,12 +65,11 @@ class LeanMarian:
             x, first._heads, flat.rows, flat.tokens, stores, lengths, sources, numbers.kind, numbers.weights,
             numbers.steps, numbers.biases, first._then, layers.norms, layers.epsilons,
         )  # fmt: skip
-        logits: Tensor = first._network.lm_head.forward(x if flat.lasts is None else x[flat.lasts])
-        found = torch.split((logits + first._network.final_logits_bias).float(), flat.rows)
+        best = best_by(first._network.lm_head, x if flat.lasts is None else x[flat.lasts], first._added)
         for text, new in zip(remembered, flat.tokens, strict=True):
             for layer in text:
                 layer.length += new
-        return found
+        return best.split(flat.rows)
 
     def reorder(self, rows: Tensor, alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""

@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.coarse_scores import EXACT, MOST_ROWS, CoarseScores, can_be_coarse
+from models.coarse_scores import MOST_ROWS, CoarseScores, can_be_coarse
 from models.layout import quickly
+from models.scores import MOST
 
 VOCABULARY, WIDTH = 5000, 64
 
@@ -30,11 +31,26 @@ def test_the_best_are_exact_and_the_rest_is_near(bias: Tensor | None, shape: tup
         exact = torch.nn.functional.linear(x, weight(), bias)
         scores = coarse.product(x)
     assert scores.shape == exact.shape
-    best = exact.topk(EXACT // 4, dim=-1)
-    assert torch.equal(scores.topk(EXACT // 4, dim=-1).indices, best.indices)
+    best = exact.topk(MOST // 4, dim=-1)
+    assert torch.equal(scores.topk(MOST // 4, dim=-1).indices, best.indices)
     torch.testing.assert_close(scores.gather(-1, best.indices), best.values, atol=1e-4, rtol=1e-5)
     off = (scores - exact).norm(dim=-1) / exact.norm(dim=-1)
     assert 0 < off.max() < 0.02
+
+
+@pytest.mark.parametrize("bias", [None, torch.randn(VOCABULARY, generator=torch.Generator().manual_seed(1))])
+@pytest.mark.parametrize("added", [None, torch.randn(VOCABULARY, generator=torch.Generator().manual_seed(2))])
+def test_the_best_at_hand_are_those_of_the_scores(bias: Tensor | None, added: Tensor | None) -> None:
+    coarse = CoarseScores(weight(), bias)
+    x = torch.randn(3, WIDTH, generator=torch.Generator().manual_seed(4)) / 8
+    with torch.inference_mode():
+        found = coarse.best(x, added)
+        exact = torch.nn.functional.linear(x, weight(), bias) + (0 if added is None else added)
+    torch.testing.assert_close(found.ids[:, :20], exact.topk(20).indices)
+    torch.testing.assert_close(found.logits.gather(1, found.ids), exact.gather(1, found.ids), atol=1e-4, rtol=1e-5)
+    # What is left of the whole is shared in the same way, as near as 8 bits are.
+    expected = exact.log_softmax(dim=1).gather(1, found.ids)
+    torch.testing.assert_close(found.log_probabilities, expected, atol=1e-2, rtol=0)
 
 
 def test_a_row_does_not_depend_on_its_neighbours() -> None:

@@ -73,7 +73,7 @@ def test_each_step_is_as_if_all_was_read_at_once(network: PreTrainedModel, begin
         encoded = encoded_by(network)
         reader = lean_reader(network, encoded)
         assert reader is not None
-        logits = reader.read(ids)
+        logits = reader.read(ids).logits
         # Past the room that is made at first, the rows repeated, dropped and exchanged on the way.
         for step in range(80):
             torch.testing.assert_close(logits, plain_logits(network, ids, encoded), atol=1e-4, rtol=1e-4)
@@ -81,7 +81,7 @@ def test_each_step_is_as_if_all_was_read_at_once(network: PreTrainedModel, begin
             reader.reorder(rows)
             new = torch.randint(1, _SIZE, (len(rows), 1), generator=chance)
             ids = torch.cat([ids[rows], new], dim=1)
-            logits = reader.read(new)
+            logits = reader.read(new).logits
 
 
 @pytest.mark.parametrize("packed", [False, True])
