@@ -27,7 +27,10 @@ def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> 
         if type(module) in _PACKED:
             module.__class__ = _PACKED[type(module)]
         if isinstance(module, Packed):
-            module.layout = _scores(module, precision) if module is output else _laid_out(module, precision)
+            of_trunk = name.startswith(f"{network.base_model_prefix}.")
+            exact = not of_trunk and len(_weight(module)) <= _FEW_OUTPUTS
+            laid_out = Precision.FLOAT32 if exact else precision
+            module.layout = _scores(module, precision) if module is output else _laid_out(module, laid_out)
         elif type(module) in _JOINT and not name.endswith(_OF_ANOTHER_TEXT):
             vars(module)["joint"] = _joint(module, precision)
 
@@ -66,6 +69,8 @@ _JOINT = {
 """Layers that read the same, by the attention that they belong to; `models/lean` asks all three at once."""
 
 _FEW_OUTPUTS = 16
+"""Up to so many outputs a head's own numbers are the logits that are shown: exact ones cost nothing."""
+
 _OF_ANOTHER_TEXT = "encoder_attn"
 """Attention whose queries are of one text and its keys and values of another."""
 
@@ -82,9 +87,12 @@ def _joint(attention: nn.Module, precision: Precision) -> LaidOut:
 
 
 def _laid_out(layer: Packed, precision: Precision) -> Layout:
-    weight = layer.weight if isinstance(layer, PackedLinear) else layer.weight.T
-    # A layer of few outputs makes the logits that are shown: exact ones cost nothing.
-    return LaidOut(weight, layer.bias, precision if len(weight) > _FEW_OUTPUTS else Precision.FLOAT32)
+    return LaidOut(_weight(layer), layer.bias, precision)
+
+
+def _weight(layer: Packed) -> Tensor:
+    """`[out, in]`."""
+    return layer.weight if isinstance(layer, PackedLinear) else layer.weight.T
 
 
 def _scores(output: Packed, precision: Precision) -> Layout:

@@ -133,11 +133,14 @@ class LeanEncoder:
             # Weights are laid out anew where somebody has changed them.
             self._quick = quick = _Quick.of(self._blocks)
         numbers = quick.numbers
-        x: Tensor = read_blocks(
-            self._embedded(input_ids, token_type_ids), _visible(attention_mask), numbers.kind, numbers.weights,
-            numbers.steps, numbers.biases, self._then, quick.norms, quick.epsilons, self._heads, _WORTH_ROUNDING, _LONG,
-        )  # fmt: skip
-        return self._answer(self._network, x)
+        # oneDNN knows no gradient, and TorchScript would prepare for one.
+        with torch.no_grad():
+            x: Tensor = read_blocks(
+                self._embedded(input_ids, token_type_ids), _visible(attention_mask), numbers.kind, numbers.weights,
+                numbers.steps, numbers.biases, self._then, quick.norms, quick.epsilons, self._heads, _WORTH_ROUNDING,
+                _LONG,
+            )  # fmt: skip
+            return self._answer(self._network, x)
 
     def attention(
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None

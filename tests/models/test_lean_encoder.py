@@ -97,6 +97,19 @@ def test_it_sees_the_same_attention(name: str, precision: Precision) -> None:
         torch.testing.assert_close(ours.transpose(1, 2)[real], theirs.transpose(1, 2)[real], atol=near, rtol=1e-5)
 
 
+@pytest.mark.parametrize("precision", offered())
+@pytest.mark.parametrize("name", ["BertForQuestionAnswering", "DistilBertForSequenceClassification"])
+def test_nobody_waits_for_a_gradient_even_where_one_could_be_had(name: str, precision: Precision) -> None:
+    """Several passes, since what is compiled may change after the first ones."""
+    network = made(name, precision)
+    for each in network.parameters():
+        each.requires_grad_(True)
+    lean, (given, _) = LeanEncoder(network), texts(network)
+    for enabled in (True, False, True, True):
+        with torch.set_grad_enabled(enabled), quickly():
+            assert not any(said.requires_grad for said in lean(**given).values())
+
+
 def test_many_long_texts_are_read_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
     network = made("BertForQuestionAnswering")
     given, _ = texts(network)
