@@ -1,5 +1,6 @@
 """Decoders' steps in one pass: visitors whose texts are written at the same time read their next tokens together."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from models.threads import fair_share
 
 MOST_TOKENS = 256
 """How many tokens of all texts share a pass: whoever is in the middle of a text does not wait for long prompts."""
+
+FEW_TOKENS = 16
+"""Up to so many tokens the products of a small network are too short to be parted."""
 
 PATIENCE = 1.0
 """For how many times a pass the next one waits for those who came together before: all but surely they come again.
@@ -32,10 +36,14 @@ class _Unread:
 
 
 class Steps:
-    """The steps of all texts that one network writes; `lock` is held during each pass only."""
+    """The steps of all texts that one network writes; `lock` is held during each pass only.
 
-    def __init__(self, lock: AbstractContextManager[bool]) -> None:
-        self._lock = lock
+    A `small` network reads a token about as quickly with one thread as with several, which would wait for each other;
+    and in a server, where every visitor's thread brings helpers of its own, more quickly.
+    """
+
+    def __init__(self, lock: AbstractContextManager[bool], *, small: bool = False) -> None:
+        self._lock, self._small = lock, small
         self._shared: Shared[_Unread, Best] = Shared(self._read, _fitting, PATIENCE)
 
     def read(self, reader: Reader, ids: Tensor) -> Best:
@@ -43,7 +51,8 @@ class Steps:
         return self._shared(_Unread(reader, ids))
 
     def _read(self, batch: Sequence[_Unread]) -> Sequence[Best]:
-        with self._lock, fair_share(self._lock), quickly(), torch.inference_mode():
+        few = self._small and sum(each.ids.numel() for each in batch) <= FEW_TOKENS
+        with self._lock, fair_share(self._lock, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
             return read_together([each.reader for each in batch], [each.ids for each in batch])
 
 

@@ -69,7 +69,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self._steps = Steps(self.lock)
+        self._steps = Steps(self.lock, small=self.is_small)
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""

@@ -6,6 +6,7 @@ The numbers that come out are the same with any number of threads.
 """
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -82,12 +83,13 @@ _cores = Cores(torch.get_num_threads())
 
 
 @contextmanager
-def fair_share(turn: object) -> Iterator[None]:
-    """Let the calling thread's operations inside take as many threads as are their share.
+def fair_share(turn: object, most: int = sys.maxsize) -> Iterator[None]:
+    """Let the calling thread's operations inside take as many threads as are their share, and no more than `most`.
 
     `turn` is what the thread holds meanwhile, so that nobody else computes with the same network.
     """
-    with _cores.share(turn) as threads:
+    with _cores.share(turn) as share:
+        threads = min(share, most)
         if threads != torch.get_num_threads():
             torch.set_num_threads(threads)
         yield

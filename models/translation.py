@@ -69,7 +69,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self._steps = Steps(self.lock)
+        self._steps = Steps(self.lock, small=self.is_small)
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
         """Raises `InputError` for empty text, for one longer than the window and for too many beams."""

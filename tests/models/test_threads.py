@@ -109,12 +109,14 @@ def test_the_calling_thread_is_given_its_share(monkeypatch: pytest.MonkeyPatch) 
         assert torch.get_num_threads() == CORES
         with fair_share("another"):
             assert torch.get_num_threads() == CORES // 2
+    with fair_share("one network", 1):
+        assert torch.get_num_threads() == 1
     torch.set_num_threads(1)
 
 
 @pytest.mark.parametrize("endpoint", ["fill_mask", "sentiment", "question_answering", "translation", "completion"])
 def test_an_answer_is_never_taken_for_several(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
-    """All passes of an answer, from its first to its last, have every core; so has the next visitor's."""
+    """No pass of an answer leaves a core to another one, nor does the next visitor's; short ones want one only."""
     cores = Cores(CORES, lambda: Used(0.0, 0.0))
     monkeypatch.setattr(threads, "_cores", cores)
     model = ModelStore(precision=AUTO).load(find(endpoint))
@@ -125,4 +127,4 @@ def test_an_answer_is_never_taken_for_several(monkeypatch: pytest.MonkeyPatch, e
         visitor = threading.Thread(target=lambda: model(**INPUTS[endpoint]))
         visitor.start()
         visitor.join()
-    assert taken and set(taken) == {CORES}
+    assert CORES in taken and set(taken) <= {CORES, 1}
