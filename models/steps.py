@@ -17,7 +17,7 @@ from models.threads import fair_share
 MOST_TOKENS = 256
 """How many tokens of all texts share a pass: whoever is in the middle of a text does not wait for long prompts."""
 
-FEW_TOKENS = 16
+FEW_TOKENS = 32
 """Up to so many tokens the products of a small network are too short to be parted."""
 
 PATIENCE = 1.0
