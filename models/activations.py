@@ -1,4 +1,4 @@
-"""Activations by the names that `models/layout.py` gives them."""
+"""Activations by the names that `models/products.py` gives them."""
 
 import torch
 from torch import Tensor

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from models.precision import Precision
-from models.products import EXACT, ROUNDED, Numbers, multiply
+from models.products import EXACT, ROUNDED, Numbers, through
 from models.whole_steps import MOST_ROWS, whole_steps
 
 _TYPICAL_ROWS = 32
@@ -80,4 +80,5 @@ class LaidOut:
     def raw(self, x: Tensor, then: str = "none") -> Tensor:
         """`[..., in]` to `[..., out]`, then an activation, in numbers for the next layout."""
         numbers = self.few if self.few and x.numel() <= MOST_ROWS * x.shape[-1] else self.numbers
-        return multiply(x, numbers.kind, numbers.weights[0], numbers.steps[0], numbers.biases[0], then)
+        product: Tensor = through(x, numbers, 0, then)
+        return product

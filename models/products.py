@@ -1,8 +1,7 @@
 """The product of a linear layer, by whichever numbers its weights are kept in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +19,7 @@ def multiply(x: Tensor, kind: str, weight: Tensor, step: Tensor, bias: Tensor, t
 
     What comes of bfloat16 stays in it, for the next product. `step` `[out]` is only read where the weights are whole.
     """
+    # The kinds are spelt out: TorchScript reads no names of the module.
     if kind == "whole":
         shape = list(x.shape[:-1]) + [weight.shape[0]]  # noqa: RUF005
         rows = x.reshape(-1, x.shape[-1]).to(torch.bfloat16)
@@ -39,20 +39,28 @@ def multiply(x: Tensor, kind: str, weight: Tensor, step: Tensor, bias: Tensor, t
     return product
 
 
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """The numbers of several layers, all of one `kind`; each has a weight, a step and a bias."""
+class Numbers(NamedTuple):
+    """The numbers of several layers, all of one `kind`; each has a weight, a step and a bias.
+
+    TorchScript knows named tuples and no dataclasses.
+    """
 
     kind: str
     weights: list[Tensor]
     steps: list[Tensor]
     biases: list[Tensor]
 
-    @classmethod
-    def of(cls, parts: Sequence["Numbers"]) -> "Numbers":
-        """Those of all `parts`, which are of one kind."""
-        joined: list[list[Any]] = [[], [], []]
-        for part in parts:
-            for all_, some in zip(joined, (part.weights, part.steps, part.biases), strict=True):
-                all_ += some
-        return cls(parts[0].kind, *joined)
+
+def in_a_row(parts: Sequence[Numbers]) -> Numbers:
+    """The numbers of all `parts`, which are of one kind."""
+    joined: list[list[Tensor]] = [[], [], []]
+    for part in parts:
+        for all_, some in zip(joined, (part.weights, part.steps, part.biases), strict=True):
+            all_ += some
+    return Numbers(parts[0].kind, *joined)
+
+
+@scripted
+def through(x: Tensor, numbers: Numbers, layer: int, then: str = "none") -> Tensor:
+    """`multiply` by the numbers of one `layer`, counted from 0."""
+    return multiply(x, numbers.kind, numbers.weights[layer], numbers.steps[layer], numbers.biases[layer], then)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from models.products import multiply
+from models.products import Numbers, through
 from models.scripted import scripted
 
 
@@ -57,10 +57,7 @@ def read_blocks(
     tokens: list[int],
     stores: list[Tensor],
     lengths: list[int],
-    kind: str,
-    weights: list[Tensor],
-    steps: list[Tensor],
-    biases: list[Tensor],
+    numbers: Numbers,
     then: str,
     norms: list[Tensor],
     epsilons: list[float],
@@ -76,12 +73,12 @@ def read_blocks(
     for block in range(blocks):
         a, b, c, d = 4 * block, 4 * block + 1, 4 * block + 2, 4 * block + 3
         normed = torch.layer_norm(x, width, norms[a], norms[b], epsilons[2 * block])
-        joint = multiply(normed, kind, weights[a], steps[a], biases[a], "none").to(x.dtype)
+        joint = through(normed, numbers, a).to(x.dtype)
         found = attended(joint, heads, rows, tokens, stores[block * texts : (block + 1) * texts], lengths)
-        x = x + multiply(found, kind, weights[b], steps[b], biases[b], "none")
+        x = x + through(found, numbers, b)
         normed = torch.layer_norm(x, width, norms[c], norms[d], epsilons[2 * block + 1])
-        inner = multiply(normed, kind, weights[c], steps[c], biases[c], then)
-        x = x + multiply(inner, kind, weights[d], steps[d], biases[d], "none")
+        inner = through(normed, numbers, c, then)
+        x = x + through(inner, numbers, d)
     return torch.layer_norm(x, width, norms[-2], norms[-1], epsilons[-1])
 
 
@@ -94,10 +91,7 @@ def read_layers(
     stores: list[Tensor],
     lengths: list[int],
     sources: list[Tensor],
-    kind: str,
-    weights: list[Tensor],
-    steps: list[Tensor],
-    biases: list[Tensor],
+    numbers: Numbers,
     then: str,
     norms: list[Tensor],
     epsilons: list[float],
@@ -110,17 +104,17 @@ def read_layers(
     """
     texts, width = len(rows), [x.shape[-1]]
     for layer in range(len(epsilons) // 3):
-        a, n = 6 * layer, 6 * layer
+        a = 6 * layer
         first, last = layer * texts, (layer + 1) * texts
-        joint = multiply(x, kind, weights[a], steps[a], biases[a], "none").to(x.dtype)
+        joint = through(x, numbers, a).to(x.dtype)
         found = attended(joint, heads, rows, tokens, stores[first:last], lengths)
-        x = x + multiply(found, kind, weights[a + 1], steps[a + 1], biases[a + 1], "none")
-        x = torch.layer_norm(x, width, norms[n], norms[n + 1], epsilons[3 * layer])
-        asked = multiply(x, kind, weights[a + 2], steps[a + 2], biases[a + 2], "none").to(x.dtype)
+        x = x + through(found, numbers, a + 1)
+        x = torch.layer_norm(x, width, norms[a], norms[a + 1], epsilons[3 * layer])
+        asked = through(x, numbers, a + 2).to(x.dtype)
         found = looked_up(asked, heads, rows, tokens, sources[first:last])
-        x = x + multiply(found, kind, weights[a + 3], steps[a + 3], biases[a + 3], "none")
-        x = torch.layer_norm(x, width, norms[n + 2], norms[n + 3], epsilons[3 * layer + 1])
-        inner = multiply(x, kind, weights[a + 4], steps[a + 4], biases[a + 4], then)
-        x = x + multiply(inner, kind, weights[a + 5], steps[a + 5], biases[a + 5], "none")
-        x = torch.layer_norm(x, width, norms[n + 4], norms[n + 5], epsilons[3 * layer + 2])
+        x = x + through(found, numbers, a + 3)
+        x = torch.layer_norm(x, width, norms[a + 2], norms[a + 3], epsilons[3 * layer + 1])
+        inner = through(x, numbers, a + 4, then)
+        x = x + through(inner, numbers, a + 5)
+        x = torch.layer_norm(x, width, norms[a + 4], norms[a + 5], epsilons[3 * layer + 2])
     return x

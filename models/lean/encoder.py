@@ -24,7 +24,7 @@ from models.lean.encoder_pass import apart, embedded, read_blocks, weights_of
 from models.lean.parts import FUSED, Map, are_watched, listeners
 from models.near_products import NearProduct
 from models.packed_linear import joint_layers
-from models.products import Numbers
+from models.products import Numbers, in_a_row
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Quick:
     @classmethod
     def of(cls, blocks: Sequence[_Block]) -> "_Quick":
         """Those of `blocks`."""
-        numbers = Numbers.of([layout.numbers for block in blocks for layout in block.layouts])
+        numbers = in_a_row([layout.numbers for block in blocks for layout in block.layouts])
         norms = [norm for block in blocks for norm in (block.first_norm, block.second_norm)]
         tables: list[Tensor] = [table for norm in norms for table in (norm.weight, norm.bias)]
         return cls(blocks[0].wide.layout, numbers, tables, [norm.eps for norm in norms])
@@ -136,8 +136,8 @@ class LeanEncoder:
         # oneDNN knows no gradient, and TorchScript would prepare for one.
         with torch.no_grad():
             x: Tensor = read_blocks(
-                self._embedded(input_ids, token_type_ids), _visible(attention_mask), numbers.kind, numbers.weights,
-                numbers.steps, numbers.biases, self._then, quick.norms, quick.epsilons, self._heads, _WORTH_ROUNDING,
+                self._embedded(input_ids, token_type_ids), _visible(attention_mask), numbers,
+                self._then, quick.norms, quick.epsilons, self._heads, _WORTH_ROUNDING,
                 _LONG,
             )  # fmt: skip
             return self._answer(self._network, x)

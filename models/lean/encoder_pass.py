@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from models.products import multiply
+from models.products import Numbers, through
 from models.scripted import scripted
 
 
@@ -66,10 +66,7 @@ def found_by(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor | No
 def read_blocks(
     x: Tensor,
     visible: Tensor | None,
-    kind: str,
-    weights: list[Tensor],
-    steps: list[Tensor],
-    biases: list[Tensor],
+    numbers: Numbers,
     then: str,
     norms: list[Tensor],
     epsilons: list[float],
@@ -85,14 +82,14 @@ def read_blocks(
     rows, tokens, width = x.shape
     for block in range(len(epsilons) // 2):
         a, b, c, d = 4 * block, 4 * block + 1, 4 * block + 2, 4 * block + 3
-        joint = multiply(x, kind, weights[a], steps[a], biases[a], "none")
+        joint = through(x, numbers, a)
         if tokens * joint.shape[2] < worth_rounding:
             joint = joint.to(x.dtype)
         queries, keys, values = apart(joint, heads).unbind()
         found = found_by(queries, keys, values, visible, long).transpose(1, 2).reshape(rows, tokens, width)
-        x = x + multiply(found, kind, weights[b], steps[b], biases[b], "none")
+        x = x + through(found, numbers, b)
         x = torch.layer_norm(x, [width], norms[a], norms[b], epsilons[2 * block])
-        inner = multiply(x, kind, weights[c], steps[c], biases[c], then)
-        x = x + multiply(inner, kind, weights[d], steps[d], biases[d], "none")
+        inner = through(x, numbers, c, then)
+        x = x + through(inner, numbers, d)
         x = torch.layer_norm(x, [width], norms[c], norms[d], epsilons[2 * block + 1])
     return x

@@ -53,8 +53,8 @@ class LeanGPT2:
         numbers = layers.suited(len(flat.ids))
         x = torch.embedding(first._words, flat.ids) + torch.embedding(first._places, flat.places)
         x = read_blocks(
-            x, first._heads, flat.rows, flat.tokens, stores, lengths, numbers.kind, numbers.weights, numbers.steps,
-            numbers.biases, first._then, layers.norms, layers.epsilons,
+            x, first._heads, flat.rows, flat.tokens, stores, lengths, numbers,
+            first._then, layers.norms, layers.epsilons,
         )  # fmt: skip
         best = best_by(first._network.lm_head, x if flat.lasts is None else x[flat.lasts])
         for text, new in zip(remembered, flat.tokens, strict=True):

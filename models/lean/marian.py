@@ -62,8 +62,8 @@ class LeanMarian:
         numbers = layers.suited(len(flat.ids))
         x = torch.embedding(first._words, flat.ids) * first._scale + torch.embedding(first._places, flat.places)
         x = read_layers(
-            x, first._heads, flat.rows, flat.tokens, stores, lengths, sources, numbers.kind, numbers.weights,
-            numbers.steps, numbers.biases, first._then, layers.norms, layers.epsilons,
+            x, first._heads, flat.rows, flat.tokens, stores, lengths, sources, numbers,
+            first._then, layers.norms, layers.epsilons,
         )  # fmt: skip
         best = best_by(first._network.lm_head, x if flat.lasts is None else x[flat.lasts], first._added)
         for text, new in zip(remembered, flat.tokens, strict=True):

@@ -22,8 +22,8 @@ def marian_encoded(network: MarianMTModel, ids: Tensor) -> Tensor:
     numbers = layers.suited(ids.numel())
     words = torch.embedding(encoder.embed_tokens.weight, ids) * float(encoder.embed_scale)
     x: Tensor = read_blocks(
-        words + encoder.embed_positions.weight[: ids.shape[1]], None, numbers.kind, numbers.weights, numbers.steps,
-        numbers.biases, FUSED[network.config.activation_function], layers.norms, layers.epsilons,
+        words + encoder.embed_positions.weight[: ids.shape[1]], None, numbers,
+        FUSED[network.config.activation_function], layers.norms, layers.epsilons,
         int(network.config.encoder_attention_heads), _ALL, _ALL,
     )  # fmt: skip
     return x

@@ -11,7 +11,7 @@ from transformers.pytorch_utils import Conv1D
 
 from models.layout import LaidOut
 from models.lean.key_values import KeyValues
-from models.products import PLAIN, Numbers
+from models.products import PLAIN, Numbers, in_a_row
 from models.whole_steps import MOST_ROWS
 
 Map = Callable[[Tensor], Tensor]
@@ -79,10 +79,10 @@ class Layers:
         epsilons = [norm.eps for norm in norms]
         usable = [layout for layout in layouts if layout]
         if len(usable) < len(layouts):
-            return cls(Numbers.of([_plain(each) for each in linear]), None, tables, epsilons)
+            return cls(in_a_row([_plain(each) for each in linear]), None, tables, epsilons)
         few = [layout.few for layout in usable if layout.few]
-        whole = Numbers.of(few) if len(few) == len(usable) else None
-        return cls(Numbers.of([layout.numbers for layout in usable]), whole, tables, epsilons)
+        whole = in_a_row(few) if len(few) == len(usable) else None
+        return cls(in_a_row([layout.numbers for layout in usable]), whole, tables, epsilons)
 
     def suited(self, rows: int) -> Numbers:
         """Those that so many rows are best multiplied by."""
