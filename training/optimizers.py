@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from training.tiles import Muon
+
 
 def muon_and_adamw(
     model: nn.Module, muon_rate: float, adamw_rate: float, weight_decay: float, betas: tuple[float, float]
@@ -14,6 +16,6 @@ def muon_and_adamw(
             inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)
             (matrices if inside else rest).append(parameter)
     return [
-        torch.optim.Muon(matrices, lr=muon_rate, weight_decay=weight_decay, adjust_lr_fn="original"),
+        Muon(matrices, lr=muon_rate, weight_decay=weight_decay, adjust_lr_fn="original"),
         torch.optim.AdamW(rest, lr=adamw_rate, betas=betas, weight_decay=0.0, fused=True),
     ]

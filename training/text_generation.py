@@ -5,9 +5,8 @@ FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews o
 text; as `data/imdb`, its labelled reviews for training.
 """
 
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -24,7 +23,7 @@ from transformers import (
 from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
 from models.tasks import Task
-from training import samples, stories
+from training import samples, stories, tiles
 from training.bpe import byte_level_tokenizer
 from training.cards import CHECKPOINTS, Card, write_card
 from training.cards import Source as Licensed
@@ -34,68 +33,54 @@ from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
+from training.windows import LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
 
 NAME = "clearhead-stories"
-STEPS = 1640
-WARMUP_STEPS = 100
-PIECES = 8192
-WINDOW, LONG_WINDOW = 256, 512
-# Short windows first, which cost less; then these many steps for the places that only long windows have.
-LONG_STEPS, LONG_WARMUP_STEPS = 240, 20
 MUON_RATE, ADAMW_RATE = 0.02, 3e-3
-LONG_RATES = 0.3
-# Then again from warm rates, with more reviews, which are the hardest to learn: short windows, every fourth long, and
-# the last fifth all long.
-MORE_STEPS, MORE_WARMUP_STEPS = 1907, 60
-MORE_RATES = 0.8
-EVERY_LONG = 4
-# And once more in the same way, three quarters of it reviews, the rates held for a part of the steps.
-AGAIN_STEPS, AGAIN_HELD = 2207, 0.4
+# Short windows first, which cost less; then some for the places that only long windows have; then more and more
+# reviews, which are the hardest to learn.
+PARTS = (
+    Part("short", (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35), steps=1640, warmup_steps=100, rates=1.0),
+    Part("long", (0.10, 0.15, 0.40, 0.35), (0.10, 0.15, 0.40, 0.35), steps=240, warmup_steps=20, rates=0.3, long=4),
+    Part(
+        "more",
+        (0.05, 0.08, 0.22, 0.65),
+        (0.08, 0.10, 0.22, 0.60),
+        steps=1907,
+        warmup_steps=60,
+        rates=0.8,
+        long=1,
+        all_long_from=0.8,
+    ),
+    Part(
+        "again",
+        (0.04, 0.07, 0.14, 0.75),
+        (0.06, 0.09, 0.15, 0.70),
+        steps=2207,
+        warmup_steps=60,
+        rates=0.8,
+        held=0.4,
+        long=1,
+        all_long_from=0.85,
+    ),
+    Part(
+        "reviews",
+        (0.03, 0.05, 0.12, 0.80),
+        (0.03, 0.04, 0.08, 0.85),
+        steps=11_700,
+        warmup_steps=60,
+        rates=0.8,
+        held=0.1,
+        opened=0.15,
+        long=3,
+        all_long_from=0.5,
+    ),
+)
+"""The sources are short stories, fairy tales, books and reviews."""
 VOCABULARY = 8192
 EVALUATED_EVERY = 250
-SEED = 21
-# How many windows begin with the start token and a paragraph, as every visitor's text does.
-OPENED_SHARE = 0.35
 EMBEDDING_STD = 0.03
 DEVELOPMENT_CHARACTERS = 60_000
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """What share of the rows each source has at the first and at the last of `steps`, and how long the windows are.
-
-    The sources are short stories, fairy tales, books and reviews.
-    """
-
-    first: tuple[float, ...]
-    last: tuple[float, ...]
-    steps: int
-    window_at: Callable[[int], int]
-
-    def shares_at(self, step: int) -> list[float]:
-        """The shares at `step`, on the way from the first to the last."""
-        progress = min(1.0, step / self.steps)
-        return [first + (last - first) * progress for first, last in zip(self.first, self.last, strict=True)]
-
-
-@dataclass(frozen=True)
-class Source:
-    """One source as a single run of pieces [n], and the places where its paragraphs begin [p]."""
-
-    pieces: Tensor
-    openings: Tensor
-
-
-def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
-    """The documents one after another, each opened by the end-of-text token, which so ends the one before."""
-    end = tokenizer.eos_token_id
-    run: list[int] = []
-    for pieces in tokenizer(documents, verbose=False)["input_ids"]:
-        run += [end, *pieces]
-    joined = torch.tensor([*run, end])
-    breaks = [end, *tokenizer(stories.BETWEEN_PARAGRAPHS)["input_ids"][-1:]]
-    broken = torch.isin(joined, torch.tensor(breaks))
-    return Source(joined, (broken[:-1] & ~broken[1:]).nonzero().flatten() + 1)
 
 
 def new_model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
@@ -138,43 +123,12 @@ def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
             embedding[at] = table[ids].mean(0)
 
 
-def mixtures(steps: int) -> tuple[Mixture, Mixture, Mixture, Mixture]:
-    """Those of short windows, of long ones, and of the two parts after both."""
-    first, last = (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35)
-
-    def both(all_long_from: float) -> Callable[[int], int]:
-        return lambda step: LONG_WINDOW if step % EVERY_LONG == EVERY_LONG - 1 or step > all_long_from else WINDOW
-
-    return (
-        Mixture(first, last, steps, lambda _step: WINDOW),
-        Mixture(last, last, LONG_STEPS, lambda _step: LONG_WINDOW),
-        Mixture((0.05, 0.08, 0.22, 0.65), (0.08, 0.10, 0.22, 0.60), MORE_STEPS, both(0.8 * MORE_STEPS)),
-        Mixture((0.04, 0.07, 0.14, 0.75), (0.06, 0.09, 0.15, 0.70), AGAIN_STEPS, both(0.85 * AGAIN_STEPS)),
-    )
-
-
-def windows_of(sources: list[Source], step: int, mixture: Mixture) -> Iterator[Batch]:
-    """Endless batches [PIECES / window, window + 1]; `OPENED_SHARE` of the rows are the start token and a paragraph."""
-    end = sources[0].pieces[:1]
-    while True:
-        window, shares = mixture.window_at(step), mixture.shares_at(step)
-        chance = random.Random(f"{SEED} {step} {window} {shares}")
-        rows = []
-        for source in chance.choices(sources, shares, k=PIECES // window):
-            last = len(source.pieces) - window - 1
-            if chance.random() < OPENED_SHARE:
-                start = min(chance.choice(source.openings).item(), last)
-                rows.append(torch.cat([end, source.pieces[start : start + window]]))
-            else:
-                start = chance.randrange(last)
-                rows.append(source.pieces[start : start + window + 1])
-        yield {"pieces": torch.stack(rows)}
-        step += 1
-
-
 def next_piece_loss(model: GPT2LMHeadModel, batch: Batch) -> Tensor:
     """Mean cross-entropy of every piece given those before it, over windows [B, L + 1]."""
     pieces = batch["pieces"]
+    tiled = tiles.next_piece_loss(model, pieces)
+    if tiled is not None:
+        return tiled
     # Of short windows plain attention is the quicker one to differentiate.
     model.set_attn_implementation("eager" if pieces.shape[1] <= WINDOW + 1 else "sdpa")
     hidden = model.transformer(input_ids=pieces[:, :-1], use_cache=False).last_hidden_state
@@ -227,7 +181,7 @@ def figures_of(
     }
 
 
-def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
+def build(data: Path, workdir: Path) -> None:
     """Train the completion model from `data` and save it among the checkpoints."""
     torch.manual_seed(SEED)
     text = stories.load(data)
@@ -241,24 +195,18 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     borrow_embeddings(model, tokenizer, published_encoder())
     sources = [join(tokenizer, documents) for documents in by_source]
     measure = development(tokenizer, text)
-    short, long, more, again = mixtures(steps)
-
-    def read(mixture: Mixture, rates: float, warmup_steps: int, workdir: Path, held: float = 0.0) -> None:
+    for part in PARTS:
+        if part.name == "long":
+            repeat_positions(model)
         train(
             model,
-            optimizers_of(model, rates),
-            lambda step: windows_of(sources, step, mixture),
+            optimizers_of(model, part.rates),
+            partial(windows_of, sources, part=part),
             next_piece_loss,
-            Plan(steps=mixture.steps, warmup_steps=warmup_steps, workdir=workdir, held=held),
+            Plan(steps=part.steps, warmup_steps=part.warmup_steps, workdir=folder / part.name, held=part.held),
             evaluate=measure,
             evaluate_every=EVALUATED_EVERY,
         )
-
-    read(short, 1.0, WARMUP_STEPS, folder)
-    repeat_positions(model)
-    read(long, LONG_RATES, LONG_WARMUP_STEPS, folder / "long")
-    read(more, MORE_RATES, MORE_WARMUP_STEPS, folder / "more")
-    read(again, MORE_RATES, MORE_WARMUP_STEPS, folder / "again", AGAIN_HELD)
     model.set_attn_implementation("sdpa")
     to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
@@ -271,7 +219,9 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
 
 def card(figures: dict[str, float]) -> Card:
     """The model card's content, with `figures`."""
-    moves = ", then ".join(f"from {part.first} to {part.last}" for part in mixtures(STEPS) if part.first != part.last)
+    parts = "; ".join(
+        f"{part.steps} steps at {part.rates} of the rates, shares from {part.first} to {part.last}" for part in PARTS
+    )
     return Card(
         name=NAME,
         task="text-generation",
@@ -287,13 +237,12 @@ def card(figures: dict[str, float]) -> Card:
             Licensed("73,300 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
         ),
-        recipe=f"`training/text_generation.py`: {STEPS} steps of {PIECES} pieces in windows of {WINDOW}, {LONG_STEPS} "
-        f"in windows of {LONG_WINDOW}, and {MORE_STEPS} and {AGAIN_STEPS} in both; bfloat16 autocast on the CPU. Muon "
-        f"({MUON_RATE}) for the matrices inside the blocks, AdamW ({ADAMW_RATE}) for the rest, times {LONG_RATES} for "
-        f"the long windows and {MORE_RATES} for the last two parts, each decaying to zero. The sources' shares of a "
-        f"batch (short stories, fairy tales, books, reviews) move {moves}. {OPENED_SHARE:.0%} of the windows are the "
-        "start token and the beginning of a paragraph. At last the weights inside the blocks are rounded to whole "
-        "multiples, at most 127, of a power of two for each output.",
+        recipe=f"`training/text_generation.py`: steps of {PIECES} pieces, in windows of {WINDOW} at first and of "
+        f"{LONG_WINDOW} at last; bfloat16 products on the CPU. Muon ({MUON_RATE}) for the matrices inside the blocks, "
+        f"AdamW ({ADAMW_RATE}) for the rest, in parts that each decay to zero, with the sources' shares of a batch "
+        f"(short stories, fairy tales, books, reviews): {parts}. {PARTS[0].opened:.0%} of the windows, "
+        f"{PARTS[-1].opened:.0%} in the last part, are the start token and the beginning of a paragraph. At last the "
+        "weights inside the blocks are rounded to whole multiples, at most 127, of a power of two for each output.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "

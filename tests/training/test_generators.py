@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from training import lone_words, samples, stories, text_generation, translation
+from training import lone_words, samples, stories, text_generation, translation, windows
 from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
@@ -188,7 +188,7 @@ def test_muon_has_the_block_matrices_and_adamw_the_rest(
 
 
 def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokenizerFast) -> None:
-    source = text_generation.join(storyteller, ["One.", "Two, three.\n\nFour."])
+    source = windows.join(storyteller, ["One.", "Two, three.\n\nFour."])
     end = storyteller.eos_token_id
     assert storyteller.decode(source.pieces) == f"{END_OF_TEXT}One.{END_OF_TEXT}Two, three.\n\nFour.{END_OF_TEXT}"
     assert [storyteller.decode(source.pieces[at : at + 2])[0] for at in source.openings.tolist()] == ["O", "T", "F"]
@@ -196,26 +196,26 @@ def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokeni
 
 
 def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
-    sources = [text_generation.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
-    short, long, both, _ = text_generation.mixtures(100)
-    rows = next(text_generation.windows_of(sources, 0, long))["pieces"]
-    assert rows.shape == (text_generation.PIECES // text_generation.LONG_WINDOW, text_generation.LONG_WINDOW + 1)
-    for mixture in (short, both):
-        through = [batch["pieces"] for batch in islice(text_generation.windows_of(sources, 0, mixture), 80)]
-        assert torch.equal(through[60], next(text_generation.windows_of(sources, 60, mixture))["pieces"])
-        assert all(rows.shape[0] * (rows.shape[1] - 1) == text_generation.PIECES for rows in through)
+    sources = [windows.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
+    for part in text_generation.PARTS:
+        through = [batch["pieces"] for batch in islice(windows.windows_of(sources, 0, part), 80)]
+        assert torch.equal(through[60], next(windows.windows_of(sources, 60, part))["pieces"])
+        assert all(rows.shape[0] * (rows.shape[1] - 1) == windows.PIECES for rows in through)
         opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
-        assert opened.float().mean().item() == pytest.approx(text_generation.OPENED_SHARE, abs=0.05)
+        assert opened.float().mean().item() == pytest.approx(part.opened, abs=0.05)
 
 
-@pytest.mark.parametrize("part", [2, 3])
-def test_the_last_parts_read_short_and_long_windows_and_end_with_long_ones(part: int) -> None:
-    both = text_generation.mixtures(100)[part]
-    lengths = [both.window_at(step) for step in range(both.steps)]
-    assert lengths[:5] == [256, 256, 256, 512, 256]
-    assert set(lengths[-both.steps // 8 :]) == {512}
-    assert both.shares_at(0) == list(both.first)
-    assert both.shares_at(both.steps) == pytest.approx(both.last)
+@pytest.mark.parametrize("part", text_generation.PARTS, ids=lambda part: part.name)
+def test_windows_are_as_long_as_a_part_says_and_shares_move_from_its_first_to_its_last(part: windows.Part) -> None:
+    lengths = [part.window_at(step) for step in range(part.steps)]
+    assert lengths[:8].count(windows.LONG_WINDOW) == 2 * part.long
+    assert set(lengths) <= {windows.WINDOW, windows.LONG_WINDOW}
+    if part.all_long_from < 1:
+        assert set(lengths[int(part.all_long_from * part.steps) + 1 :]) == {windows.LONG_WINDOW}
+    assert part.shares_at(0) == list(part.first)
+    assert part.shares_at(part.steps) == pytest.approx(part.last)
+    assert sum(part.first) == pytest.approx(1)
+    assert sum(part.last) == pytest.approx(1)
 
 
 def test_the_loss_over_a_vocabulary_and_its_gradients_are_cross_entropys() -> None:
@@ -237,7 +237,7 @@ def test_places_that_short_windows_never_reach_start_from_those_they_do(storytel
     model = text_generation.new_model(storyteller)
     text_generation.repeat_positions(model)
     places = model.transformer.wpe.weight
-    assert torch.equal(places[text_generation.WINDOW :], places[: text_generation.WINDOW])
+    assert torch.equal(places[windows.WINDOW :], places[: windows.WINDOW])
 
 
 def test_prose_keeps_paragraphs_and_drops_headings_and_tables() -> None:

@@ -1,0 +1,116 @@
+"""The completion model's gradients and Muon's steps in tiles: those of plain torch, but for rounding."""
+
+import copy
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from training import tiles
+
+needs_tiles = pytest.mark.skipif(tiles.compiler() is None, reason="this processor has no tiles, or nothing compiles")
+SHAPE = {
+    "vocab_size": 2048,
+    "n_positions": 512,
+    "n_embd": 128,
+    "n_layer": 2,
+    "n_head": 2,
+    "activation_function": "gelu_pytorch_tanh",
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> GPT2LMHeadModel:
+    torch.manual_seed(3)
+    model = GPT2LMHeadModel(GPT2Config(**SHAPE))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            # As large as in a trained model, and no vector is all zeros or ones.
+            parameter.add_(torch.randn_like(parameter) * 0.08)
+    return model
+
+
+@needs_tiles
+@pytest.mark.parametrize("window", [32, 256, 512])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_loss_and_gradients_are_those_of_plain_transformers(model: GPT2LMHeadModel, window: int, threads: int) -> None:
+    model = copy.deepcopy(model)
+    pieces = torch.randint(0, SHAPE["vocab_size"], (4096 // window, window + 1), generator=torch.manual_seed(window))
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        tiled = tiles.next_piece_loss(model, pieces)
+    finally:
+        torch.set_num_threads(before)
+    assert tiled is not None
+    (3 * tiled).backward()
+    found = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    model.zero_grad()
+    logits = model(input_ids=pieces[:, :-1], use_cache=False).logits
+    plain = torch.nn.functional.cross_entropy(logits.flatten(0, 1), pieces[:, 1:].flatten())
+    (3 * plain).backward()
+    assert tiled.item() == pytest.approx(plain.item(), rel=1e-3)
+    for name, parameter in model.named_parameters():
+        assert (found[name] - parameter.grad).norm() <= 0.03 * parameter.grad.norm(), name
+
+
+@needs_tiles
+def test_a_batch_after_another_starts_from_nothing(model: GPT2LMHeadModel) -> None:
+    network = tiles.Network(model, 2048)
+    pieces, others = torch.randint(0, SHAPE["vocab_size"], (2, 8, 257), generator=torch.manual_seed(0))
+    loss, gradients = network.run(pieces)
+    network.run(others)
+    again, the_same = network.run(pieces)
+    assert again == loss
+    assert all(torch.equal(one, other) for one, other in zip(gradients, the_same, strict=True))
+
+
+@needs_tiles
+def test_muon_steps_as_torchs_does() -> None:
+    generator = torch.manual_seed(0)
+    shapes = [(128, 128), (128, 512), (512, 128), (384, 128), (128, 128)]
+    ours, plain = ([torch.randn(shape, generator=torch.manual_seed(7)) for shape in shapes] for _ in range(2))
+    settings = {"lr": 0.02, "weight_decay": 0.05, "adjust_lr_fn": "original"}
+    steppers = tiles.Muon(ours, **settings), torch.optim.Muon(plain, **settings)
+    assert steppers[0]._muons is not None
+    start = [matrix.clone() for matrix in plain]
+    for _ in range(3):
+        for one, other in zip(ours, plain, strict=True):
+            one.grad = torch.randn(one.shape, generator=generator)
+            other.grad = one.grad.clone()
+        for stepper in steppers:
+            stepper.step()
+    for one, other, before in zip(ours, plain, start, strict=True):
+        assert (one - other).norm() <= 0.03 * (other - before).norm()
+        momenta = (stepper.state[each]["momentum_buffer"] for stepper, each in zip(steppers, (one, other), strict=True))
+        assert torch.allclose(*momenta, atol=1e-6)
+
+
+def test_matrices_of_other_shapes_are_stepped_by_torch() -> None:
+    ours, plain = ([torch.ones(100, 128), torch.ones(128, 128)] for _ in range(2))
+    steppers = tiles.Muon(ours, lr=0.1), torch.optim.Muon(plain, lr=0.1)
+    for matrices, stepper in zip((ours, plain), steppers, strict=True):
+        for matrix in matrices:
+            matrix.grad = torch.arange(matrix.numel()).reshape(matrix.shape).float()
+        stepper.step()
+    assert all(torch.equal(one, other) for one, other in zip(ours, plain, strict=True))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_head": 4},
+        {"vocab_size": 2000},
+        {"n_positions": 256},
+        {"n_inner": 256},
+        {"activation_function": "relu"},
+        {"tie_word_embeddings": False},
+        {"attn_pdrop": 0.1},
+    ],
+)
+def test_another_architecture_is_left_to_torch(change: dict[str, object]) -> None:
+    assert tiles.suits(GPT2Config(**SHAPE))
+    assert not tiles.suits(GPT2Config(**SHAPE | change))
