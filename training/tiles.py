@@ -53,12 +53,22 @@ def _folder() -> TemporaryDirectory[str]:
 
 
 @cache
-def compiled(name: str, **shape: int) -> ctypes.CDLL:
-    """`native/name.cpp` for a network of this shape, compiled into a folder that goes when Python does."""
+def compiled(name: str, **shape: int) -> ctypes.CDLL | None:
+    """`native/name.cpp` for a network of this shape, compiled into a folder that goes when Python does.
+
+    None where there is no compiler, or one that knows no tiles.
+    """
+    with_what = compiler()
+    if with_what is None:
+        return None
     built = Path(_folder().name) / f"{name}-{len(list(Path(_folder().name).iterdir()))}.so"
     defined = [f"-DNETWORK_{each.upper()}={value}" for each, value in shape.items()]
     flags = ("-std=c++17", "-O3", "-march=sapphirerapids", "-w", "-shared", "-fPIC", "-pthread")
-    subprocess.run([str(compiler()), *flags, *defined, "-o", built, SOURCES / f"{name}.cpp"], check=True)  # noqa: S603
+    command = [with_what, *flags, *defined, "-o", built, SOURCES / f"{name}.cpp"]
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        print(f"Training goes on without tiles: {done.stderr.strip().partition(chr(10))[0]}", flush=True)
+        return None
     return ctypes.CDLL(str(built))
 
 
@@ -69,14 +79,14 @@ def _pointers(tensors: list[Tensor]) -> Any:
 
 
 class Network:
-    """The loss and the gradients of a model, for batches of `tokens` pieces in all."""
+    """The loss and the gradients of a model that `suits`, by `library`, for batches of `tokens` pieces in all."""
 
-    def __init__(self, model: GPT2LMHeadModel, tokens: int) -> None:
+    def __init__(self, model: GPT2LMHeadModel, library: ctypes.CDLL, tokens: int) -> None:
         config, blocks = model.config, model.transformer
         modules = [blocks.get_submodule(f"h.{layer}.{name}") for layer in range(config.n_layer) for name in OF_A_LAYER]
         vectors = [parameter for module in (*modules, blocks.ln_f) for parameter in (module.weight, module.bias)]
         self.parameters: list[Tensor] = [blocks.wte.weight, blocks.wpe.weight, *vectors]
-        self._library = compiled("network", width=config.n_embd, layers=config.n_layer, words=config.vocab_size)
+        self._library = library
         self._library.network_new.restype, self._library.network_run.restype = ctypes.c_void_p, ctypes.c_double
         threads = max(1, min(torch.get_num_threads(), tokens // TOKENS_AT_ONCE))
         while tokens % (threads * TOKENS_AT_ONCE):
@@ -119,24 +129,30 @@ _networks: weakref.WeakKeyDictionary[GPT2LMHeadModel, Network] = weakref.WeakKey
 
 def next_piece_loss(model: GPT2LMHeadModel, pieces: Tensor) -> Tensor | None:
     """Mean cross-entropy of every piece given those before it, over windows [B, L + 1]; none without tiles."""
-    if not (compiler() and suits(model.config)):
+    config = model.config
+    if not suits(config):
+        return None
+    library = compiled("network", width=config.n_embd, layers=config.n_layer, words=config.vocab_size)
+    if library is None:
         return None
     if model not in _networks:
-        _networks[model] = Network(model, pieces[:, 1:].numel())
+        _networks[model] = Network(model, library, pieces[:, 1:].numel())
     network = _networks[model]
     loss: Tensor = _Loss.apply(network, pieces, *network.parameters)  # type: ignore[no-untyped-call]
     return loss
 
 
 class Muon(torch.optim.Muon):
-    """torch's own, its steps made in tiles where all of its matrices have `width` rows or columns, and none less."""
+    """torch's own, its steps made in tiles where all of its matrices are as wide one way, and no narrower the other."""
 
     def __init__(self, parameters: list[Tensor], **settings: Any) -> None:
         super().__init__(parameters, **settings)
         width = min(parameters[0].shape)
         self._muons = None
-        if compiler() and width % 32 == 0 and all(suits_muon(parameter, width) for parameter in parameters):
-            self._library = compiled("muon", width=width)
+        suited = width % 32 == 0 and all(suits_muon(parameter, width) for parameter in parameters)
+        library = compiled("muon", width=width) if suited else None
+        if library is not None:
+            self._library = library
             self._library.muons_new.restype = ctypes.c_void_p
             self._muons = ctypes.c_void_p(self._library.muons_new(torch.get_num_threads()))
             weakref.finalize(self, self._library.muons_delete, self._muons)

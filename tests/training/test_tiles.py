@@ -59,7 +59,9 @@ def test_loss_and_gradients_are_those_of_plain_transformers(model: GPT2LMHeadMod
 
 @needs_tiles
 def test_a_batch_after_another_starts_from_nothing(model: GPT2LMHeadModel) -> None:
-    network = tiles.Network(model, 2048)
+    library = tiles.compiled("network", width=SHAPE["n_embd"], layers=SHAPE["n_layer"], words=SHAPE["vocab_size"])
+    assert library is not None
+    network = tiles.Network(model, library, 2048)
     pieces, others = torch.randint(0, SHAPE["vocab_size"], (2, 8, 257), generator=torch.manual_seed(0))
     loss, gradients = network.run(pieces)
     network.run(others)
@@ -97,6 +99,19 @@ def test_matrices_of_other_shapes_are_stepped_by_torch() -> None:
             matrix.grad = torch.arange(matrix.numel()).reshape(matrix.shape).float()
         stepper.step()
     assert all(torch.equal(one, other) for one, other in zip(ours, plain, strict=True))
+
+
+def test_without_a_compiler_that_knows_tiles_torch_trains(
+    model: GPT2LMHeadModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = torch.ones(128, 128, requires_grad=True)
+    for found in (None, "/bin/false"):
+        monkeypatch.setattr(tiles, "compiler", lambda found=found: found)
+        tiles.compiled.cache_clear()
+        assert tiles.next_piece_loss(model, torch.zeros(8, 257, dtype=torch.long)) is None
+        assert tiles.Muon([matrix], lr=0.1)._muons is None
+    assert "without tiles" in capsys.readouterr().out
+    tiles.compiled.cache_clear()
 
 
 @pytest.mark.parametrize(
