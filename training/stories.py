@@ -1,5 +1,6 @@
 """Plain prose for the completion model: short stories, fairy tales, children's books and film reviews, cleaned."""
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,17 @@ KEPT_OUT_REVIEWS = 500
 BETWEEN_PARAGRAPHS = "\n\n"
 # A sentence of fewer words says nothing about where it comes from.
 TELLING = 6
+# Children read what the model writes, too: such sentences are cut out, and reviews with many of them left out.
+FOR_ADULTS = re.compile(
+    r"\b(sex|sexual(ly|ity)?|sexy|sexiest|nud(e|es|ity|ist)|naked\w*|topless|porn\w*|erotic\w*|orgasm\w*|org(y|ies)|"
+    r"masturbat\w*|ejaculat\w*|genital\w*|penis\w*|vagina\w*|boobs?|tits|titties|breasts|horny|kinky|fetish\w*|"
+    r"bondage|hookers?|strippers?|striptease|prostitut\w*|brothels?|whore\w*|whoring|sluts?|slutty|bitch\w*|incest\w*|"
+    r"p(a)?edophil\w*|molest\w*|rape[sd]?|rap(ing|ists?)|softcore|xxx|ma(k|d)(e|ing) love|virgins?|"
+    r"fuck\w*|shit\w*|bullshit|asshole\w*|cunts?|nigg\w+|fags?|faggots?)\b",
+    re.IGNORECASE,
+)
+MOST_CUT = 3
+SENTENCE_BREAK = re.compile(r"(?<=[.!?\"')])\s+(?=[A-Z\"'(])")
 # So many characters that are alike are taken to be of the same document.
 SAME = 200
 STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "…": "...", "–": "-"}) | {
@@ -44,10 +56,12 @@ def load(data: Path) -> Prose:
     development = fingerprint([*kept_out, *(books[title] for title in KEPT_OUT_BOOKS)])
     return Prose(
         # The file is the head of a longer one: its last story is cut.
-        short_stories=apart([prose(story) for story in short[:-1]], development),
-        fairy_tales=apart([prose(tale.partition("\n")[2]) for tale in tales], development),
-        books=[body for title, body in books.items() if title not in KEPT_OUT_BOOKS],
-        reviews=each_once(apart([*reviews[:-KEPT_OUT_REVIEWS], *labelled_reviews(data)], development)),
+        short_stories=for_all(apart([prose(story) for story in short[:-1]], development)),
+        fairy_tales=for_all(apart([prose(tale.partition("\n")[2]) for tale in tales], development)),
+        books=for_all(body for title, body in books.items() if title not in KEPT_OUT_BOOKS),
+        reviews=for_all(
+            each_once(apart([*reviews[:-KEPT_OUT_REVIEWS], *labelled_reviews(data)], development)), MOST_CUT
+        ),
         books_kept_out=BETWEEN_PARAGRAPHS.join(books[title] for title in KEPT_OUT_BOOKS),
         reviews_kept_out=BETWEEN_PARAGRAPHS.join(kept_out),
     )
@@ -57,6 +71,20 @@ def labelled_reviews(data: Path) -> list[str]:
     """The reviews that have labels, without them."""
     rows = (line.split("\t", 3) for line in read_text(data / "imdb/train.tsv.xz").split("\n"))
     return [prose(re.sub(r"<br\s*/?>", "\n", row[3])) for row in rows if len(row) == 4]
+
+
+def for_all(documents: Iterable[str], most: float = math.inf) -> list[str]:
+    """The documents without sentences that are `FOR_ADULTS`; none of which more than `most` would be cut out."""
+    found = []
+    for document in documents:
+        if not FOR_ADULTS.search(document):
+            found.append(document)
+            continue
+        paragraphs = [SENTENCE_BREAK.split(paragraph) for paragraph in document.split(BETWEEN_PARAGRAPHS)]
+        kept = [[sentence for sentence in some if not FOR_ADULTS.search(sentence)] for some in paragraphs]
+        if 0 < sum(map(len, kept)) >= sum(map(len, paragraphs)) - most:
+            found.append(BETWEEN_PARAGRAPHS.join(" ".join(some) for some in kept if some))
+    return found
 
 
 def each_once(documents: Iterable[str]) -> list[str]:

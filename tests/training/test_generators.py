@@ -285,3 +285,11 @@ def test_a_long_run_copied_from_training_is_found() -> None:
 def test_a_phrase_said_three_times_is_found() -> None:
     assert samples.repeats_phrase(torch.tensor([1, 2, 3, 4, 9, 1, 2, 3, 4, 8, 1, 2, 3, 4]))
     assert not samples.repeats_phrase(torch.tensor([1, 2, 3, 4, 9, 1, 2, 3, 4, 8, 1, 2, 3, 5]))
+
+
+def test_sentences_for_adults_are_cut_out_and_documents_with_many_left_out() -> None:
+    plain = 'He said "No." (She did not.) Then they left.\n\nA sextet played in Essex.'
+    mixed = 'He said "No." The SEX was dull. (She left.)\n\nNude scenes!'
+    many = "So sexy. " * (stories.MOST_CUT + 1) + "Fine."
+    assert stories.for_all([plain, mixed, "Porn.", many]) == [plain, 'He said "No." (She left.)', "Fine."]
+    assert stories.for_all([plain, mixed, "Porn.", many], stories.MOST_CUT) == [plain, 'He said "No." (She left.)']
