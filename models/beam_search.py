@@ -12,6 +12,7 @@ from transformers import GenerationConfig, LogitsProcessorList
 from models.decoder_state import DecoderState
 from models.decoding import ALTERNATIVES, Step, banned_ids, processed, processors_of
 from models.scores import Best
+from models.scripted import scripted
 
 NO_SCORE = -1e9
 _LEAST = 1e-45
@@ -84,7 +85,6 @@ def beam_steps(
     penalty = 1.0 if config.length_penalty is None else float(config.length_penalty)
     stop_early = config.early_stopping is True
     candidates_kept = max(2, 1 + len(eos_ids)) * num_beams
-    ends = torch.tensor(list(eos_ids), device=state.ids.device)
 
     finished: list[Hypothesis] = []
     drafts: list[tuple[Step, ...]] = [()] * num_beams
@@ -95,9 +95,7 @@ def beam_steps(
     for length in range(1, max_new_tokens + 1):
         best = _weighed(said, scores, processors, banned, state.ids, candidates_kept)
         weighed = _candidates(said, best)
-        ended = torch.isin(best.ids, ends)
-        hits = ended if length < max_new_tokens else torch.ones_like(ended)
-        hit = hits.tolist()
+        hit = [length == max_new_tokens or each.step.id in eos_ids for each in weighed]
         # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
         done = [False] * candidates_kept
         if not (stop_early and len(finished) == num_beams):
@@ -107,12 +105,13 @@ def beam_steps(
                     finished.append(Hypothesis(steps, weighed[rank].total / length**penalty))
                     done[rank] = True
             finished = sorted(finished, key=lambda each: -each.score)[:num_beams]
-        going_on = (best.totals + hits * NO_SCORE).topk(num_beams).indices
+        # They are in order; those that end come last.
+        going_on = sorted(range(candidates_kept), key=hit.__getitem__)[:num_beams]
         over = length == max_new_tokens or (stop_early and len(finished) == num_beams)
         if not over and len(finished) == num_beams:
             best_length = max_new_tokens if config.early_stopping == "never" and penalty > 0 else length
-            over = float(best.totals[going_on[0]]) / best_length**penalty <= finished[-1].score
-        places = {} if over else {rank: place for place, rank in enumerate(going_on.tolist())}
+            over = weighed[going_on[0]].total / best_length**penalty <= finished[-1].score
+        places = {} if over else {rank: place for place, rank in enumerate(going_on)}
         drafts = [(*drafts[weighed[rank].beam], weighed[rank].step) for rank in places]
         yield BeamStep(
             tuple(
@@ -125,9 +124,9 @@ def beam_steps(
         )
         if over:
             return
-        scores = best.totals[going_on]
-        state.reorder(best.beams[going_on])
-        state.append(best.ids[going_on])
+        scores, beams, ids = _chosen(best.totals, best.beams, best.ids, going_on)
+        state.reorder(beams)
+        state.append(ids)
         said = state.next_best()
 
 
@@ -158,21 +157,36 @@ def _weighed(
         beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
         return _Weighed(beams, ids, best.values, log_probabilities[beams, ids])
     # Not even all of one beam's own best are more than what is at hand of it.
-    totals = said.log_probabilities + scores[:, None]
+    return _Weighed(*_best_at_hand(said.ids, said.log_probabilities, scores, list(banned), count))
+
+
+@scripted
+def _best_at_hand(
+    ids: Tensor, log_probabilities: Tensor, scores: Tensor, banned: list[int], count: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    totals = log_probabilities + scores[:, None]
     for token in banned:
-        totals = totals.masked_fill(said.ids == token, -torch.inf)
-    best = totals.flatten().topk(count)
-    own = said.log_probabilities.flatten()[best.indices]
-    return _Weighed(best.indices // known, said.ids.flatten()[best.indices], best.values, own)
+        totals = totals.masked_fill(ids == token, float("-inf"))
+    best, places = totals.flatten().topk(count)
+    beams = places // ids.shape[1]
+    return beams, ids.flatten()[places], best, log_probabilities.flatten()[places]
 
 
 def _candidates(said: Best, best: _Weighed) -> list[Candidate]:
     """The same with what each beam might have gone on with instead."""
-    alternatives = [
-        tuple(zip(others, shares, strict=True))
-        for others, shares in zip(
-            said.ids[:, :ALTERNATIVES].tolist(), said.log_probabilities[:, :ALTERNATIVES].exp().tolist(), strict=True
-        )
-    ]
-    rows = zip(best.beams.tolist(), best.ids.tolist(), best.own.exp().tolist(), best.totals.tolist(), strict=True)
+    others, shares, own = _shown(said.ids, said.log_probabilities, best.own, ALTERNATIVES)
+    alternatives = [tuple(zip(*row, strict=True)) for row in zip(others.tolist(), shares.tolist(), strict=True)]
+    rows = zip(best.beams.tolist(), best.ids.tolist(), own.tolist(), best.totals.tolist(), strict=True)
     return [Candidate(beam, Step(chosen, share, alternatives[beam]), total) for beam, chosen, share, total in rows]
+
+
+@scripted
+def _shown(ids: Tensor, log_probabilities: Tensor, own: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The first `count` ids and shares of each row, and the shares of those of their own log-probabilities."""
+    return ids[:, :count], log_probabilities[:, :count].exp(), own.exp()
+
+
+@scripted
+def _chosen(totals: Tensor, beams: Tensor, ids: Tensor, places: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    at = torch.tensor(places, device=totals.device)
+    return totals[at], beams[at], ids[at]

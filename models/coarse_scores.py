@@ -5,11 +5,13 @@ there is a quarter to read. Only the best scores are ever shown or chosen from: 
 others, which only share what probability is left, balance each other.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from models.layout import is_quick
-from models.scores import MOST, Best
+from models.scores import MOST, Best, largest
 from models.scripted import scripted
 
 MOST_ROWS = 64
@@ -25,21 +27,38 @@ def can_be_coarse(weight: Tensor) -> bool:
     return len(weight) >= SMALLEST_VOCABULARY and "fbgemm" in torch.backends.quantized.supported_engines
 
 
+class Coarse(NamedTuple):
+    """A weight `[vocabulary, in]`, exactly and in 8 bits; the scales and zeros `[vocabulary]` of the latter."""
+
+    exact: Tensor
+    weight: Tensor
+    scales: Tensor
+    zeros: Tensor
+
+
 class CoarseScores:
     """`x W^T + b` with `W` `[vocabulary, in]`, each row of `W` and of `x` rounded to 8 bits of its own scale."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self._exact, self._bias = weight.detach(), None if bias is None else bias.detach()
-        scales = self._exact.abs().amax(dim=1).clamp_min(_LEAST) / _LEVELS
-        rounded = (self._exact / scales[:, None]).round().to(torch.int8)
+        exact = weight.detach()
+        self._bias = None if bias is None else bias.detach()
+        scales = exact.abs().amax(dim=1).clamp_min(_LEAST) / _LEVELS
+        rounded = (exact / scales[:, None]).round().to(torch.int8)
         self.bytes = rounded.nbytes
-        self._weight: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
-        self._scales, self._zeros = scales, torch.zeros(len(scales), dtype=torch.long)
+        laid_out: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self.numbers = Coarse(exact, laid_out, scales, torch.zeros(len(scales), dtype=torch.long))
 
     def suits(self, x: Tensor) -> bool:
         """Whether rounding is allowed, and there are few enough rows in `x` `[..., in]`."""
-        few = x.dtype == torch.float32 and x.numel() <= MOST_ROWS * x.shape[-1]
-        return few and is_quick() and not torch.is_grad_enabled()
+        return x.dtype == torch.float32 and self.suits_rows(x.numel() // x.shape[-1])
+
+    def suits_rows(self, rows: int) -> bool:
+        """The same for so many rows of float32."""
+        return rows <= MOST_ROWS and is_quick() and not torch.is_grad_enabled()
+
+    def bias(self, added: Tensor | None = None) -> Tensor | None:
+        """The bias, and what is `added` `[vocabulary]` to it."""
+        return self._bias if added is None else added if self._bias is None else self._bias + added
 
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., vocabulary]`."""
@@ -47,26 +66,20 @@ class CoarseScores:
 
     def best(self, x: Tensor, added: Tensor | None = None) -> Best:
         """The same for rows `[row, in]`, and the best of each; `added` `[vocabulary]` counts as a bias."""
-        bias = self._bias if added is None else added if self._bias is None else self._bias + added
-        return Best(
-            *_coarse(x, self._exact, bias, self._weight, self._scales, self._zeros, _LEVELS, _MIDDLE, MOST, _LEAST)
-        )
+        return Best(*coarse_best(x, self.numbers, self.bias(added), MOST))
 
 
 @scripted
-def _coarse(
+def coarse_best(
     rows: Tensor,
-    exact: Tensor,
+    numbers: Coarse,
     bias: Tensor | None,
-    weight: Tensor,
-    scales: Tensor,
-    zeros: Tensor,
-    levels: int,
-    middle: int,
     best: int,
-    least: float,
+    levels: int = _LEVELS,
+    middle: int = _MIDDLE,
+    least: float = _LEAST,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores `[row, vocabulary]` of `rows` `[row, in]`, by `weight` in 8 bits, the `best` by the `exact` one.
+    """Scores `[row, vocabulary]` of `rows` `[row, in]`, by the weight in 8 bits, the `best` by the exact one.
 
     And the ids and log-probabilities `[row, best]` of these, best first.
     """
@@ -74,13 +87,13 @@ def _coarse(
     # Half a level above the middle, so that what is cut off behind the point is rounded.
     inputs = (rows / steps).add_(middle + 0.5).to(torch.uint8)
     scores: Tensor = torch.ops.onednn.qlinear_pointwise(
-        inputs, 1.0, middle, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        inputs, 1.0, middle, numbers.weight, numbers.scales, numbers.zeros, None, 1.0, 0, torch.float32, "none", [], ""
     )
     scores *= steps
     if bias is not None:
         scores += bias
-    places = scores.topk(best, dim=1, sorted=False)[1]
-    again = torch.embedding(exact, places).mul_(rows[:, None]).sum(dim=2)
+    places = largest(scores, best)
+    again = torch.embedding(numbers.exact, places).mul_(rows[:, None]).sum(dim=2)
     if bias is not None:
         again = again + bias[places]
     scores.scatter_(1, places, again)

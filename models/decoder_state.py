@@ -12,6 +12,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from models.layout import quickly
 from models.lean import Reader, lean_reader, read_source
 from models.scores import Best, best_of
+from models.scripted import scripted
 from models.steps import Steps
 from models.stopping import go_on
 from models.threads import fair_share
@@ -73,9 +74,14 @@ class DecoderState:
             return
         with torch.inference_mode():
             # Where all rows say the same, they remember the same.
-            alike = int((self.ids == self.ids[:1]).all(dim=0).long().cumprod(dim=0).sum())
+            self.ids, alike = _exchanged(self.ids, rows)
             self._reader.reorder(rows, alike)
-        self.ids = self.ids[rows]
+
+
+@scripted
+def _exchanged(ids: Tensor, rows: Tensor) -> tuple[Tensor, int]:
+    """The `rows` of `ids` `[row, token]`; of how many of the first tokens all rows were the same."""
+    return ids[rows], int((ids == ids[:1]).all(dim=0).long().cumprod(dim=0).sum())
 
 
 class _PlainReader:

@@ -11,7 +11,8 @@ from transformers.pytorch_utils import Conv1D
 from models.coarse_scores import CoarseScores, can_be_coarse
 from models.layout import LaidOut, Layout
 from models.precision import Precision
-from models.scores import Best, best_of
+from models.products import PLAIN, Numbers
+from models.scoring import Scoring
 
 
 def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> None:
@@ -102,10 +103,13 @@ def _scores(output: Packed, precision: Precision) -> Layout:
     return _laid_out(output, Precision.FLOAT32)
 
 
-def best_by(output: nn.Module, x: Tensor, added: Tensor | None = None) -> Best:
-    """The best scores that an `output` embedding gives to each of the rows `x` `[row, in]`, `added` as a bias."""
-    layout = getattr(output, "layout", None)
-    if isinstance(layout, CoarseScores) and layout.suits(x):
-        return layout.best(x, added)
-    logits: Tensor = output.forward(x)
-    return best_of((logits if added is None else logits + added).float())
+def scoring_by(output: nn.Linear, rows: int, added: Tensor | None = None) -> Scoring:
+    """How an `output` embedding scores so many rows; `added` `[vocabulary]` counts as a bias."""
+    layout, weight = getattr(output, "layout", None), output.weight
+    if isinstance(layout, CoarseScores) and layout.suits_rows(rows):
+        return Scoring(layout.numbers, Numbers(PLAIN, [], [], []), layout.bias(added))
+    if isinstance(layout, LaidOut) and layout.suits(weight[:0]):
+        return Scoring(None, layout.numbers, added)
+    # Nothing stands for no bias.
+    bias = weight.new_zeros(len(weight)) if output.bias is None else output.bias
+    return Scoring(None, Numbers(PLAIN, [weight], [bias], [bias]), added)

@@ -5,7 +5,57 @@ from torch import Tensor
 from torch.nn import functional
 
 from models.products import Numbers, through
+from models.scoring import Scoring, scored
 from models.scripted import scripted
+
+
+@scripted
+def placed(ids: list[Tensor], rows: list[int], tokens: list[int], lengths: list[int]) -> Tensor:
+    """Where in its text each token of `ids` stands, `[token of any text]`; so many were read before of each text."""
+    places: list[int] = []
+    for text in range(len(rows)):
+        for _ in range(rows[text]):
+            for place in range(lengths[text], lengths[text] + tokens[text]):
+                places.append(place)
+    return torch.tensor(places, device=ids[0].device)
+
+
+@scripted
+def side_by_side(ids: list[Tensor]) -> Tensor:
+    """Texts `[row, token]` of several sizes side by side, `[token of any text]`."""
+    flat = [each.reshape(-1) for each in ids]
+    return torch.cat(flat) if len(flat) > 1 else flat[0]
+
+
+@scripted
+def said(
+    x: Tensor, rows: list[int], tokens: list[int], scoring: Scoring, most: int
+) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """What each text says of its rows' next tokens: logits `[row, vocabulary]`, and the best ids and log-probabilities.
+
+    `x` `[token of any text, width]` is what was read of `rows` of so many `tokens`.
+    """
+    lasts: list[int] = []
+    end, several = 0, False
+    for text in range(len(rows)):
+        several = several or tokens[text] > 1
+        for _ in range(rows[text]):
+            end += tokens[text]
+            lasts.append(end - 1)
+    if several:
+        x = x[torch.tensor(lasts, device=x.device)]
+    logits, ids, log_probabilities = scored(x, scoring, most)
+    if len(rows) == 1:
+        return [(logits, ids, log_probabilities)]
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    start = 0
+    for text in range(len(rows)):
+        size = rows[text]
+        found.append(
+            (logits.narrow(0, start, size), ids.narrow(0, start, size), log_probabilities.narrow(0, start, size))
+        )
+        start += size
+    return found
 
 
 @scripted
@@ -118,3 +168,52 @@ def read_layers(
         x = x + through(inner, numbers, a + 5)
         x = torch.layer_norm(x, width, norms[a + 4], norms[a + 5], epsilons[3 * layer + 2])
     return x
+
+
+@scripted
+def written_by_blocks(
+    ids: list[Tensor],
+    words: Tensor,
+    places: Tensor,
+    heads: int,
+    rows: list[int],
+    tokens: list[int],
+    stores: list[Tensor],
+    lengths: list[int],
+    numbers: Numbers,
+    then: str,
+    norms: list[Tensor],
+    epsilons: list[float],
+    scoring: Scoring,
+    most: int,
+) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """GPT-2 from the new `ids` of each text to what it says, see `said`; `words` and `places` are its embeddings."""
+    x = torch.embedding(words, side_by_side(ids)) + torch.embedding(places, placed(ids, rows, tokens, lengths))
+    x = read_blocks(x, heads, rows, tokens, stores, lengths, numbers, then, norms, epsilons)
+    return said(x, rows, tokens, scoring, most)
+
+
+@scripted
+def written_by_layers(
+    ids: list[Tensor],
+    words: Tensor,
+    places: Tensor,
+    scale: float,
+    heads: int,
+    rows: list[int],
+    tokens: list[int],
+    stores: list[Tensor],
+    lengths: list[int],
+    sources: list[Tensor],
+    numbers: Numbers,
+    then: str,
+    norms: list[Tensor],
+    epsilons: list[float],
+    scoring: Scoring,
+    most: int,
+) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Marian's decoder in the same way; its words are multiplied by a `scale`."""
+    x = torch.embedding(words, side_by_side(ids)) * scale
+    x = x + torch.embedding(places, placed(ids, rows, tokens, lengths))
+    x = read_layers(x, heads, rows, tokens, stores, lengths, sources, numbers, then, norms, epsilons)
+    return said(x, rows, tokens, scoring, most)

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models.lean.decoder_pass import read_blocks
-from models.lean.key_values import KeyValues
-from models.lean.parts import FUSED, Layers, SideBySide, stores_of
-from models.packed_linear import best_by
-from models.scores import Best
+from models.lean.decoder_pass import written_by_blocks
+from models.lean.key_values import KeyValues, exchange, grow
+from models.lean.parts import FUSED, Layers, sizes_of, stores_of
+from models.packed_linear import scoring_by
+from models.scores import MOST, Best
 
 
 class LeanGPT2:
@@ -48,21 +47,16 @@ class LeanGPT2:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, layers = readers[0], readers[0]._layers
         remembered, lengths = [each.remembered for each in readers], [each.remembered[0].length for each in readers]
-        flat = SideBySide.of(ids, lengths)
-        stores = stores_of(remembered, flat.rows, flat.tokens, first._heads, first._words)
-        numbers = layers.suited(len(flat.ids))
-        x = torch.embedding(first._words, flat.ids) + torch.embedding(first._places, flat.places)
-        x = read_blocks(
-            x, first._heads, flat.rows, flat.tokens, stores, lengths, numbers,
-            first._then, layers.norms, layers.epsilons,
+        rows, tokens = sizes_of(ids, lengths)
+        stores = stores_of(remembered, rows, tokens, first._heads, first._words)
+        found = written_by_blocks(
+            list(ids), first._words, first._places, first._heads, rows, tokens, stores, lengths,
+            layers.suited(sum(each.numel() for each in ids)), first._then, layers.norms, layers.epsilons,
+            scoring_by(first._network.lm_head, sum(rows)), MOST,
         )  # fmt: skip
-        best = best_by(first._network.lm_head, x if flat.lasts is None else x[flat.lasts])
-        for text, new in zip(remembered, flat.tokens, strict=True):
-            for block in text:
-                block.length += new
-        return best.split(flat.rows)
+        grow(remembered, tokens)
+        return [Best(*each) for each in found]
 
     def reorder(self, rows: Tensor, alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
-        for remembered in self.remembered:
-            remembered.reorder(rows, alike)
+        exchange(self.remembered, rows, alike)

@@ -1,7 +1,11 @@
 """The keys and values that one layer remembers, in a store with room for those to come."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+
+from models.scripted import scripted
 
 _ROOM = 64
 
@@ -26,14 +30,32 @@ class KeyValues:
             self._store = store = roomier
         return store
 
-    def reorder(self, rows: Tensor, alike: int = 0) -> None:
-        """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
+    def repeat(self, rows: Tensor) -> Tensor | None:
+        """The store as far as it is filled; where there are not as many rows in it as `rows`, it becomes these."""
         store = self._store
-        if store is None:
-            return
-        if len(rows) != store.shape[1]:
-            self._store = store.new_empty(2, len(rows), *store.shape[2:])
-            self._store[:, :, :, : self.length] = store[:, rows, :, : self.length]
-        elif alike < self.length:
-            apart = store.narrow(3, alike, self.length - alike)
-            apart.copy_(apart.index_select(1, rows))
+        if store is None or len(rows) == store.shape[1]:
+            return store
+        self._store = store.new_empty(2, len(rows), *store.shape[2:])
+        self._store[:, :, :, : self.length] = store[:, rows, :, : self.length]
+        return None
+
+
+def exchange(remembered: Sequence[KeyValues], rows: Tensor, alike: int = 0) -> None:
+    """Row i of all becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
+    stores = [store for store in (each.repeat(rows) for each in remembered) if store is not None]
+    if stores and alike < remembered[0].length:
+        _exchange(stores, rows, alike, remembered[0].length)
+
+
+@scripted
+def _exchange(stores: list[Tensor], rows: Tensor, start: int, end: int) -> None:
+    for store in stores:
+        apart = store.narrow(3, start, end - start)
+        apart.copy_(apart.index_select(1, rows))
+
+
+def grow(remembered: Sequence[Sequence[KeyValues]], tokens: Sequence[int]) -> None:
+    """So many `tokens` more stand in each text's stores."""
+    for text, new in zip(remembered, tokens, strict=True):
+        for each in text:
+            each.length += new

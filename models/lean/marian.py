@@ -7,11 +7,14 @@ import torch
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
-from models.lean.decoder_pass import read_layers
-from models.lean.key_values import KeyValues
-from models.lean.parts import FUSED, Joint, Layers, SideBySide, stores_of
-from models.packed_linear import best_by
+from models.lean.decoder_pass import written_by_layers
+from models.lean.key_values import KeyValues, exchange, grow
+from models.lean.parts import FUSED, Joint, Layers, sizes_of, stores_of
+from models.packed_linear import scoring_by
 from models.scores import Best
+
+_MOST = 24
+"""How many of the best tokens are at hand: enough for eight beams that weigh two each, and nothing is drawn here."""
 
 
 class LeanMarian:
@@ -56,25 +59,20 @@ class LeanMarian:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, layers = readers[0], readers[0]._layers
         remembered, lengths = [each.remembered for each in readers], [each.remembered[0].length for each in readers]
-        flat = SideBySide.of(ids, lengths)
-        stores = stores_of(remembered, flat.rows, flat.tokens, first._heads, first._words)
+        rows, tokens = sizes_of(ids, lengths)
+        stores = stores_of(remembered, rows, tokens, first._heads, first._words)
         sources = [reader._sources[number] for number in range(len(first._sources)) for reader in readers]
-        numbers = layers.suited(len(flat.ids))
-        x = torch.embedding(first._words, flat.ids) * first._scale + torch.embedding(first._places, flat.places)
-        x = read_layers(
-            x, first._heads, flat.rows, flat.tokens, stores, lengths, sources, numbers,
-            first._then, layers.norms, layers.epsilons,
+        found = written_by_layers(
+            list(ids), first._words, first._places, first._scale, first._heads, rows, tokens, stores, lengths, sources,
+            layers.suited(sum(each.numel() for each in ids)), first._then, layers.norms, layers.epsilons,
+            scoring_by(first._network.lm_head, sum(rows), first._added), _MOST,
         )  # fmt: skip
-        best = best_by(first._network.lm_head, x if flat.lasts is None else x[flat.lasts], first._added)
-        for text, new in zip(remembered, flat.tokens, strict=True):
-            for layer in text:
-                layer.length += new
-        return best.split(flat.rows)
+        grow(remembered, tokens)
+        return [Best(*each) for each in found]
 
     def reorder(self, rows: Tensor, alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
-        for remembered in self.remembered:
-            remembered.reorder(rows, alike)
+        exchange(self.remembered, rows, alike)
 
 
 def _linear(layer: Any) -> tuple[Any, ...]:

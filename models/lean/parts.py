@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -23,40 +22,6 @@ FUSED = {"gelu": "gelu", "relu": "relu", "gelu_new": "gelu_tanh", "gelu_pytorch_
 
 
 _CAPTURING = "transformers.utils.output_capturing"
-
-
-@dataclass(frozen=True, eq=False)
-class SideBySide:
-    """Texts of several sizes side by side, so that a product runs over all of them; `ids` is `[token of any text]`.
-
-    Each text has `rows` of so many `tokens`. `places` say where in its text each token stands, and `lasts` where among
-    all tokens the last one of every row is.
-    """
-
-    ids: Tensor
-    rows: list[int]
-    tokens: list[int]
-    places: Tensor
-    lasts: Tensor | None
-
-    @classmethod
-    def of(cls, ids: Sequence[Tensor], read: Sequence[int]) -> "SideBySide":
-        """The texts `ids`, each `[row, token]`, of each of which so many tokens were `read` before."""
-        rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
-        if any(before and new > 1 for before, new in zip(read, tokens, strict=True)):
-            raise ValueError("after its beginning a text is read token by token")
-        flat = torch.cat([each.reshape(-1) for each in ids]) if len(ids) > 1 else ids[0].reshape(-1)
-        places = [
-            place
-            for lines, new, before in zip(rows, tokens, read, strict=True)
-            for _ in range(lines)
-            for place in range(before, before + new)
-        ]
-        lasts = None
-        if any(new > 1 for new in tokens):
-            ends = accumulate(new for lines, new in zip(rows, tokens, strict=True) for _ in range(lines))
-            lasts = torch.tensor([end - 1 for end in ends], device=flat.device)
-        return cls(flat, rows, tokens, torch.tensor(places, device=flat.device), lasts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +73,14 @@ def are_watched(listed: Iterable[Mapping[int, Any]]) -> bool:
     transformers leaves its own listeners behind when it has captured attention once; they only listen while it does.
     """
     return any(getattr(each, "__module__", "") != _CAPTURING for some in listed if some for each in some.values())
+
+
+def sizes_of(ids: Sequence[Tensor], read: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The rows and the tokens of each of the texts `ids` `[row, token]`, of which so many tokens were `read` before."""
+    rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
+    if any(before and new > 1 for before, new in zip(read, tokens, strict=True)):
+        raise ValueError("after its beginning a text is read token by token")
+    return rows, tokens
 
 
 def stores_of(
