@@ -16,6 +16,6 @@ def muon_and_adamw(
             inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)
             (matrices if inside else rest).append(parameter)
     return [
-        Muon(matrices, lr=muon_rate, weight_decay=weight_decay, adjust_lr_fn="original"),
+        Muon(matrices, lr=muon_rate, weight_decay=weight_decay),
         torch.optim.AdamW(rest, lr=adamw_rate, betas=betas, weight_decay=0.0, fused=True),
     ]

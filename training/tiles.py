@@ -1,9 +1,9 @@
 """The completion model's gradients, and Muon's steps, in the tiles of a processor that has them (Intel AMX).
 
-A small network's products take torch a fifth of a step there; the rest is passes over memory between them. `native/`
-does what lies between two products while the numbers are at hand: on two cores a step of 8,192 pieces takes 0.42 s
-instead of 1.1. It is compiled when it is first used. Where there are no tiles, or no compiler, or an accelerator, torch
-does the same work, and what is learnt is the same but for rounding.
+A small network's products are less than half of torch's time there; the rest is passes over memory between them.
+`native/` does what lies between two products while the numbers are at hand: on two cores the gradients of 8,192 pieces
+take about 0.4 s instead of 1. It is compiled when it is first used. Where there are no tiles, or no compiler, or an
+accelerator, torch does the same work, and what is learnt is the same but for rounding.
 """
 
 import ctypes
@@ -88,17 +88,21 @@ class Network:
         self.parameters: list[Tensor] = [blocks.wte.weight, blocks.wpe.weight, *vectors]
         self._library = library
         self._library.network_new.restype, self._library.network_run.restype = ctypes.c_void_p, ctypes.c_double
-        threads = max(1, min(torch.get_num_threads(), tokens // TOKENS_AT_ONCE))
+        if tokens < TOKENS_AT_ONCE or tokens % TOKENS_AT_ONCE:
+            raise ValueError(f"A batch is a multiple of {TOKENS_AT_ONCE} pieces.")
+        threads = min(torch.get_num_threads(), tokens // TOKENS_AT_ONCE)
         while tokens % (threads * TOKENS_AT_ONCE):
             threads -= 1
-        if not threads:
-            raise ValueError(f"A batch is a multiple of {TOKENS_AT_ONCE} pieces.")
+        self._tokens, self._share = tokens, tokens // threads
         self._network = ctypes.c_void_p(self._library.network_new(tokens, threads))
         weakref.finalize(self, self._library.network_delete, self._network)
 
     def run(self, pieces: Tensor) -> tuple[float, list[Tensor]]:
         """The mean loss over windows `pieces` [B, L + 1], of which L divides a thread's share, and its gradients."""
         before, right = pieces[:, :-1].contiguous(), pieces[:, 1:].contiguous()
+        window = before.shape[1]
+        if before.numel() != self._tokens or self._share % window or window % 32 or window > MOST_PLACES:
+            raise ValueError(f"These are not {self._tokens} pieces in windows that part {self._share} evenly.")
         gradients = [torch.empty_like(parameter) for parameter in self.parameters]
         loss = self._library.network_run(
             self._network,
@@ -106,7 +110,7 @@ class Network:
             _pointers(gradients),
             ctypes.c_void_p(before.data_ptr()),
             ctypes.c_void_p(right.data_ptr()),
-            before.shape[1],
+            window,
         )
         return loss, gradients
 
@@ -143,10 +147,13 @@ def next_piece_loss(model: GPT2LMHeadModel, pieces: Tensor) -> Tensor | None:
 
 
 class Muon(torch.optim.Muon):
-    """torch's own, its steps made in tiles where all of its matrices are as wide one way, and no narrower the other."""
+    """torch's own, its steps made in tiles where all of its matrices are as wide one way, and no narrower the other.
 
-    def __init__(self, parameters: list[Tensor], **settings: Any) -> None:
-        super().__init__(parameters, **settings)
+    Rates are adjusted to a matrix's shape as by its inventor.
+    """
+
+    def __init__(self, parameters: list[Tensor], lr: float, weight_decay: float) -> None:
+        super().__init__(parameters, lr=lr, weight_decay=weight_decay, adjust_lr_fn="original")
         width = min(parameters[0].shape)
         self._muons = None
         suited = width % 32 == 0 and all(suits_muon(parameter, width) for parameter in parameters)
@@ -160,7 +167,7 @@ class Muon(torch.optim.Muon):
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """One step, as torch's."""
-        if self._muons is None:
+        if self._muons is None or closure is not None:
             return super().step(closure)
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]

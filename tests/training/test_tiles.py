@@ -71,12 +71,24 @@ def test_a_batch_after_another_starts_from_nothing(model: GPT2LMHeadModel) -> No
 
 
 @needs_tiles
+def test_a_batch_that_does_not_part_evenly_is_refused(model: GPT2LMHeadModel) -> None:
+    library = tiles.compiled("network", width=SHAPE["n_embd"], layers=SHAPE["n_layer"], words=SHAPE["vocab_size"])
+    assert library is not None
+    for tokens in (0, 1000, 1500):
+        with pytest.raises(ValueError, match="multiple of 1024"):
+            tiles.Network(model, library, tokens)
+    network = tiles.Network(model, library, 2048)
+    for rows, window in ((4, 256), (2, 1024), (32, 64 + 1), (128, 16)):
+        with pytest.raises(ValueError, match="not 2048 pieces"):
+            network.run(torch.zeros(rows, window + 1, dtype=torch.long))
+
+
+@needs_tiles
 def test_muon_steps_as_torchs_does() -> None:
     generator = torch.manual_seed(0)
     shapes = [(128, 128), (128, 512), (512, 128), (384, 128), (128, 128)]
     ours, plain = ([torch.randn(shape, generator=torch.manual_seed(7)) for shape in shapes] for _ in range(2))
-    settings = {"lr": 0.02, "weight_decay": 0.05, "adjust_lr_fn": "original"}
-    steppers = tiles.Muon(ours, **settings), torch.optim.Muon(plain, **settings)
+    steppers = tiles.Muon(ours, 0.02, 0.05), torch.optim.Muon(plain, 0.02, 0.05, adjust_lr_fn="original")
     assert steppers[0]._muons is not None
     start = [matrix.clone() for matrix in plain]
     for _ in range(3):
@@ -93,7 +105,7 @@ def test_muon_steps_as_torchs_does() -> None:
 
 def test_matrices_of_other_shapes_are_stepped_by_torch() -> None:
     ours, plain = ([torch.ones(100, 128), torch.ones(128, 128)] for _ in range(2))
-    steppers = tiles.Muon(ours, lr=0.1), torch.optim.Muon(plain, lr=0.1)
+    steppers = tiles.Muon(ours, 0.1, 0.1), torch.optim.Muon(plain, 0.1, 0.1)
     for matrices, stepper in zip((ours, plain), steppers, strict=True):
         for matrix in matrices:
             matrix.grad = torch.arange(matrix.numel()).reshape(matrix.shape).float()
@@ -109,7 +121,7 @@ def test_without_a_compiler_that_knows_tiles_torch_trains(
         monkeypatch.setattr(tiles, "compiler", lambda found=found: found)
         tiles.compiled.cache_clear()
         assert tiles.next_piece_loss(model, torch.zeros(8, 257, dtype=torch.long)) is None
-        assert tiles.Muon([matrix], lr=0.1)._muons is None
+        assert tiles.Muon([matrix], 0.1, 0.1)._muons is None
     assert "without tiles" in capsys.readouterr().out
     tiles.compiled.cache_clear()
 
