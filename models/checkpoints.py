@@ -53,7 +53,7 @@ _BUNDLED = (
         "bert-base-uncased knows far more.",
     ),
     Checkpoint(
-        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 19,
+        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 10,
         "Learned from film reviews: good at plain and negated praise and blame, easily lost in irony; "
         "the published DistilBERT is larger.",
         base="clearhead-minilm",

@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 
 import torch
+from peft import PeftModel
 from torch import Tensor, nn
 from transformers import BertForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -34,6 +35,7 @@ from training.calibration import calibrate_sentiment
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.loop import Batch, Plan, device, record, train
 from training.masked_lm import NAME as TRUNK
+from training.narrow import narrow_adapter
 
 NAME = "clearhead-sentiment"
 LABELS = {0: "negative", 1: "positive"}
@@ -218,8 +220,15 @@ def save_measured(
     inputs = ({name: batch[name] for name in INPUTS} for batch in map(collate, sample))
     adapter = adapter_of(model, HEADED.on_trunk(), RANK, HEADED.parts, input_moments(model, inputs))
     save_adapter(adapter, CHECKPOINTS / NAME)
+    narrow_adapter(CHECKPOINTS / NAME)
+    measure_saved(kept_out, development, log_file)
+
+
+def measure_saved(kept_out: dict[str, list[Example]], development: list[tuple[str, int]], log_file: Path) -> None:
+    """Measure and calibrate the saved adapter, and write its card."""
+    saved = PeftModel.from_pretrained(HEADED.on_trunk(), CHECKPOINTS / NAME).eval()
     with torch.inference_mode():
-        figures = accuracy(adapter, kept_out)
+        figures = accuracy(saved, kept_out)
     calibration, error = calibrate_sentiment(NAME, development)
     figures |= {"temperature": calibration.temperature, "error": error}
     figures["probes"] = bundled_share(Task.SENTIMENT)
@@ -247,7 +256,8 @@ def card(figures: dict[str, float]) -> Card:
         f"bfloat16 autocast; {RUNS} runs in orders of their own, averaged; then the phrases once more with their "
         f"vectors moved against the model by {MOVED_SHARE} of their length, AdamW {STEADYING_RATE}, "
         f"{STEADYING_RUNS} runs averaged. The blocks were trained whole; the feed-forward layers' difference from the "
-        f"trunk's is cut to rank {RANK}. Half of the phrases are spaced as people type (`don't`, not `do n't`).",
+        f"trunk's is cut to rank {RANK}, and the blocks' matrices are rounded to 8-bit floating point (e4m3). "
+        "Half of the phrases are spaced as people type (`don't`, not `do n't`).",
         figures={
             "accuracy, sst2/dev, %": figures["accuracy"],
             "accuracy, sst2/dev spaced as people type, %": figures["accuracy_plain"],
