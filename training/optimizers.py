@@ -1,21 +1,28 @@
 """Muon for the matrices inside the blocks, AdamW for everything else, as both generators are trained."""
 
 import torch
-from torch import nn
+from transformers import PreTrainedModel
 
 from training.tiles import Muon
 
 
 def muon_and_adamw(
-    model: nn.Module, muon_rate: float, adamw_rate: float, weight_decay: float, betas: tuple[float, float]
+    model: PreTrainedModel,
+    muon_rate: float,
+    adamw_rate: float,
+    weight_decay: float,
+    betas: tuple[float, float],
+    embeddings_decay: float = 0.0,
 ) -> list[torch.optim.Optimizer]:
     """Two optimizers over `model`: its block matrices [out, in] orthogonalised, its vectors and embeddings by AdamW."""
+    words = model.get_input_embeddings().weight
     matrices, rest = [], []
     for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
+        if parameter.requires_grad and parameter is not words:
             inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)
             (matrices if inside else rest).append(parameter)
+    groups = [{"params": [words], "weight_decay": embeddings_decay}, {"params": rest, "weight_decay": 0.0}]
     return [
         Muon(matrices, lr=muon_rate, weight_decay=weight_decay),
-        torch.optim.AdamW(rest, lr=adamw_rate, betas=betas, weight_decay=0.0, fused=True),
+        torch.optim.AdamW(groups, lr=adamw_rate, betas=betas, fused=True),
     ]

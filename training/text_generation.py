@@ -11,14 +11,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from transformers import (
-    AutoTokenizer,
-    BertModel,
-    GenerationConfig,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
@@ -31,6 +24,7 @@ from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
+from training.small_gpt import borrow_embeddings, deepened, new_model, repeat_positions
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
 from training.windows import LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
@@ -38,7 +32,8 @@ from training.windows import LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, jo
 NAME = "clearhead-stories"
 MUON_RATE, ADAMW_RATE = 0.02, 3e-3
 # Short windows first, which cost less; then some for the places that only long windows have; then more and more
-# reviews, which are the hardest to learn.
+# reviews, which are the hardest to learn. At last two more layers, and stronger weight decay: what has been read many
+# times is remembered rather than understood.
 PARTS = (
     Part("short", (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35), steps=1640, warmup_steps=100, rates=1.0),
     Part("long", (0.10, 0.15, 0.40, 0.35), (0.10, 0.15, 0.40, 0.35), steps=240, warmup_steps=20, rates=0.3, long=4),
@@ -75,52 +70,24 @@ PARTS = (
         long=3,
         all_long_from=0.65,
     ),
+    Part(
+        "deeper",
+        (0.03, 0.04, 0.08, 0.85),
+        (0.03, 0.04, 0.08, 0.85),
+        steps=10_560,
+        warmup_steps=60,
+        rates=0.55,
+        opened=0.15,
+        long=3,
+        all_long_from=0.65,
+        decay=0.15,
+        embeddings_decay=0.1,
+    ),
 )
 """The sources are short stories, fairy tales, books and reviews."""
 VOCABULARY = 8192
 EVALUATED_EVERY = 250
-EMBEDDING_STD = 0.03
 DEVELOPMENT_CHARACTERS = 60_000
-
-
-def new_model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
-    """GPT-2's architecture with 4 layers 384 wide and 6 heads."""
-    end = tokenizer.eos_token_id
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=512,
-        n_embd=384,
-        n_layer=4,
-        n_head=6,
-        # The same function as GPT-2's gelu_new, in one kernel.
-        activation_function="gelu_pytorch_tanh",
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        bos_token_id=end,
-        eos_token_id=end,
-    )
-    model = GPT2LMHeadModel(config)
-    model.generation_config = GenerationConfig(
-        do_sample=True, temperature=0.8, top_p=0.95, bos_token_id=end, eos_token_id=end, pad_token_id=end
-    )
-    return model
-
-
-@torch.no_grad()
-def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, encoder: Path) -> None:
-    """Start each piece [384] from the mean of its word pieces in `encoder`, a BERT of the same width."""
-    words = AutoTokenizer.from_pretrained(encoder)
-    table = BertModel.from_pretrained(encoder, add_pooling_layer=False).embeddings.word_embeddings.weight
-    table = (table - table.mean(0)) / table.std() * EMBEDDING_STD
-    known = words.get_vocab()
-    embedding = model.transformer.wte.weight
-    for at in range(len(tokenizer)):
-        text = tokenizer.decode([at])
-        inside = "##" + text
-        ids = [known[inside]] if inside in known else words(text, add_special_tokens=False)["input_ids"]
-        if ids and words.unk_token_id not in ids:
-            embedding[at] = table[ids].mean(0)
 
 
 def next_piece_loss(model: GPT2LMHeadModel, batch: Batch) -> Tensor:
@@ -147,18 +114,16 @@ def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Call
     return evaluate
 
 
-def optimizers_of(model: GPT2LMHeadModel, factor: float) -> list[torch.optim.Optimizer]:
-    """Muon and AdamW at `factor` times their rates."""
+def optimizers_of(model: GPT2LMHeadModel, part: Part) -> list[torch.optim.Optimizer]:
+    """Muon and AdamW as `part` has them."""
     return muon_and_adamw(
-        model, muon_rate=MUON_RATE * factor, adamw_rate=ADAMW_RATE * factor, weight_decay=0.05, betas=(0.9, 0.95)
+        model,
+        muon_rate=MUON_RATE * part.rates,
+        adamw_rate=ADAMW_RATE * part.rates,
+        weight_decay=part.decay,
+        betas=(0.9, 0.95),
+        embeddings_decay=part.embeddings_decay,
     )
-
-
-@torch.no_grad()
-def repeat_positions(model: GPT2LMHeadModel) -> None:
-    """Start the places [512] that short windows never reach from those that they do."""
-    places = model.transformer.wpe.weight
-    places[WINDOW:] = places[:WINDOW]
 
 
 def figures_of(
@@ -197,10 +162,12 @@ def build(data: Path, workdir: Path) -> None:
     measure = development(tokenizer, text)
     for part in PARTS:
         if part.name == "long":
-            repeat_positions(model)
+            repeat_positions(model, WINDOW)
+        elif part.name == "deeper":
+            model = deepened(model, tokenizer)
         train(
             model,
-            optimizers_of(model, part.rates),
+            optimizers_of(model, part),
             partial(windows_of, sources, part=part),
             next_piece_loss,
             Plan(steps=part.steps, warmup_steps=part.warmup_steps, workdir=folder / part.name, held=part.held),

@@ -23,7 +23,8 @@ class Part:
 
     `first` and `last` are the sources' shares of the rows at its first and at its last step; `opened` is the share of
     the windows that begin with the start token and a paragraph, as every visitor's text does. Of four batches, `long`
-    are of long windows, and from the share `all_long_from` of the steps on all are.
+    are of long windows, and from the share `all_long_from` of the steps on all are. `decay` is the weight decay of the
+    matrices inside the blocks, `embeddings_decay` that of the words' vectors.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Part:
     opened: float = 0.35
     long: int = 0
     all_long_from: float = 1.0
+    decay: float = 0.05
+    embeddings_decay: float = 0.0
 
     def shares_at(self, step: int) -> list[float]:
         """The shares at `step`, on the way from the first to the last."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from training import lone_words, samples, stories, text_generation, translation, windows
+from training import lone_words, samples, small_gpt, stories, text_generation, translation, windows
 from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
@@ -178,7 +178,7 @@ def test_padding_adds_nothing_to_the_translation_loss(translator: PreTrainedToke
 def test_muon_has_the_block_matrices_and_adamw_the_rest(
     translator: PreTrainedTokenizerFast, storyteller: PreTrainedTokenizerFast
 ) -> None:
-    for model in (translation.new_model(translator), text_generation.new_model(storyteller)):
+    for model in (translation.new_model(translator), small_gpt.new_model(storyteller)):
         muon, adamw = muon_and_adamw(model, 0.02, 1e-3, 0.05, (0.9, 0.95))
         in_muon = {id(p) for group in muon.param_groups for p in group["params"]}
         in_adamw = {id(p) for group in adamw.param_groups for p in group["params"]}
@@ -234,10 +234,35 @@ def test_the_loss_over_a_vocabulary_and_its_gradients_are_cross_entropys() -> No
 
 
 def test_places_that_short_windows_never_reach_start_from_those_they_do(storyteller: PreTrainedTokenizerFast) -> None:
-    model = text_generation.new_model(storyteller)
-    text_generation.repeat_positions(model)
+    model = small_gpt.new_model(storyteller)
+    small_gpt.repeat_positions(model, windows.WINDOW)
     places = model.transformer.wpe.weight
     assert torch.equal(places[windows.WINDOW :], places[: windows.WINDOW])
+
+
+def test_a_deeper_model_starts_as_the_one_it_grew_from_and_learns_in_every_layer(
+    storyteller: PreTrainedTokenizerFast,
+) -> None:
+    torch.manual_seed(0)
+    model = small_gpt.new_model(storyteller).eval()
+    deeper = small_gpt.deepened(model, storyteller).eval()
+    assert deeper.config.n_layer == len(small_gpt.DEEPER) > model.config.n_layer
+    ids = torch.tensor([storyteller("Once upon a time there was a little")["input_ids"]])
+    loss = deeper(ids, labels=ids).loss
+    assert loss.item() == pytest.approx(model(ids, labels=ids).loss.item(), abs=1e-5)
+    loss.backward()
+    for block in deeper.transformer.h:
+        assert block.mlp.c_proj.weight.grad.abs().sum() > 0 and block.attn.c_proj.weight.grad.abs().sum() > 0
+
+
+def test_words_have_a_weight_decay_of_their_own(storyteller: PreTrainedTokenizerFast) -> None:
+    model = small_gpt.new_model(storyteller)
+    for part in text_generation.PARTS:
+        muon, adamw = text_generation.optimizers_of(model, part)
+        decays = {id(each): group["weight_decay"] for group in adamw.param_groups for each in group["params"]}
+        assert decays[id(model.transformer.wte.weight)] == part.embeddings_decay
+        assert decays[id(model.transformer.wpe.weight)] == 0.0
+        assert muon.param_groups[0]["weight_decay"] == part.decay
 
 
 def test_prose_keeps_paragraphs_and_drops_headings_and_tables() -> None:

@@ -1,0 +1,86 @@
+"""GPT-2's architecture (Radford et al., 2019), small: made, started from an encoder's embeddings, and grown."""
+
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoTokenizer,
+    BertModel,
+    GenerationConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+PLACES = 512
+EMBEDDING_STD = 0.03
+LAYERS = 4
+DEEPER = (0, 1, 1, 2, 2, 3)
+"""The layers of a deeper model by the one that each starts from."""
+
+
+def new_model(tokenizer: PreTrainedTokenizerFast, layers: int = LAYERS) -> GPT2LMHeadModel:
+    """A model with `layers` layers 384 wide and 6 heads, its weights random."""
+    end = tokenizer.eos_token_id
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=PLACES,
+        n_embd=384,
+        n_layer=layers,
+        n_head=6,
+        # The same function as GPT-2's gelu_new, in one kernel.
+        activation_function="gelu_pytorch_tanh",
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=end,
+        eos_token_id=end,
+    )
+    model = GPT2LMHeadModel(config)
+    model.generation_config = GenerationConfig(
+        do_sample=True, temperature=0.8, top_p=0.95, bos_token_id=end, eos_token_id=end, pad_token_id=end
+    )
+    return model
+
+
+@torch.no_grad()
+def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, encoder: Path) -> None:
+    """Start each piece [384] from the mean of its word pieces in `encoder`, a BERT of the same width."""
+    words = AutoTokenizer.from_pretrained(encoder)
+    table = BertModel.from_pretrained(encoder, add_pooling_layer=False).embeddings.word_embeddings.weight
+    table = (table - table.mean(0)) / table.std() * EMBEDDING_STD
+    known = words.get_vocab()
+    embedding = model.transformer.wte.weight
+    for at in range(len(tokenizer)):
+        text = tokenizer.decode([at])
+        inside = "##" + text
+        ids = [known[inside]] if inside in known else words(text, add_special_tokens=False)["input_ids"]
+        if ids and words.unk_token_id not in ids:
+            embedding[at] = table[ids].mean(0)
+
+
+@torch.no_grad()
+def repeat_positions(model: GPT2LMHeadModel, learnt: int) -> None:
+    """Start the places that windows of `learnt` pieces never reach from those that they do."""
+    places = model.transformer.wpe.weight
+    for start in range(learnt, len(places), learnt):
+        places[start : start + learnt] = places[: len(places[start : start + learnt])]
+
+
+@torch.no_grad()
+def deepened(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
+    """A model of `DEEPER`'s layers that computes what `model` does (stacking: Gong et al., 2019; Chen et al., 2016).
+
+    A layer that comes twice adds nothing the second time: the matrices that lead back to the path past it are zero.
+    """
+    deeper = new_model(tokenizer, len(DEEPER))
+    for own, theirs in zip(deeper.transformer.children(), model.transformer.children(), strict=True):
+        if own is not deeper.transformer.h:
+            own.load_state_dict(theirs.state_dict())
+    for at, (block, start) in enumerate(zip(deeper.transformer.h, DEEPER, strict=True)):
+        block.load_state_dict(model.transformer.h[start].state_dict())
+        if start in DEEPER[:at]:
+            for leading_back in (block.attn.c_proj, block.mlp.c_proj):
+                leading_back.weight.zero_()
+                leading_back.bias.zero_()
+    return deeper
