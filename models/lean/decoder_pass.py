@@ -1,5 +1,7 @@
 """What a decoder's pass computes over its blocks, as functions of plain numbers."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -9,15 +11,38 @@ from models.scoring import Scoring, scored
 from models.scripted import scripted
 
 
+class Texts(NamedTuple):
+    """What is read in one pass: of each text so many `rows` of so many new `tokens`, behind `lengths` tokens.
+
+    `stores` `[2, row, head, token, width]` keep keys and values: all texts' of the first layer, then all of the second,
+    and so on.
+    """
+
+    rows: list[int]
+    tokens: list[int]
+    lengths: list[int]
+    stores: list[Tensor]
+
+
+class Stack(NamedTuple):
+    """The layers of a decoder: their `numbers`, the activation `then`, and the tables of their norms."""
+
+    heads: int
+    numbers: Numbers
+    then: str
+    norms: list[Tensor]
+    epsilons: list[float]
+
+
 @scripted
-def placed(ids: list[Tensor], rows: list[int], tokens: list[int], lengths: list[int]) -> Tensor:
-    """Where in its text each token of `ids` stands, `[token of any text]`; so many were read before of each text."""
+def placed(texts: Texts, like: Tensor) -> Tensor:
+    """Where in its text each new token stands, `[token of any text]`, on the device of `like`."""
     places: list[int] = []
-    for text in range(len(rows)):
-        for _ in range(rows[text]):
-            for place in range(lengths[text], lengths[text] + tokens[text]):
+    for text in range(len(texts.rows)):
+        for _ in range(texts.rows[text]):
+            for place in range(texts.lengths[text], texts.lengths[text] + texts.tokens[text]):
                 places.append(place)
-    return torch.tensor(places, device=ids[0].device)
+    return torch.tensor(places, device=like.device)
 
 
 @scripted
@@ -28,13 +53,12 @@ def side_by_side(ids: list[Tensor]) -> Tensor:
 
 
 @scripted
-def said(
-    x: Tensor, rows: list[int], tokens: list[int], scoring: Scoring, most: int
-) -> list[tuple[Tensor, Tensor, Tensor]]:
+def said(x: Tensor, texts: Texts, scoring: Scoring, most: int) -> list[tuple[Tensor, Tensor, Tensor]]:
     """What each text says of its rows' next tokens: logits `[row, vocabulary]`, and the best ids and log-probabilities.
 
-    `x` `[token of any text, width]` is what was read of `rows` of so many `tokens`.
+    `x` `[token of any text, width]` is what was read of the texts.
     """
+    rows, tokens = texts.rows, texts.tokens
     lasts: list[int] = []
     end, several = 0, False
     for text in range(len(rows)):
@@ -59,24 +83,21 @@ def said(
 
 
 @scripted
-def attended(
-    joint: Tensor, heads: int, rows: list[int], tokens: list[int], stores: list[Tensor], lengths: list[int]
-) -> Tensor:
+def attended(joint: Tensor, heads: int, texts: Texts, layer: int) -> Tensor:
     """What the new tokens of each text find at themselves and at those before them, which they join.
 
-    `joint` `[token of any text, 3 * heads * width]` has their queries, keys and values side by side. A text has `rows`
-    of so many new `tokens`, a store `[2, row, head, token, width]`, and `lengths` tokens in it so far. Back comes
-    `[token of any text, heads * width]`.
+    `joint` `[token of any text, 3 * heads * width]` has their queries, keys and values side by side in the `layer`.
+    Back comes `[token of any text, heads * width]`.
     """
     found: list[Tensor] = []
-    start = 0
-    for text in range(len(rows)):
-        new, length = tokens[text], lengths[text]
-        size = rows[text] * new
-        own = joint.narrow(0, start, size).view(rows[text], new, 3, heads, -1).permute(2, 0, 3, 1, 4)
+    start, count = 0, len(texts.rows)
+    for text in range(count):
+        new, length, store = texts.tokens[text], texts.lengths[text], texts.stores[layer * count + text]
+        size = texts.rows[text] * new
+        own = joint.narrow(0, start, size).view(texts.rows[text], new, 3, heads, -1).permute(2, 0, 3, 1, 4)
         start += size
-        stores[text].narrow(3, length, new).copy_(own[1:])
-        known = stores[text].narrow(3, 0, length + new)
+        store.narrow(3, length, new).copy_(own[1:])
+        known = store.narrow(3, 0, length + new)
         # A single query is the last token and may see all; several are a whole text that is read for the first time.
         seen = functional.scaled_dot_product_attention(own[0], known[0], known[1], None, 0.0, new > 1)
         found.append(seen.transpose(1, 2).reshape(size, -1))
@@ -84,12 +105,12 @@ def attended(
 
 
 @scripted
-def looked_up(queries: Tensor, heads: int, rows: list[int], tokens: list[int], sources: list[Tensor]) -> Tensor:
+def looked_up(queries: Tensor, heads: int, texts: Texts, sources: list[Tensor]) -> Tensor:
     """What `queries` `[token of any text, heads * width]` find in their text's source `[2, head, token, width]`."""
     found: list[Tensor] = []
     start = 0
-    for text in range(len(rows)):
-        size = rows[text] * tokens[text]
+    for text in range(len(texts.rows)):
+        size = texts.rows[text] * texts.tokens[text]
         # To the one source all rows are one text's.
         asked = queries.narrow(0, start, size).view(1, size, heads, -1).transpose(1, 2)
         start += size
@@ -100,71 +121,45 @@ def looked_up(queries: Tensor, heads: int, rows: list[int], tokens: list[int], s
 
 
 @scripted
-def read_blocks(
-    x: Tensor,
-    heads: int,
-    rows: list[int],
-    tokens: list[int],
-    stores: list[Tensor],
-    lengths: list[int],
-    numbers: Numbers,
-    then: str,
-    norms: list[Tensor],
-    epsilons: list[float],
-) -> Tensor:
+def read_blocks(x: Tensor, texts: Texts, stack: Stack) -> Tensor:
     """GPT-2's blocks and its last norm over embeddings `x` `[token of any text, width]`.
 
-    Each block has four products: queries, keys and values jointly, heads together, wide with the activation `then`, and
-    narrow; and a norm before the first and before the third. `stores` are all texts' of the first block, then all of
-    the second, and so on.
+    Each block has four products: queries, keys and values jointly, heads together, wide with the activation, and
+    narrow; and a norm before the first and before the third.
     """
-    texts, width = len(rows), [x.shape[-1]]
+    width, numbers, norms, epsilons = [x.shape[-1]], stack.numbers, stack.norms, stack.epsilons
     blocks = len(epsilons) // 2
     for block in range(blocks):
         a, b, c, d = 4 * block, 4 * block + 1, 4 * block + 2, 4 * block + 3
         normed = torch.layer_norm(x, width, norms[a], norms[b], epsilons[2 * block])
         joint = through(normed, numbers, a).to(x.dtype)
-        found = attended(joint, heads, rows, tokens, stores[block * texts : (block + 1) * texts], lengths)
-        x = x + through(found, numbers, b)
+        x = x + through(attended(joint, stack.heads, texts, block), numbers, b)
         normed = torch.layer_norm(x, width, norms[c], norms[d], epsilons[2 * block + 1])
-        inner = through(normed, numbers, c, then)
+        inner = through(normed, numbers, c, stack.then)
         x = x + through(inner, numbers, d)
     return torch.layer_norm(x, width, norms[-2], norms[-1], epsilons[-1])
 
 
 @scripted
-def read_layers(
-    x: Tensor,
-    heads: int,
-    rows: list[int],
-    tokens: list[int],
-    stores: list[Tensor],
-    lengths: list[int],
-    sources: list[Tensor],
-    numbers: Numbers,
-    then: str,
-    norms: list[Tensor],
-    epsilons: list[float],
-) -> Tensor:
+def read_layers(x: Tensor, texts: Texts, sources: list[Tensor], stack: Stack) -> Tensor:
     """The layers of Marian's decoder over embeddings `x` `[token of any text, width]`.
 
     Each layer has six products: queries, keys and values jointly, heads together, queries for the source, heads
-    together, wide with the activation `then`, and narrow; and a norm behind each of its three parts. `stores` and
-    `sources` are all texts' of the first layer, then all of the second, and so on.
+    together, wide with the activation, and narrow; and a norm behind each of its three parts. `sources` are all texts'
+    of the first layer, then all of the second, and so on.
     """
-    texts, width = len(rows), [x.shape[-1]]
+    width, numbers, norms, epsilons = [x.shape[-1]], stack.numbers, stack.norms, stack.epsilons
+    count = len(texts.rows)
     for layer in range(len(epsilons) // 3):
         a = 6 * layer
-        first, last = layer * texts, (layer + 1) * texts
         joint = through(x, numbers, a).to(x.dtype)
-        found = attended(joint, heads, rows, tokens, stores[first:last], lengths)
-        x = x + through(found, numbers, a + 1)
+        x = x + through(attended(joint, stack.heads, texts, layer), numbers, a + 1)
         x = torch.layer_norm(x, width, norms[a], norms[a + 1], epsilons[3 * layer])
         asked = through(x, numbers, a + 2).to(x.dtype)
-        found = looked_up(asked, heads, rows, tokens, sources[first:last])
+        found = looked_up(asked, stack.heads, texts, sources[layer * count : (layer + 1) * count])
         x = x + through(found, numbers, a + 3)
         x = torch.layer_norm(x, width, norms[a + 2], norms[a + 3], epsilons[3 * layer + 1])
-        inner = through(x, numbers, a + 4, then)
+        inner = through(x, numbers, a + 4, stack.then)
         x = x + through(inner, numbers, a + 5)
         x = torch.layer_norm(x, width, norms[a + 4], norms[a + 5], epsilons[3 * layer + 2])
     return x
@@ -172,25 +167,11 @@ def read_layers(
 
 @scripted
 def written_by_blocks(
-    ids: list[Tensor],
-    words: Tensor,
-    places: Tensor,
-    heads: int,
-    rows: list[int],
-    tokens: list[int],
-    stores: list[Tensor],
-    lengths: list[int],
-    numbers: Numbers,
-    then: str,
-    norms: list[Tensor],
-    epsilons: list[float],
-    scoring: Scoring,
-    most: int,
+    ids: list[Tensor], words: Tensor, places: Tensor, texts: Texts, stack: Stack, scoring: Scoring, most: int
 ) -> list[tuple[Tensor, Tensor, Tensor]]:
     """GPT-2 from the new `ids` of each text to what it says, see `said`; `words` and `places` are its embeddings."""
-    x = torch.embedding(words, side_by_side(ids)) + torch.embedding(places, placed(ids, rows, tokens, lengths))
-    x = read_blocks(x, heads, rows, tokens, stores, lengths, numbers, then, norms, epsilons)
-    return said(x, rows, tokens, scoring, most)
+    x = torch.embedding(words, side_by_side(ids)) + torch.embedding(places, placed(texts, words))
+    return said(read_blocks(x, texts, stack), texts, scoring, most)
 
 
 @scripted
@@ -199,21 +180,13 @@ def written_by_layers(
     words: Tensor,
     places: Tensor,
     scale: float,
-    heads: int,
-    rows: list[int],
-    tokens: list[int],
-    stores: list[Tensor],
-    lengths: list[int],
+    texts: Texts,
     sources: list[Tensor],
-    numbers: Numbers,
-    then: str,
-    norms: list[Tensor],
-    epsilons: list[float],
+    stack: Stack,
     scoring: Scoring,
     most: int,
 ) -> list[tuple[Tensor, Tensor, Tensor]]:
     """Marian's decoder in the same way; its words are multiplied by a `scale`."""
     x = torch.embedding(words, side_by_side(ids)) * scale
-    x = x + torch.embedding(places, placed(ids, rows, tokens, lengths))
-    x = read_layers(x, heads, rows, tokens, stores, lengths, sources, numbers, then, norms, epsilons)
-    return said(x, rows, tokens, scoring, most)
+    x = x + torch.embedding(places, placed(texts, words))
+    return said(read_layers(x, texts, sources, stack), texts, scoring, most)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from models.lean.decoder_pass import Texts
 from models.scripted import scripted
 
 _ROOM = 64
@@ -59,3 +60,21 @@ def grow(remembered: Sequence[Sequence[KeyValues]], tokens: Sequence[int]) -> No
     for text, new in zip(remembered, tokens, strict=True):
         for each in text:
             each.length += new
+
+
+def texts_of(remembered: Sequence[Sequence[KeyValues]], ids: Sequence[Tensor], heads: int, like: Tensor) -> Texts:
+    """The texts whose new tokens are `ids` `[row, token]`, with room for them in what is `remembered` in each layer.
+
+    Keys and values are numbers as those of `like` `[..., heads * width]`. Raises `ValueError` for several new tokens
+    behind others.
+    """
+    width, lengths = like.shape[-1] // heads, [layers[0].length for layers in remembered]
+    rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
+    if any(before and new > 1 for before, new in zip(lengths, tokens, strict=True)):
+        raise ValueError("after its beginning a text is read token by token")
+    stores = [
+        layers[number].store(lines, heads, new, width, like)
+        for number in range(len(remembered[0]))
+        for layers, lines, new in zip(remembered, rows, tokens, strict=True)
+    ]
+    return Texts(rows, tokens, lengths, stores)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
-from models.lean.decoder_pass import written_by_layers
-from models.lean.key_values import KeyValues, exchange, grow
-from models.lean.parts import FUSED, Joint, Layers, sizes_of, stores_of
+from models.lean.decoder_pass import Stack, written_by_layers
+from models.lean.key_values import KeyValues, exchange, grow, texts_of
+from models.lean.parts import FUSED, Joint, Layers
 from models.packed_linear import scoring_by
 from models.scores import Best
 
@@ -57,17 +57,16 @@ class LeanMarian:
     @staticmethod
     def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> Sequence[Best]:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
-        first, layers = readers[0], readers[0]._layers
-        remembered, lengths = [each.remembered for each in readers], [each.remembered[0].length for each in readers]
-        rows, tokens = sizes_of(ids, lengths)
-        stores = stores_of(remembered, rows, tokens, first._heads, first._words)
+        first, remembered = readers[0], [each.remembered for each in readers]
+        texts = texts_of(remembered, ids, first._heads, first._words)
         sources = [reader._sources[number] for number in range(len(first._sources)) for reader in readers]
+        layers, count = first._layers, sum(each.numel() for each in ids)
+        stack = Stack(first._heads, layers.suited(count), first._then, layers.norms, layers.epsilons)
+        scoring = scoring_by(first._network.lm_head, sum(texts.rows), first._added)
         found = written_by_layers(
-            list(ids), first._words, first._places, first._scale, first._heads, rows, tokens, stores, lengths, sources,
-            layers.suited(sum(each.numel() for each in ids)), first._then, layers.norms, layers.epsilons,
-            scoring_by(first._network.lm_head, sum(rows), first._added), _MOST,
-        )  # fmt: skip
-        grow(remembered, tokens)
+            list(ids), first._words, first._places, first._scale, texts, sources, stack, scoring, _MOST
+        )
+        grow(remembered, texts.tokens)
         return [Best(*each) for each in found]
 
     def reorder(self, rows: Tensor, alike: int = 0) -> None:

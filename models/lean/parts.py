@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from models.layout import LaidOut
-from models.lean.key_values import KeyValues
 from models.products import PLAIN, Numbers, in_a_row
 from models.whole_steps import MOST_ROWS
 
@@ -73,29 +72,6 @@ def are_watched(listed: Iterable[Mapping[int, Any]]) -> bool:
     transformers leaves its own listeners behind when it has captured attention once; they only listen while it does.
     """
     return any(getattr(each, "__module__", "") != _CAPTURING for some in listed if some for each in some.values())
-
-
-def sizes_of(ids: Sequence[Tensor], read: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The rows and the tokens of each of the texts `ids` `[row, token]`, of which so many tokens were `read` before."""
-    rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
-    if any(before and new > 1 for before, new in zip(read, tokens, strict=True)):
-        raise ValueError("after its beginning a text is read token by token")
-    return rows, tokens
-
-
-def stores_of(
-    remembered: Sequence[Sequence[KeyValues]], rows: Sequence[int], tokens: Sequence[int], heads: int, like: Tensor
-) -> list[Tensor]:
-    """All texts' stores of the first block, then of the second, and so on; `remembered` has the blocks of each text.
-
-    Numbers are as those of `like` `[..., heads * width]`.
-    """
-    width = like.shape[-1] // heads
-    return [
-        text[block].store(lines, heads, new, width, like)
-        for block in range(len(remembered[0]))
-        for text, lines, new in zip(remembered, rows, tokens, strict=True)
-    ]
 
 
 def _usable(layer: Any) -> LaidOut | None:
