@@ -24,7 +24,7 @@ from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
-from training.small_gpt import borrow_embeddings, deepened, new_model, repeat_positions
+from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
 from training.windows import LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
@@ -74,7 +74,7 @@ PARTS = (
         "deeper",
         (0.03, 0.04, 0.08, 0.85),
         (0.03, 0.04, 0.08, 0.85),
-        steps=10_560,
+        steps=9960,
         warmup_steps=60,
         rates=0.55,
         opened=0.15,
@@ -194,9 +194,9 @@ def card(figures: dict[str, float]) -> Card:
         task="text-generation",
         languages=("en",),
         license="apache-2.0",
-        what="A small GPT-2 (4 layers, 384 wide, 6 heads, 10 M parameters, a vocabulary of its own of 8,192 byte-level "
-        "pieces) that writes plain English stories and film reviews. An empty prompt starts a text; `<|endoftext|>` "
-        "ends one.",
+        what=f"A small GPT-2 ({len(DEEPER)} layers, 384 wide, 6 heads, 14 M parameters, a vocabulary of its own of "
+        "8,192 byte-level pieces) that writes plain English stories and film reviews. An empty prompt starts a text; "
+        "`<|endoftext|>` ends one.",
         sources=(
             Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
@@ -208,8 +208,10 @@ def card(figures: dict[str, float]) -> Card:
         f"{LONG_WINDOW} at last; bfloat16 products on the CPU. Muon ({MUON_RATE}) for the matrices inside the blocks, "
         f"AdamW ({ADAMW_RATE}) for the rest, in parts that each decay to zero, with the sources' shares of a batch "
         f"(short stories, fairy tales, books, reviews): {parts}. {PARTS[0].opened:.0%} of the windows, "
-        f"{PARTS[-1].opened:.0%} in the last part, are the start token and the beginning of a paragraph. At last the "
-        "weights inside the blocks are rounded to whole multiples, at most 127, of a power of two for each output.",
+        f"{PARTS[-1].opened:.0%} in the last two parts, are the start token and the beginning of a paragraph. The last "
+        f"part begins with two layers more, which add nothing at first; its weight decay is {PARTS[-1].decay}, and "
+        f"{PARTS[-1].embeddings_decay} for the words' vectors ({PARTS[0].decay} and none before). At last the weights "
+        "inside the blocks are rounded to whole multiples, at most 127, of a power of two for each output.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "

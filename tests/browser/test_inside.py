@@ -75,7 +75,7 @@ def test_parameters_are_counted_for_the_chosen_model(page: Page) -> None:
     expect(panel.get_by_text("clearhead-minilm holds 22,744,506 numbers.")).to_be_visible()
     panel.get_by_label("Model", exact=True).click()
     page.get_by_role("option", name="Clearhead Stories").click()
-    expect(panel.get_by_text("clearhead-stories holds 10,440,960 numbers.")).to_be_visible()
+    expect(panel.get_by_text("clearhead-stories holds 13,989,888 numbers.")).to_be_visible()
     expect(panel.get_by_text("Your text has n = 13 tokens, the model d = 384")).to_be_visible()
     papers = panel.get_by_role("region", name="Sizes that papers state")
     expect(papers.get_by_role("row").filter(has_text="BERT-base")).to_contain_text("109,482,240")

@@ -82,7 +82,10 @@ def test_the_block_and_the_guess_follow_the_model_that_is_chosen(page: Page) -> 
     panel.get_by_label("Model").filter(visible=True).click()
     page.get_by_role("option", name="Clearhead Stories").click()
     expect(said).to_contain_text("Which word comes after")
-    expect(guesses.get_by_role("row")).to_have_count(1 + 5)
+    expect(guesses.get_by_role("row")).to_have_count(1 + 7)
+    panel.get_by_label("Model").filter(visible=True).click()
+    page.get_by_role("option", name="Clearhead English–French").click()
+    expect(said).not_to_contain_text("Which word comes after")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -31,7 +31,7 @@ def inside() -> Inside:
         ({"position": -99}, (2, 3, 0)),
         ({"layer": 99, "head": 99, "position": 99}, (5, 11, 5)),
         ({"layer": -3, "head": -3}, (0, 0, 1)),
-        ({"checkpoint": "clearhead-stories", "layer": 5, "head": 11}, (3, 5, 1)),
+        ({"checkpoint": "clearhead-stories", "layer": 7, "head": 11}, (5, 5, 1)),
         ({"checkpoint": "clearhead-en-fr", "layer": 5, "head": 11}, (3, 7, 1)),
     ],
 )
