@@ -19,15 +19,22 @@ THIN, WIDE = ".lora_A.weight", ".lora_B.weight"
 BLOCKS = ".encoder.layer."
 
 
+def narrow(matrix: Tensor) -> Tensor:
+    """`matrix` in 8 bits; raises `ValueError` for numbers beyond their range, which would be lost without a word."""
+    if matrix.abs().max() > torch.finfo(NARROW).max:
+        raise ValueError(f"8-bit floating point ends at {torch.finfo(NARROW).max:.0f}")
+    return matrix.to(NARROW)
+
+
 def narrow_factors(thin: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
     """8-bit factors of about the product `wide` [out, rank] `@ thin` [rank, in], the thin one `RANGE` times as large.
 
     Once the thin one is rounded, the wide one is the best that there is for it (least squares), and rounded in turn.
     """
-    rounded = (thin.double() * RANGE).to(NARROW)
+    rounded = narrow(thin.double() * RANGE)
     kept = rounded.double() / RANGE
     best = torch.linalg.lstsq(kept.T, thin.double().T @ wide.double().T).solution.T
-    return rounded, best.to(NARROW)
+    return rounded, narrow(best)
 
 
 def narrow_adapter(folder: Path) -> None:
@@ -38,7 +45,7 @@ def narrow_adapter(folder: Path) -> None:
             wide = name.replace(THIN, WIDE)
             tensors[name], tensors[wide] = narrow_factors(tensors[name], tensors[wide])
         elif BLOCKS in name and tensors[name].ndim == 2 and not name.endswith(WIDE):
-            tensors[name] = tensors[name].to(NARROW)
+            tensors[name] = narrow(tensors[name])
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS, {"format": "pt"})
     config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     config["lora_alpha"] /= RANGE

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file
 from transformers import BertConfig, BertForSequenceClassification
 
-from training.narrow import NARROW, WEIGHTS, narrow_adapter, narrow_factors
+from training.narrow import NARROW, WEIGHTS, narrow, narrow_adapter, narrow_factors
 
 
 def test_the_wide_factor_makes_up_for_what_the_thin_one_lost() -> None:
@@ -19,6 +20,12 @@ def test_the_wide_factor_makes_up_for_what_the_thin_one_lost() -> None:
     off = torch.dist(narrow_wide.float() @ narrow_thin.float() / 1024, change) / change.norm()
     alone = torch.dist(wide.to(NARROW).float() @ narrow_thin.float() / 1024, change) / change.norm()
     assert off < 0.04 and off < alone
+
+
+def test_numbers_beyond_the_range_are_refused() -> None:
+    assert narrow(torch.tensor([-448.0, 1.0])).float().tolist() == [-448.0, 1.0]
+    with pytest.raises(ValueError, match="ends at 448"):
+        narrow(torch.tensor([1.0, -500.0]))
 
 
 def test_plain_peft_reads_a_narrow_adapter_and_answers_nearly_the_same(tmp_path: Path) -> None:
