@@ -5,6 +5,7 @@ FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews o
 text; as `data/imdb`, its labelled reviews for training.
 """
 
+import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,23 +18,27 @@ from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
 from models.tasks import Task
 from training import samples, stories, tiles
+from training.answers import Answers
 from training.bpe import byte_level_tokenizer
 from training.cards import CHECKPOINTS, Card, write_card
 from training.cards import Source as Licensed
+from training.foreseen import DRAWS, Reader, foresee
 from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
 from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
+from training.teacher import STEPS as TEACHER_STEPS
+from training.teacher import published_teacher, read_documents
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
-from training.windows import LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
+from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, openings_of, windows_of
 
 NAME = "clearhead-stories"
 MUON_RATE, ADAMW_RATE = 0.02, 3e-3
 # Short windows first, which cost less; then some for the places that only long windows have; then more and more
-# reviews, which are the hardest to learn. At last two more layers, and stronger weight decay: what has been read many
-# times is remembered rather than understood.
+# reviews, which are the hardest to learn. Then two more layers, and stronger weight decay: what has been read many
+# times is remembered rather than understood. At last a larger model says what it expects: one text then teaches more.
 PARTS = (
     Part("short", (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35), steps=1640, warmup_steps=100, rates=1.0),
     Part("long", (0.10, 0.15, 0.40, 0.35), (0.10, 0.15, 0.40, 0.35), steps=240, warmup_steps=20, rates=0.3, long=4),
@@ -83,23 +88,38 @@ PARTS = (
         decay=0.15,
         embeddings_decay=0.1,
     ),
+    Part(
+        "taught",
+        (0.02, 0.03, 0.07, 0.20, 0.68),
+        (0.02, 0.03, 0.07, 0.20, 0.68),
+        steps=3100,
+        warmup_steps=40,
+        rates=0.09,
+        opened=0.15,
+        long=4,
+        decay=0.07,
+        embeddings_decay=0.05,
+    ),
 )
-"""The sources are short stories, fairy tales, books and reviews."""
+"""The sources are short stories, fairy tales, books, reviews, and at last reviews that a larger model foresaw."""
 VOCABULARY = 8192
+FORESEEN = 4_700_000
+"""Pieces of reviews that a larger model reads for the last part."""
 EVALUATED_EVERY = 250
 DEVELOPMENT_CHARACTERS = 60_000
 
 
 def next_piece_loss(model: GPT2LMHeadModel, batch: Batch) -> Tensor:
-    """Mean cross-entropy of every piece given those before it, over windows [B, L + 1]."""
+    """Mean cross-entropy of what is to follow every piece given those before it, over windows [B, L + 1]."""
     pieces = batch["pieces"]
-    tiled = tiles.next_piece_loss(model, pieces)
+    answers = Answers(batch["answers"], batch["shares"])
+    tiled = tiles.next_piece_loss(model, pieces, answers)
     if tiled is not None:
         return tiled
     # Of short windows plain attention is the quicker one to differentiate.
     model.set_attn_implementation("eager" if pieces.shape[1] <= WINDOW + 1 else "sdpa")
     hidden = model.transformer(input_ids=pieces[:, :-1], use_cache=False).last_hidden_state
-    return vocabulary_loss(hidden.flatten(0, 1), model.lm_head.weight, pieces[:, 1:].flatten())
+    return vocabulary_loss(hidden.flatten(0, 1), model.lm_head.weight, answers.flat())
 
 
 def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Callable[[nn.Module], dict[str, float]]:
@@ -112,6 +132,15 @@ def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Call
         }
 
     return evaluate
+
+
+def foreseen_reviews(tokenizer: PreTrainedTokenizerFast, reviews: list[str], folder: Path) -> Source:
+    """Some of the reviews, with what a larger model that has read a few of them expects at each place."""
+    shuffled = random.Random(SEED).sample(reviews, len(reviews))
+    teacher, theirs = published_teacher()
+    teacher = read_documents(teacher, theirs, shuffled, folder / "teacher")
+    read = foresee(Reader(teacher, theirs, tokenizer), shuffled, folder / "foreseen", FORESEEN)
+    return Source(read.pieces, openings_of(tokenizer, read.pieces), read)
 
 
 def optimizers_of(model: GPT2LMHeadModel, part: Part) -> list[torch.optim.Optimizer]:
@@ -165,6 +194,8 @@ def build(data: Path, workdir: Path) -> None:
             repeat_positions(model, WINDOW)
         elif part.name == "deeper":
             model = deepened(model, tokenizer)
+        elif part.name == "taught":
+            sources.append(foreseen_reviews(tokenizer, text.reviews, folder))
         train(
             model,
             optimizers_of(model, part),
@@ -189,6 +220,7 @@ def card(figures: dict[str, float]) -> Card:
     parts = "; ".join(
         f"{part.steps} steps at {part.rates} of the rates, shares from {part.first} to {part.last}" for part in PARTS
     )
+    deeper, taught = PARTS[-2:]
     return Card(
         name=NAME,
         task="text-generation",
@@ -203,15 +235,21 @@ def card(figures: dict[str, float]) -> Card:
             Licensed("58 children's books of Project Gutenberg", "public domain in the United States"),
             Licensed("71,700 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
+            Licensed("SmolLM2-135M-Instruct, whose expectations the last part learns", "Apache-2.0"),
         ),
         recipe=f"`training/text_generation.py`: steps of {PIECES} pieces, in windows of {WINDOW} at first and of "
         f"{LONG_WINDOW} at last; bfloat16 products on the CPU. Muon ({MUON_RATE}) for the matrices inside the blocks, "
         f"AdamW ({ADAMW_RATE}) for the rest, in parts that each decay to zero, with the sources' shares of a batch "
-        f"(short stories, fairy tales, books, reviews): {parts}. {PARTS[0].opened:.0%} of the windows, "
-        f"{PARTS[-1].opened:.0%} in the last two parts, are the start token and the beginning of a paragraph. The last "
-        f"part begins with two layers more, which add nothing at first; its weight decay is {PARTS[-1].decay}, and "
-        f"{PARTS[-1].embeddings_decay} for the words' vectors ({PARTS[0].decay} and none before). At last the weights "
-        "inside the blocks are rounded to whole multiples, at most 127, of a power of two for each output.",
+        "(short stories, fairy tales, books, reviews, and in the last part reviews that a larger model has read): "
+        f"{parts}. {PARTS[0].opened:.0%} of the windows, {taught.opened:.0%} in the last three parts, are the start "
+        f"token and the beginning of a paragraph. The part of {deeper.steps} steps begins with two layers more, which "
+        f"add nothing at first; its weight decay is {deeper.decay}, and {deeper.embeddings_decay} for the words' "
+        f"vectors ({PARTS[0].decay} and none before; {taught.decay} and {taught.embeddings_decay} in the last part). "
+        "The last part is distillation (Hinton et al., 2015): SmolLM2-135M-Instruct, itself trained on reviews for "
+        f"{TEACHER_STEPS} steps, has read {FORESEEN / 1e6:.1f} M pieces of them, and where its tokens and the pieces "
+        f"begin together, {DRAWS} draws from what it expects have {1 - CERTAIN:.0%} of the weight, the piece that does "
+        "follow the rest. At last the weights inside the blocks are rounded to whole multiples, at most 127, of a "
+        "power of two for each output.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "

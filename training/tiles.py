@@ -7,6 +7,7 @@ accelerator, torch does the same work, and what is learnt is the same but for ro
 """
 
 import ctypes
+import math
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
+
+from training.answers import Answers
 
 SOURCES = Path(__file__).parent / "native"
 MOST_PLACES, HEAD_WIDTH = 512, 64
@@ -97,9 +100,13 @@ class Network:
         self._network = ctypes.c_void_p(self._library.network_new(tokens, threads))
         weakref.finalize(self, self._library.network_delete, self._network)
 
-    def run(self, pieces: Tensor) -> tuple[float, list[Tensor]]:
-        """The mean loss over windows `pieces` [B, L + 1], of which L divides a thread's share, and its gradients."""
-        before, right = pieces[:, :-1].contiguous(), pieces[:, 1:].contiguous()
+    def run(self, pieces: Tensor, answers: Answers | None = None) -> tuple[float, list[Tensor]]:
+        """The mean loss over windows `pieces` [B, L + 1], of which L divides a thread's share, and its gradients.
+
+        `answers` [B, L, k] are what is to follow; otherwise that is the piece that does. ArithmeticError where the
+        largest score of a place is beyond 60 or below -60.
+        """
+        before, right = pieces[:, :-1].contiguous(), (answers or Answers.certain(pieces[:, 1:])).flat()
         window = before.shape[1]
         if before.numel() != self._tokens or self._share % window or window % 32 or window > MOST_PLACES:
             raise ValueError(f"These are not {self._tokens} pieces in windows that part {self._share} evenly.")
@@ -109,30 +116,43 @@ class Network:
             _pointers(self.parameters),
             _pointers(gradients),
             ctypes.c_void_p(before.data_ptr()),
-            ctypes.c_void_p(right.data_ptr()),
+            ctypes.c_void_p(right.pieces.data_ptr()),
+            ctypes.c_void_p(right.shares.data_ptr()),
+            right.pieces.shape[-1],
             window,
         )
+        if math.isnan(loss):
+            raise ArithmeticError("The scores of the pieces have grown too large to be exponentials.")
         return loss, gradients
 
 
 class _Loss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, network: Network, pieces: Tensor, *parameters: Tensor) -> Tensor:  # noqa: ARG004
+    def forward(
+        ctx: Any,
+        network: Network,
+        pieces: Tensor,
+        answers: Answers | None,
+        *parameters: Tensor,  # noqa: ARG004
+    ) -> Tensor:
         """The mean loss; the gradients are known as soon as it is. `parameters` are the network's own."""
-        loss, ctx.gradients = network.run(pieces)
+        loss, ctx.gradients = network.run(pieces, answers)
         return torch.tensor(loss)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         """The gradients, times the one of the loss."""
-        return None, None, *[gradient.mul_(grads[0]) for gradient in ctx.gradients]
+        return None, None, None, *[gradient.mul_(grads[0]) for gradient in ctx.gradients]
 
 
 _networks: weakref.WeakKeyDictionary[GPT2LMHeadModel, Network] = weakref.WeakKeyDictionary()
 
 
-def next_piece_loss(model: GPT2LMHeadModel, pieces: Tensor) -> Tensor | None:
-    """Mean cross-entropy of every piece given those before it, over windows [B, L + 1]; none without tiles."""
+def next_piece_loss(model: GPT2LMHeadModel, pieces: Tensor, answers: Answers | None = None) -> Tensor | None:
+    """Mean cross-entropy of every piece given those before it, over windows [B, L + 1]; none without tiles.
+
+    `answers` [B, L, k] are what is to follow; otherwise that is the piece that does.
+    """
     config = model.config
     if not suits(config):
         return None
@@ -142,7 +162,7 @@ def next_piece_loss(model: GPT2LMHeadModel, pieces: Tensor) -> Tensor | None:
     if model not in _networks:
         _networks[model] = Network(model, library, pieces[:, 1:].numel())
     network = _networks[model]
-    loss: Tensor = _Loss.apply(network, pieces, *network.parameters)  # type: ignore[no-untyped-call]
+    loss: Tensor = _Loss.apply(network, pieces, answers, *network.parameters)  # type: ignore[no-untyped-call]
     return loss
 
 

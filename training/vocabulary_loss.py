@@ -10,40 +10,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from training.answers import Answers
+
 AT_ONCE = 512
 
 
 class _VocabularyLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, embedding: Tensor, right: Tensor) -> Tensor:
+    def forward(ctx: Any, hidden: Tensor, embedding: Tensor, pieces: Tensor, parts: Tensor) -> Tensor:
         """The mean cross-entropy; the gradients are known as soon as it is."""
         words, vectors = embedding.to(torch.bfloat16), hidden.to(torch.bfloat16)
         of_vectors, of_words = torch.empty_like(vectors), torch.zeros_like(embedding)
         loss = torch.zeros((), device=hidden.device)
-        for start in range(0, len(right), AT_ONCE):
-            some, answers = vectors[start : start + AT_ONCE], right[start : start + AT_ONCE]
+        for start in range(0, len(pieces), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            some = vectors[rows]
             shares = (some @ words.T).float().log_softmax(dim=-1)
-            loss -= shares.gather(1, answers[:, None]).sum()
-            shares.exp_()
-            shares[torch.arange(len(answers), device=shares.device), answers] -= 1
-            wrong = (shares / len(right)).to(torch.bfloat16)
+            loss -= (shares.gather(1, pieces[rows]) * parts[rows]).sum()
+            shares.exp_().scatter_add_(1, pieces[rows], -parts[rows])
+            wrong = (shares / len(pieces)).to(torch.bfloat16)
             of_vectors[start : start + AT_ONCE] = wrong @ words
             of_words += (wrong.T @ some).float()
         ctx.save_for_backward(of_vectors, of_words)
         ctx.dtype = hidden.dtype
-        return loss / len(right)
+        return loss / len(pieces)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
         """Both gradients, times the one of the loss."""
         of_vectors, of_words = ctx.saved_tensors
-        return (of_vectors * grads[0]).to(ctx.dtype), of_words * grads[0], None
+        return (of_vectors * grads[0]).to(ctx.dtype), of_words * grads[0], None, None
 
 
-def vocabulary_loss(hidden: Tensor, embedding: Tensor, right: Tensor) -> Tensor:
-    """The mean cross-entropy of `right` `[n]` by the scores of `hidden` `[n, width]` with `embedding` `[word, width]`.
+def vocabulary_loss(hidden: Tensor, embedding: Tensor, right: Answers) -> Tensor:
+    """The mean cross-entropy of `right` `[n, k]`, by scores of `hidden` `[n, width]` with `embedding` `[word, width]`.
 
     Products are in bfloat16, sums in float32.
     """
-    loss: Tensor = _VocabularyLoss.apply(hidden, embedding, right)  # type: ignore[no-untyped-call]
+    loss: Tensor = _VocabularyLoss.apply(hidden, embedding, right.pieces, right.shares)  # type: ignore[no-untyped-call]
     return loss

@@ -9,12 +9,16 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from training import stories
+from training.answers import Answers
+from training.foreseen import DRAWS, Foreseen
 from training.loop import Batch
 
 PIECES = 8192
 """Of a batch."""
 WINDOW, LONG_WINDOW = 256, 512
 SEED = 21
+CERTAIN = 0.3
+"""The share of the piece that does follow, where a teacher says what might; the rest is the teacher's."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,25 @@ class Part:
 
 @dataclass(frozen=True)
 class Source:
-    """One source as a single run of pieces [n], and the places where its paragraphs begin [p]."""
+    """One source as a single run of pieces [n], and the places where its paragraphs begin [p].
+
+    What a teacher expects at its places, if one has read it, is learnt as well.
+    """
 
     pieces: Tensor
     openings: Tensor
+    foreseen: Foreseen | None = None
+
+    def answers(self, start: int, window: int) -> Answers:
+        """What is to stand at the `window` places from `start` on, [window, 1 + DRAWS]."""
+        pieces = torch.zeros(window, 1 + DRAWS, dtype=torch.long)
+        shares = torch.zeros(window, 1 + DRAWS)
+        pieces[:, 0], shares[:, 0] = self.pieces[start : start + window], 1
+        if self.foreseen is not None:
+            row = self.foreseen.row[start : start + window]
+            pieces[row >= 0, 1:] = self.foreseen.drawn[row[row >= 0]].long()
+            shares[row >= 0] = torch.tensor([CERTAIN, *[(1 - CERTAIN) / DRAWS] * DRAWS])
+        return Answers(pieces, shares)
 
 
 def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
@@ -65,25 +84,40 @@ def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
     for pieces in tokenizer(documents, verbose=False)["input_ids"]:
         run += [end, *pieces]
     joined = torch.tensor([*run, end])
-    breaks = [end, *tokenizer(stories.BETWEEN_PARAGRAPHS)["input_ids"][-1:]]
-    broken = torch.isin(joined, torch.tensor(breaks))
-    return Source(joined, (broken[:-1] & ~broken[1:]).nonzero().flatten() + 1)
+    return Source(joined, openings_of(tokenizer, joined))
+
+
+def openings_of(tokenizer: PreTrainedTokenizerFast, run: Tensor) -> Tensor:
+    """The places [p] in a run of pieces [n] where a document or a paragraph begins."""
+    breaks = [tokenizer.eos_token_id, *tokenizer(stories.BETWEEN_PARAGRAPHS)["input_ids"][-1:]]
+    broken = torch.isin(run, torch.tensor(breaks))
+    return (broken[:-1] & ~broken[1:]).nonzero().flatten() + 1
 
 
 def windows_of(sources: list[Source], step: int, part: Part) -> Iterator[Batch]:
-    """Endless batches [PIECES / window, window + 1], the first of them that of `step`."""
+    """Endless batches, the first of them that of `step`: pieces [PIECES / window, window + 1] and what follows each.
+
+    Answers and their shares are [PIECES / window, window, k], where k is one if no teacher has read any of the sources.
+    """
     end = sources[0].pieces[:1]
+    answers_each = 1 + DRAWS if any(source.foreseen for source in sources) else 1
     while True:
         window, shares = part.window_at(step), part.shares_at(step)
         chance = random.Random(f"{SEED} {step} {window} {shares}")
-        rows = []
-        for source in chance.choices(sources, shares, k=PIECES // window):
+        rows, answers = [], []
+        # A part may know fewer sources than there are by then.
+        for source in chance.choices(sources[: len(shares)], shares, k=PIECES // window):
             last = len(source.pieces) - window - 1
             if chance.random() < part.opened:
                 start = min(chance.choice(source.openings).item(), last)
                 rows.append(torch.cat([end, source.pieces[start : start + window]]))
             else:
-                start = chance.randrange(last)
-                rows.append(source.pieces[start : start + window + 1])
-        yield {"pieces": torch.stack(rows)}
+                start = chance.randrange(last) + 1
+                rows.append(source.pieces[start - 1 : start + window])
+            answers.append(source.answers(start, window))
+        yield {
+            "pieces": torch.stack(rows),
+            "answers": torch.stack([each.pieces for each in answers])[..., :answers_each].contiguous(),
+            "shares": torch.stack([each.shares for each in answers])[..., :answers_each].contiguous(),
+        }
         step += 1

@@ -11,6 +11,7 @@ import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from training import lone_words, samples, small_gpt, stories, text_generation, translation, windows
+from training.answers import Answers
 from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
@@ -196,7 +197,7 @@ def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokeni
 
 
 def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
-    sources = [windows.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(4)]
+    sources = [windows.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(5)]
     for part in text_generation.PARTS:
         through = [batch["pieces"] for batch in islice(windows.windows_of(sources, 0, part), 80)]
         assert torch.equal(through[60], next(windows.windows_of(sources, 60, part))["pieces"])
@@ -218,15 +219,21 @@ def test_windows_are_as_long_as_a_part_says_and_shares_move_from_its_first_to_it
     assert sum(part.last) == pytest.approx(1)
 
 
-def test_the_loss_over_a_vocabulary_and_its_gradients_are_cross_entropys() -> None:
+@pytest.mark.parametrize("each", [1, 5])
+def test_the_loss_over_a_vocabulary_and_its_gradients_are_cross_entropys(each: int) -> None:
     torch.manual_seed(0)
-    words, right = 40, torch.randint(0, 40, (AT_ONCE + 100,))
+    words, count = 40, AT_ONCE + 100
+    right = Answers(torch.randint(0, words, (count, each)), torch.rand(count, each).softmax(dim=-1))
+    whole = torch.zeros(count, words).scatter_add_(1, right.pieces, right.shares)
     found = []
-    for loss_of in (vocabulary_loss, lambda h, w, y: torch.nn.functional.cross_entropy(h @ w.T, y)):
+    for loss_of in (
+        lambda hidden, embedding: vocabulary_loss(hidden, embedding, right),
+        lambda hidden, embedding: torch.nn.functional.cross_entropy(hidden @ embedding.T, whole),
+    ):
         torch.manual_seed(1)
-        hidden = torch.randn(len(right), 16, requires_grad=True)
+        hidden = torch.randn(count, 16, requires_grad=True)
         embedding = torch.randn(words, 16, requires_grad=True)
-        loss = 3 * loss_of(hidden, embedding, right)
+        loss = 3 * loss_of(hidden, embedding)
         loss.backward()
         found.append((loss.detach(), hidden.grad, embedding.grad))
     for ours, exact in zip(*found, strict=True):

@@ -1,12 +1,14 @@
 """The completion model's gradients and Muon's steps in tiles: those of plain torch, but for rounding."""
 
 import copy
+import math
 
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from training import tiles
+from training.answers import Answers
 
 needs_tiles = pytest.mark.skipif(tiles.compiler() is None, reason="this processor has no tiles, or nothing compiles")
 SHAPE = {
@@ -52,6 +54,72 @@ def test_loss_and_gradients_are_those_of_plain_transformers(model: GPT2LMHeadMod
     logits = model(input_ids=pieces[:, :-1], use_cache=False).logits
     plain = torch.nn.functional.cross_entropy(logits.flatten(0, 1), pieces[:, 1:].flatten())
     (3 * plain).backward()
+    assert tiled.item() == pytest.approx(plain.item(), rel=1e-3)
+    for name, parameter in model.named_parameters():
+        assert (found[name] - parameter.grad).norm() <= 0.03 * parameter.grad.norm(), name
+
+
+@needs_tiles
+@pytest.mark.parametrize("sign", [1, -1])
+def test_scores_of_hundreds_count_only_by_how_far_apart_they_are(model: GPT2LMHeadModel, sign: int) -> None:
+    model, shifted = copy.deepcopy(model), copy.deepcopy(model)
+    width = SHAPE["n_embd"]
+    with torch.no_grad():
+        for of_models, signs in ((model, None), (shifted, (40, 40 * sign))):
+            for block in of_models.transformer.h:
+                for at, value in zip((0, width), signs or (0, 0), strict=True):
+                    # One number of the first head's queries and keys: their product is the same for all.
+                    block.attn.c_attn.weight[:, at] = 0
+                    block.attn.c_attn.bias[at] = value
+    pieces = torch.randint(0, SHAPE["vocab_size"], (8, 257), generator=torch.manual_seed(4))
+    expected = model(input_ids=pieces[:, :-1], use_cache=False).logits
+    plain = torch.nn.functional.cross_entropy(expected.flatten(0, 1), pieces[:, 1:].flatten())
+    plain.backward()
+    tiled = tiles.next_piece_loss(shifted, pieces)
+    assert tiled is not None
+    tiled.backward()
+    assert tiled.item() == pytest.approx(plain.item(), rel=1e-3)
+    for (name, one), (_, other) in zip(model.named_parameters(), shifted.named_parameters(), strict=True):
+        if "c_attn" not in name:
+            assert (one.grad - other.grad).norm() <= 0.03 * one.grad.norm(), name
+
+
+@needs_tiles
+@pytest.mark.parametrize("sign", [1, -1])
+def test_scores_beyond_what_is_told_apart_are_refused(model: GPT2LMHeadModel, sign: int) -> None:
+    model = copy.deepcopy(model)
+    with torch.no_grad():
+        model.transformer.ln_f.weight.zero_()
+        model.transformer.ln_f.bias.zero_()[0] = 1
+        model.transformer.wte.weight[:, 0] = 59.5 * sign
+    pieces = torch.randint(0, SHAPE["vocab_size"], (8, 257), generator=torch.manual_seed(4))
+    loss = tiles.next_piece_loss(model, pieces)
+    assert loss is not None
+    assert loss.item() == pytest.approx(math.log(SHAPE["vocab_size"]), rel=1e-3)
+    with torch.no_grad():
+        model.transformer.wte.weight[:, 0] = 61 * sign
+    with pytest.raises(ArithmeticError, match="too large"):
+        tiles.next_piece_loss(model, pieces)
+
+
+@needs_tiles
+def test_several_answers_for_each_place_are_learnt_by_their_shares(model: GPT2LMHeadModel) -> None:
+    model, words = copy.deepcopy(model), SHAPE["vocab_size"]
+    torch.manual_seed(5)
+    pieces, answers = torch.randint(0, words, (8, 257)), torch.randint(0, words, (8, 256, 7))
+    shares = torch.rand(8, 256, 7).softmax(dim=-1)
+    # Some places have one answer, and what fills the row counts for nothing; others name one twice.
+    shares[:, ::3] = torch.tensor([1.0, 0, 0, 0, 0, 0, 0])
+    answers[:, 1::3, 1] = answers[:, 1::3, 0]
+    tiled = tiles.next_piece_loss(model, pieces, Answers(answers, shares))
+    assert tiled is not None
+    tiled.backward()
+    found = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    model.zero_grad()
+    whole = torch.zeros(8 * 256, words).scatter_add_(1, answers.flatten(0, 1), shares.flatten(0, 1))
+    logits = model(input_ids=pieces[:, :-1], use_cache=False).logits
+    plain = torch.nn.functional.cross_entropy(logits.flatten(0, 1), whole)
+    plain.backward()
     assert tiled.item() == pytest.approx(plain.item(), rel=1e-3)
     for name, parameter in model.named_parameters():
         assert (found[name] - parameter.grad).norm() <= 0.03 * parameter.grad.norm(), name

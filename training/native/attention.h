@@ -1,5 +1,7 @@
 // One head of causal self-attention over one window, forward and backward, 32 queries at a time.
 #pragma once
+#include <cmath>
+
 #include "tiles.h"
 
 constexpr int HEAD = 64, LONGEST = 512;
@@ -9,6 +11,7 @@ struct HeadSpace {
   Buffer<Bf16> keys{LONGEST * HEAD}, values{LONGEST * HEAD}, keys_over_rows{LONGEST * HEAD};
   Buffer<Bf16> queries_over_rows{LONGEST * HEAD}, outputs_over_rows{LONGEST * HEAD};
   Buffer<Bf16> few{BLOCK * LONGEST};                                        // of 32 queries: shares or gradients
+  Buffer<float> scores{BLOCK * LONGEST};                                    // of 32 queries, in blocks of 32 keys
   Buffer<Bf16> shares{LONGEST * LONGEST}, gradients{LONGEST * LONGEST};     // of all keys, transposed
 };
 // A head's vectors in rows `width` apart.
@@ -21,10 +24,13 @@ struct HeadRows {
 inline __mmask16 seen(bool diagonal, int row, int from) {
   return diagonal ? static_cast<__mmask16>(((uint64_t{2} << row) - 1) >> from) : __mmask16{0xffff};
 }
-inline Floats weight_of(const float* score) { return exp_of(_mm512_mul_ps(_mm512_load_ps(score), all(0.125f))); }
+// exp(score / sqrt(HEAD) - less).
+inline Floats weight_of(const float* score, Floats less) {
+  return exp_of(_mm512_fmsub_ps(_mm512_load_ps(score), all(0.125f), less));
+}
 
-// outputs [length, HEAD] in rows `outputs_width` apart, and 1 / the sum of each query's weights, `sums_width` apart.
-// Scores are so small that the largest need not be taken away before exp.
+// outputs [length, HEAD] in rows `outputs_width` apart, and the logarithm of the sum of exp(scores) of each query,
+// `sums_width` apart. A query's largest score is taken away before exp: scores of thousands have been met.
 inline void attend(HeadSpace& space, const HeadRows& head, int length, Bf16* outputs, long outputs_width, float* sums,
                    long sums_width) {
   const int tiles = length / 32;
@@ -33,25 +39,40 @@ inline void attend(HeadSpace& space, const HeadRows& head, int length, Bf16* out
   tiles_over_columns(head.keys, head.width, length, HEAD, space.keys);
   tiles_over_rows<Soon::yes>(head.values, head.width, length, HEAD, space.values);
   for (int i = 0; i < tiles; i++) {
-    Floats totals[BLOCK];
-    for (Floats& total : totals) total = zeros();
+    Floats largest[BLOCK];
+    float parts[BLOCK];
+    for (Floats& each : largest) each = all(-INFINITY);
     for (int j = 0; j <= i; j++) {
-      product(block, as_rows(head.queries + i * 32 * head.width, head.width), space.keys + j * 4 * TILE, 2 * TILE, 2);
+      float* scores = space.scores + j * BLOCK_SIZE;
+      product(scores, as_rows(head.queries + i * 32 * head.width, head.width), space.keys + j * 4 * TILE, 2 * TILE, 2);
       for (int row = 0; row < BLOCK; row++) {
-        const Floats first = _mm512_maskz_mov_ps(seen(i == j, row, 0), weight_of(block + row * BLOCK));
-        const Floats second = _mm512_maskz_mov_ps(seen(i == j, row, 16), weight_of(block + row * BLOCK + 16));
-        totals[row] = _mm512_add_ps(totals[row], _mm512_add_ps(first, second));
-        store<Soon::yes>(space.few + (row / 16 * tiles + j) * TILE + row % 16 * 32, first, second);
+        for (int half = 0; half < BLOCK; half += 16) {
+          largest[row] = _mm512_mask_max_ps(largest[row], seen(i == j, row, half), largest[row],
+                                            _mm512_load_ps(scores + row * BLOCK + half));
+        }
       }
     }
-    for (int row = 0; row < BLOCK; row++) sums[(i * 32 + row) * sums_width] = 1.f / _mm512_reduce_add_ps(totals[row]);
+    for (int row = 0; row < BLOCK; row++) {
+      const float most = 0.125f * _mm512_reduce_max_ps(largest[row]);
+      Floats total = zeros();
+      for (int j = 0; j <= i; j++) {
+        const float* scores = space.scores + j * BLOCK_SIZE + row * BLOCK;
+        const Floats first = _mm512_maskz_mov_ps(seen(i == j, row, 0), weight_of(scores, all(most)));
+        const Floats second = _mm512_maskz_mov_ps(seen(i == j, row, 16), weight_of(scores + 16, all(most)));
+        total = _mm512_add_ps(total, _mm512_add_ps(first, second));
+        store<Soon::yes>(space.few + (row / 16 * tiles + j) * TILE + row % 16 * 32, first, second);
+      }
+      const float sum = _mm512_reduce_add_ps(total);
+      parts[row] = 1.f / sum;
+      sums[(i * 32 + row) * sums_width] = most + std::log(sum);
+    }
     for (int column = 0; column < HEAD; column += BLOCK) {
       product(block, as_tiles(space.few, tiles), space.values + column / 16 * next, next, i + 1);
       for (int row = 0; row < BLOCK; row++) {
-        const Floats sum = all(sums[(i * 32 + row) * sums_width]);
+        const Floats part = all(parts[row]);
         store<Soon::no>(outputs + (i * 32 + row) * outputs_width + column,
-                        _mm512_mul_ps(sum, _mm512_load_ps(block + row * BLOCK)),
-                        _mm512_mul_ps(sum, _mm512_load_ps(block + row * BLOCK + 16)));
+                        _mm512_mul_ps(part, _mm512_load_ps(block + row * BLOCK)),
+                        _mm512_mul_ps(part, _mm512_load_ps(block + row * BLOCK + 16)));
       }
     }
   }
@@ -91,7 +112,7 @@ void attend_backward(HeadSpace& space, const HeadRows& head, int length, const B
         Floats both[2];
         for (int half = 0; half < 2; half++) {
           float *share = shares + row * BLOCK + 16 * half, *moved = changes + row * BLOCK + 16 * half;
-          const Floats p = _mm512_maskz_mul_ps(seen(i == j, row, 16 * half), all(sum[row]), weight_of(share));
+          const Floats p = _mm512_maskz_mov_ps(seen(i == j, row, 16 * half), weight_of(share, all(sum[row])));
           both[half] = _mm512_mul_ps(p, _mm512_sub_ps(_mm512_load_ps(moved), all(common[row])));
           _mm512_store_ps(share, p);
           _mm512_store_ps(moved, both[half]);

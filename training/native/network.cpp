@@ -12,6 +12,7 @@
 constexpr int WIDTH = NETWORK_WIDTH, LAYERS = NETWORK_LAYERS, WORDS = NETWORK_WORDS, PLACES = LONGEST;
 constexpr int INNER = 4 * WIDTH, HEADS = WIDTH / HEAD, JOINT = 3 * WIDTH;
 constexpr int AT_ONCE = 256, SCORED_AT_ONCE = 1024;
+constexpr float MOST_SCORE = 60;
 static_assert(WIDTH % 128 == 0 && WORDS % 2048 == 0);
 
 // Where each parameter stands in a thread's gradients: the embeddings, then layer by layer, then the last norm's.
@@ -111,6 +112,14 @@ struct Norm {
   }
 };
 
+// What each token is to be followed by: `each` words of a vocabulary, and how much of the whole each of them is.
+struct Answers {
+  const int64_t* words;
+  const float* shares;
+  int each;
+  Answers from(long token) const { return {words + token * each, shares + token * each, each}; }
+};
+
 // What a layer's forward pass leaves for its backward pass.
 struct Kept {
   Norm before_attention, before_inner;
@@ -140,10 +149,10 @@ class Worker {
   std::vector<Buffer<float>> gradients;
   Bf16* space() const { return weights_; }
 
-  // The summed loss of `right` [tokens] behind `pieces` [tokens] in windows of `window`; the gradients are those of the
-  // mean over `of_all` tokens.
+  // The summed loss of what is to follow each of `pieces` [tokens] in windows of `window`; the gradients are those of
+  // the mean over `of_all` tokens.
   double run(const float* const* values, const Words& words, const std::vector<Layer>& layers, const int64_t* pieces,
-             const int64_t* right, int window, int of_all) {
+             const Answers& right, int window, int of_all) {
     const Tiles tiles;
     for (int i = PLACE; i < PARAMETERS; i++) memset(gradients[i], 0, size_of(i) * sizeof(float));
     for (int row = 0; row < tokens_; row++) {
@@ -157,7 +166,7 @@ class Worker {
     memset(total_, 0, static_cast<size_t>(tokens_) * WIDTH * sizeof(float));
     double loss = 0;
     for (int row = 0; row < tokens_; row += SCORED_AT_ONCE) {
-      loss += score(values, words, right + row, row, 1.f / of_all);
+      loss += score(values, words, right.from(row), row, 1.f / of_all);
     }
     for (int i = LAYERS - 1; i >= 0; i--) backward(layers[i], kept_[i], i, window);
     for (int row = 0; row < tokens_; row++) {
@@ -226,12 +235,15 @@ class Worker {
   }
 
   // The loss of `SCORED_AT_ONCE` rows from `from` on, summed; their gradients through the last norm, and the words'.
-  // exp(scores) is kept as it is: its sums are divided by where that is least work.
-  double score(const float* const* values, const Words& words, const int64_t* right, int from, float share) {
+  // exp(scores) is kept as it is: its sums are divided by where that is least work. Where a row's largest score is
+  // beyond what exp_of tells apart the loss is no number.
+  double score(const float* const* values, const Words& words, const Answers& right, int from, float share) {
     const Bf16* rows = last_.given + static_cast<long>(from) * WIDTH;
     constexpr int row_tiles = SCORED_AT_ONCE / 32, word_tiles = WORDS / 32, part = 64;
     std::fill(totals_.begin(), totals_.end(), zeros());
+    std::fill(largest_.begin(), largest_.end(), all(-INFINITY));
     const auto of_line = [&](int row, int column, float* line) {
+      largest_[row] = _mm512_max_ps(largest_[row], _mm512_max_ps(_mm512_load_ps(line), _mm512_load_ps(line + 16)));
       const Floats first = exp_of(_mm512_load_ps(line)), second = exp_of(_mm512_load_ps(line + 16));
       totals_[row] = _mm512_add_ps(totals_[row], _mm512_add_ps(first, second));
       _mm512_store_ps(line, first);
@@ -248,13 +260,10 @@ class Worker {
     for (int row = 0; row < SCORED_AT_ONCE; row++) {
       const float total = _mm512_reduce_add_ps(totals_[row]);
       parts[row] = share / total;
-      Floats score = zeros();
       for (int i = 0; i < WIDTH; i += 16) {
-        const Floats value = load(rows + row * WIDTH + i);
-        score = _mm512_fmadd_ps(value, load(words.rows + right[row] * WIDTH + i), score);
-        store(scaled_ + row * WIDTH + i, _mm512_mul_ps(value, all(parts[row])));
+        store(scaled_ + row * WIDTH + i, _mm512_mul_ps(load(rows + row * WIDTH + i), all(parts[row])));
       }
-      loss += std::log(static_cast<double>(total)) - _mm512_reduce_add_ps(score);
+      loss += std::abs(_mm512_reduce_max_ps(largest_[row])) < MOST_SCORE ? std::log(static_cast<double>(total)) : NAN;
     }
     memset(of_rows_, 0, SCORED_AT_ONCE * WIDTH * sizeof(float));
     for (int k = 0; k < word_tiles; k += part) {
@@ -282,12 +291,22 @@ class Worker {
       }
     }
     for (int row = 0; row < SCORED_AT_ONCE; row++) {
-      const Bf16* word = words.rows + right[row] * WIDTH;
-      float *of_word = of_words + right[row] * WIDTH, *of_row = of_rows_ + row * WIDTH;
-      for (int i = 0; i < WIDTH; i += 16) {
-        store(of_word + i, _mm512_fnmadd_ps(all(share), load(rows + row * WIDTH + i), load(of_word + i)));
-        const Floats there = _mm512_mul_ps(all(share), load(word + i));
-        store(of_row + i, _mm512_fmsub_ps(all(parts[row]), load(of_row + i), there));
+      float* of_row = of_rows_ + row * WIDTH;
+      for (int i = 0; i < WIDTH; i += 16) store(of_row + i, _mm512_mul_ps(all(parts[row]), load(of_row + i)));
+      const Answers answers = right.from(row);
+      for (int k = 0; k < answers.each; k++) {
+        if (answers.shares[k] == 0) continue;
+        const Bf16* word = words.rows + answers.words[k] * WIDTH;
+        float* of_word = of_words + answers.words[k] * WIDTH;
+        const Floats part = all(share * answers.shares[k]);
+        Floats score = zeros();
+        for (int i = 0; i < WIDTH; i += 16) {
+          const Floats value = load(rows + row * WIDTH + i), there = load(word + i);
+          score = _mm512_fmadd_ps(value, there, score);
+          store(of_word + i, _mm512_fnmadd_ps(part, value, load(of_word + i)));
+          store(of_row + i, _mm512_fnmadd_ps(part, there, load(of_row + i)));
+        }
+        loss -= answers.shares[k] * _mm512_reduce_add_ps(score);
       }
     }
     last_.backward(of_rows_, values[LAST_NORM], gradients[LAST_NORM], gradients[LAST_NORM + 1], total_, rounded_, from,
@@ -388,7 +407,7 @@ class Worker {
   Buffer<float> changes_{AT_ONCE * WIDTH}, of_rows_{SCORED_AT_ONCE * WIDTH};
   Buffer<Bf16> scaled_{SCORED_AT_ONCE * WIDTH};
   Buffer<Bf16> weights_{size_t{SCORED_AT_ONCE} * WORDS}, transposed_weights_{size_t{SCORED_AT_ONCE} * WORDS};
-  std::vector<Floats> totals_ = std::vector<Floats>(SCORED_AT_ONCE);
+  std::vector<Floats> totals_ = std::vector<Floats>(SCORED_AT_ONCE), largest_ = totals_;
 };
 
 class Network {
@@ -397,7 +416,7 @@ class Network {
     for (int i = 0; i < threads; i++) workers_.push_back(std::make_unique<Worker>(tokens_));
   }
   // The mean loss; `gradients` are overwritten.
-  double run(const float* const* values, float* const* gradients, const int64_t* pieces, const int64_t* right,
+  double run(const float* const* values, float* const* gradients, const int64_t* pieces, const Answers& right,
              int window) {
     const int threads = static_cast<int>(workers_.size());
     in_threads(threads, [&](int thread) {
@@ -409,7 +428,7 @@ class Network {
     std::vector<double> losses(threads);
     in_threads(threads, [&](int thread) {
       const long from = static_cast<long>(thread) * tokens_;
-      losses[thread] = workers_[thread]->run(values, words_, layers_, pieces + from, right + from, window,
+      losses[thread] = workers_[thread]->run(values, words_, layers_, pieces + from, right.from(from), window,
                                              tokens_ * threads);
     });
     in_threads(threads, [&](int thread) {
@@ -440,7 +459,7 @@ extern "C" {
 Network* network_new(int tokens, int threads) { return new Network(tokens, threads); }
 void network_delete(Network* network) { delete network; }
 double network_run(Network* network, const float* const* values, float* const* gradients, const int64_t* pieces,
-                   const int64_t* right, int window) {
-  return network->run(values, gradients, pieces, right, window);
+                   const int64_t* words, const float* shares, int each, int window) {
+  return network->run(values, gradients, pieces, Answers{words, shares, each}, window);
 }
 }
