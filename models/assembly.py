@@ -83,7 +83,7 @@ def _wrapped(
     pack(network, precision)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, precision.value)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    return _WRAPPERS[checkpoint.task][0](Loaded(checkpoint, identity, network, tokenizer))
+    return _WRAPPERS[checkpoint.task][0](Loaded(checkpoint, folder, identity, network, tokenizer))
 
 
 def plain_network(checkpoint: Checkpoint) -> PreTrainedModel:

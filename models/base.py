@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
@@ -39,6 +40,7 @@ class Loaded:
     """A network with its tokenizer, ready on its device, and where both came from."""
 
     checkpoint: Checkpoint
+    folder: Path
     identity: LoadedCheckpoint
     network: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase

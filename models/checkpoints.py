@@ -71,7 +71,7 @@ _BUNDLED = (
         "Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr handles the rest.",
     ),
     Checkpoint(
-        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 13_990_000, ("en",), 28,
+        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 13_990_000, ("en",), 29,
         "Has read only children's stories and film reviews: it writes simple sentences and loses the plot; "
         "gpt2 has read the web.",
     ),

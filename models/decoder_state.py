@@ -9,9 +9,10 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from models.guesses import Guesser
 from models.layout import quickly
-from models.lean import Reader, lean_reader, read_source
-from models.scores import Best, best_of
+from models.lean import Reader, lean_reader, may_read_ahead, read_source
+from models.scores import Best, Scores, best_of
 from models.scripted import scripted
 from models.steps import Steps
 from models.stopping import go_on
@@ -43,8 +44,24 @@ class DecoderState:
         with lock, fair_share(lock), quickly(), torch.inference_mode():
             if source is not None:
                 encoded = read_source(network, source)
-            self._reader: Reader = lean_reader(network, encoded) or _PlainReader(network, encoded)
-        self._exact: tuple[_PlainReader, int] | None = None
+            self._reader = _reader(network, encoded)
+        self._exact: tuple[Reader, int] | None = None
+        self._guessed: list[int] = []
+        self._foreseen: list[Scores] = []
+
+    def next_scores(self, guesser: Guesser | None, room: int) -> Scores:
+        """What a text of one row says of its next token, of up to `room` that are still to come; raises `Stopped`.
+
+        What a `guesser` guesses of these is read along where that costs little: beside other texts it would not.
+        """
+        if not self._foreseen:
+            guessed: list[int] = []
+            if guesser and may_read_ahead(self._reader) and not self._steps.are_shared:
+                guessed = guesser.guesses(self.ids[0].tolist(), room - 1)
+            unread = torch.cat([self._unread, self._unread.new_tensor([guessed])], dim=1)
+            self._foreseen = self._steps.read(self._reader, unread, 1 + len(guessed)).rows()
+            self._guessed = guessed
+        return self._foreseen[0]
 
     def next_best(self) -> Best:
         """Read what has not been read yet; what every row says of the next token. Raises `Stopped`."""
@@ -58,7 +75,7 @@ class DecoderState:
         go_on()
         with self._lock, fair_share(self._lock), torch.inference_mode():
             # Put back only when it has read to the end.
-            (reader, read), self._exact = self._exact or (_PlainReader(self._network, None), 0), None
+            (reader, read), self._exact = self._exact or (_reader(self._network, None), 0), None
             best = reader.read(self.ids[:, read:])
             self._exact = reader, self.ids.shape[1]
         return best
@@ -67,6 +84,13 @@ class DecoderState:
         """Write one id `[row]` behind each row."""
         self._unread = ids[:, None]
         self.ids = torch.cat([self.ids, self._unread], dim=1)
+        if self._guessed and ids.tolist() == self._guessed[:1]:
+            # Read already, and what is said behind it known.
+            del self._guessed[0], self._foreseen[0]
+            return
+        if self._guessed:
+            self._reader.forget(len(self._guessed))
+        self._guessed, self._foreseen = [], []
 
     def reorder(self, rows: Tensor) -> None:
         """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
@@ -84,6 +108,11 @@ def _exchanged(ids: Tensor, rows: Tensor) -> tuple[Tensor, int]:
     return ids[rows], int((ids == ids[:1]).all(dim=0).long().cumprod(dim=0).sum())
 
 
+def _reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader:
+    """A reader in the numbers that may be computed in here; `encoded` is what the encoder said, if there is one."""
+    return lean_reader(network, encoded) or _PlainReader(network, encoded)
+
+
 class _PlainReader:
     """Any decoder, as transformers reads it."""
 
@@ -92,18 +121,19 @@ class _PlainReader:
         self._encoded = encoded
         # OpenAI's first GPT has no cache in transformers and reads the whole text again at each step.
         understood = inspect.signature(network.forward).parameters
-        # Only the last token of a prompt says what comes next: the others need no scores over the vocabulary.
-        self._options: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in understood else {}
+        # Only the last tokens are asked what comes next: the others need no scores over the vocabulary.
+        self._keeps_logits = "logits_to_keep" in understood
+        self._options: dict[str, Any] = {}
         self._cache: DynamicCache | EncoderDecoderCache | None = None
         self._read: Tensor | None = None
         if "past_key_values" in understood:
             self._cache = DynamicCache(config=network.config.get_text_config(decoder=True))
             if encoded is not None:
                 self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-            self._options |= {"past_key_values": self._cache, "use_cache": True}
+            self._options = {"past_key_values": self._cache, "use_cache": True}
 
-    def read(self, ids: Tensor) -> Best:
-        """Read `ids` behind what was read; what may come next."""
+    def read(self, ids: Tensor, wanted: int = 1) -> Best:
+        """Read `ids` behind what was read; what may come next behind the last `wanted` of them."""
         if self._cache is None:
             self._read = ids = ids if self._read is None else torch.cat([self._read, ids], dim=1)
         if self._encoded is None:
@@ -111,8 +141,13 @@ class _PlainReader:
         else:
             encoded = self._encoded.expand(len(ids), -1, -1)
             inputs = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=encoded)}
+        if self._keeps_logits:
+            inputs["logits_to_keep"] = wanted
         logits: Tensor = self._network(**inputs, **self._options).logits
-        return best_of(logits[:, -1].float())
+        return best_of(logits[:, -wanted:].flatten(0, 1).float())
+
+    def forget(self, tokens: int) -> None:
+        """Nothing is read ahead here."""
 
     def reorder(self, rows: Tensor, alike: int) -> None:
         """Row i becomes what row `rows[i]` was."""

@@ -24,6 +24,7 @@ from transformers import (
 )
 
 from models.decoder_state import DecoderState
+from models.guesses import Guesser
 from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
 
@@ -122,14 +123,20 @@ def sampling(
 
 @torch.inference_mode()
 def write(
-    state: DecoderState, chooser: Chooser, max_new_tokens: int, eos_ids: Sequence[int], rounded: bool = False
+    state: DecoderState,
+    chooser: Chooser,
+    max_new_tokens: int,
+    eos_ids: Sequence[int],
+    rounded: bool = False,
+    guesser: Guesser | None = None,
 ) -> Iterator[Step]:
     """Write up to `max_new_tokens` tokens, one at a time; an end token is yielded and ends the text.
 
-    Where numbers are `rounded` and the two likeliest tokens too close, the choice between them is made exactly.
+    Where numbers are `rounded` and the two likeliest tokens too close, the choice between them is made exactly. What a
+    `guesser` guesses rightly comes sooner.
     """
-    for _ in range(max_new_tokens):
-        (scores,) = state.next_best().rows()
+    for room in range(max_new_tokens, 0, -1):
+        scores = state.next_scores(guesser, room)
         if rounded and chooser.generator is None and too_close(scores):
             (scores,) = state.exactly_next().rows()
         step = chooser.step(state.ids, scores)

@@ -29,10 +29,11 @@ Between two steps each of them chooses a token, which may take as long as the st
 
 @dataclass(frozen=True, eq=False)
 class _Unread:
-    """A text as far as it has been read, and the ids to read next."""
+    """A text as far as it has been read, the ids to read next, and how many of the last of them are asked about."""
 
     reader: Reader
     ids: Tensor
+    wanted: int
 
 
 class Steps:
@@ -46,14 +47,21 @@ class Steps:
         self._lock, self._small = lock, small
         self._shared: Shared[_Unread, Best] = Shared(self._read, _fitting, PATIENCE)
 
-    def read(self, reader: Reader, ids: Tensor) -> Best:
+    def read(self, reader: Reader, ids: Tensor, wanted: int = 1) -> Best:
         """Let `reader` read `ids`, together with those who come while the network is busy; raises `Stopped`."""
-        return self._shared(_Unread(reader, ids))
+        return self._shared(_Unread(reader, ids, wanted))
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether several texts have lately been read together."""
+        return self._shared.is_shared
 
     def _read(self, batch: Sequence[_Unread]) -> Sequence[Best]:
         few = self._small and sum(each.ids.numel() for each in batch) <= FEW_TOKENS
         with self._lock, fair_share(self._lock, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
-            return read_together([each.reader for each in batch], [each.ids for each in batch])
+            return read_together(
+                [each.reader for each in batch], [each.ids for each in batch], [each.wanted for each in batch]
+            )
 
 
 def _fitting(waiting: Sequence[_Unread]) -> list[int]:

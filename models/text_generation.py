@@ -14,6 +14,7 @@ from models.decoder_state import DecoderState
 from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, write
 from models.errors import InputError
 from models.generated import generated_tokens
+from models.guesses import Guesser, usual_next
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
 from models.precision import Precision
 from models.steps import Steps
@@ -70,6 +71,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self._steps = Steps(self.lock, small=self.is_small)
+        self._guesser = Guesser(usual_next(loaded.folder))
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
@@ -145,7 +147,8 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
                 yield _best_of(searched, steps)
             return
         state = DecoderState(self.network, ids, self.lock, steps=self._steps)
-        for step in write(state, chooser, room, ends, rounded=self.identity.precision != Precision.FLOAT32):
+        rounded = self.identity.precision != Precision.FLOAT32
+        for step in write(state, chooser, room, ends, rounded, self._guesser):
             steps = (*steps, step)
             yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
 

@@ -16,6 +16,7 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
+from models.guesses import save_usual_next
 from models.tasks import Task
 from training import samples, stories, tiles
 from training.answers import Answers
@@ -30,6 +31,7 @@ from training.saving import save_tokenizer
 from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
 from training.teacher import STEPS as TEACHER_STEPS
 from training.teacher import published_teacher, read_documents
+from training.usual_next import usual_behind
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
 from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, openings_of, windows_of
@@ -188,6 +190,7 @@ def build(data: Path, workdir: Path) -> None:
     model = new_model(tokenizer)
     borrow_embeddings(model, tokenizer, published_encoder())
     sources = [join(tokenizer, documents) for documents in by_source]
+    usual = usual_behind([source.pieces for source in sources], VOCABULARY)
     measure = development(tokenizer, text)
     for part in PARTS:
         if part.name == "long":
@@ -209,6 +212,7 @@ def build(data: Path, workdir: Path) -> None:
     to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
+    save_usual_next(*usual, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
     figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)
@@ -228,7 +232,8 @@ def card(figures: dict[str, float]) -> Card:
         license="apache-2.0",
         what=f"A small GPT-2 ({len(DEEPER)} layers, 384 wide, 6 heads, 14 M parameters, a vocabulary of its own of "
         "8,192 byte-level pieces) that writes plain English stories and film reviews. An empty prompt starts a text; "
-        "`<|endoftext|>` ends one.",
+        "`<|endoftext|>` ends one. `usual_next.safetensors` beside the weights is no part of it: what usually stands "
+        "behind two pieces, by which the page guesses a few and saves passes; what is written does not depend on it.",
         sources=(
             Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),

@@ -22,8 +22,15 @@ from models.scores import Best
 class Reader(Protocol):
     """A decoder with a memory of what it has read."""
 
-    def read(self, ids: Tensor) -> Best:
-        """Read `ids` `[row, token]` behind what was read; what may come next."""
+    def read(self, ids: Tensor, wanted: int = 1) -> Best:
+        """Read `ids` `[row, token]` behind what was read; what may come next behind the last `wanted` of them.
+
+        Each of these counts as a row.
+        """
+        ...
+
+    def forget(self, tokens: int) -> None:
+        """Read on as if the last so many `tokens` had not been read."""
         ...
 
     def reorder(self, rows: Tensor, alike: int) -> None:
@@ -58,13 +65,18 @@ def may_read_together(reader: Reader, other: Reader) -> bool:
     return isinstance(reader, LeanGPT2 | LeanMarian) and type(reader) is type(other)
 
 
-def read_together(readers: Sequence[Reader], ids: Sequence[Tensor]) -> Sequence[Best]:
+def read_together(readers: Sequence[Reader], ids: Sequence[Tensor], wanted: Sequence[int]) -> Sequence[Best]:
     """What each of `readers` reads of its own `ids`, in one pass; where that fails, nobody has read anything."""
     first = readers[0]
     if len(readers) == 1 or not isinstance(first, LeanGPT2 | LeanMarian):
-        return [reader.read(each) for reader, each in zip(readers, ids, strict=True)]
-    found: Sequence[Best] = type(first).read_together(readers, ids)  # type: ignore[arg-type]
+        return [reader.read(each, behind) for reader, each, behind in zip(readers, ids, wanted, strict=True)]
+    found: Sequence[Best] = type(first).read_together(readers, ids, wanted)  # type: ignore[arg-type]
     return found
+
+
+def may_read_ahead(reader: Reader) -> bool:
+    """Whether several tokens cost it hardly more than one, and it can forget them again."""
+    return isinstance(reader, LeanGPT2 | LeanMarian)
 
 
 _listeners: WeakKeyDictionary[PreTrainedModel, Any] = WeakKeyDictionary()

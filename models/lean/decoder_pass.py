@@ -14,14 +14,17 @@ from models.scripted import scripted
 class Texts(NamedTuple):
     """What is read in one pass: of each text so many `rows` of so many new `tokens`, behind `lengths` tokens.
 
-    `stores` `[2, row, head, token, width]` keep keys and values: all texts' of the first layer, then all of the second,
-    and so on.
+    What follows is wanted behind so many of the last of these tokens. `stores` `[2, row, head, token, width]` keep keys
+    and values: all texts' of the first layer, then all of the second, and so on. `masks` `[new token, token]` are added
+    to the scores of texts that read several tokens behind others; those of all others are empty.
     """
 
     rows: list[int]
     tokens: list[int]
+    wanted: list[int]
     lengths: list[int]
     stores: list[Tensor]
+    masks: list[Tensor]
 
 
 class Stack(NamedTuple):
@@ -56,17 +59,19 @@ def side_by_side(ids: list[Tensor]) -> Tensor:
 def said(x: Tensor, texts: Texts, scoring: Scoring, most: int) -> list[tuple[Tensor, Tensor, Tensor]]:
     """What each text says of its rows' next tokens: logits `[row, vocabulary]`, and the best ids and log-probabilities.
 
-    `x` `[token of any text, width]` is what was read of the texts.
+    Where it is wanted behind several tokens, each of them counts as a row. `x` `[token of any text, width]` is what was
+    read of the texts.
     """
-    rows, tokens = texts.rows, texts.tokens
+    rows, tokens, wanted = texts.rows, texts.tokens, texts.wanted
     lasts: list[int] = []
-    end, several = 0, False
+    end, some = 0, False
     for text in range(len(rows)):
-        several = several or tokens[text] > 1
+        some = some or tokens[text] > wanted[text]
         for _ in range(rows[text]):
             end += tokens[text]
-            lasts.append(end - 1)
-    if several:
+            for last in range(end - wanted[text], end):
+                lasts.append(last)
+    if some:
         x = x[torch.tensor(lasts, device=x.device)]
     logits, ids, log_probabilities = scored(x, scoring, most)
     if len(rows) == 1:
@@ -74,7 +79,7 @@ def said(x: Tensor, texts: Texts, scoring: Scoring, most: int) -> list[tuple[Ten
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     start = 0
     for text in range(len(rows)):
-        size = rows[text]
+        size = rows[text] * wanted[text]
         found.append(
             (logits.narrow(0, start, size), ids.narrow(0, start, size), log_probabilities.narrow(0, start, size))
         )
@@ -98,8 +103,11 @@ def attended(joint: Tensor, heads: int, texts: Texts, layer: int) -> Tensor:
         start += size
         store.narrow(3, length, new).copy_(own[1:])
         known = store.narrow(3, 0, length + new)
-        # A single query is the last token and may see all; several are a whole text that is read for the first time.
-        seen = functional.scaled_dot_product_attention(own[0], known[0], known[1], None, 0.0, new > 1)
+        # A single query is the last token and may see all; several are a text's beginning, or need a mask.
+        mask: Tensor | None = None
+        if new > 1 and length > 0:
+            mask = texts.masks[text]
+        seen = functional.scaled_dot_product_attention(own[0], known[0], known[1], mask, 0.0, new > 1 and length == 0)
         found.append(seen.transpose(1, 2).reshape(size, -1))
     return torch.cat(found) if len(found) > 1 else found[0]
 

@@ -62,19 +62,42 @@ def grow(remembered: Sequence[Sequence[KeyValues]], tokens: Sequence[int]) -> No
             each.length += new
 
 
-def texts_of(remembered: Sequence[Sequence[KeyValues]], ids: Sequence[Tensor], heads: int, like: Tensor) -> Texts:
+def forget(remembered: Sequence[KeyValues], tokens: int) -> None:
+    """The last so many `tokens` were not read after all."""
+    for each in remembered:
+        each.length -= tokens
+
+
+def texts_of(
+    remembered: Sequence[Sequence[KeyValues]],
+    ids: Sequence[Tensor],
+    wanted: Sequence[int],
+    heads: int,
+    like: Tensor,
+) -> Texts:
     """The texts whose new tokens are `ids` `[row, token]`, with room for them in what is `remembered` in each layer.
 
-    Keys and values are numbers as those of `like` `[..., heads * width]`. Raises `ValueError` for several new tokens
-    behind others.
+    What follows is `wanted` behind so many of the last of them. Keys and values are numbers as those of `like`
+    `[..., heads * width]`.
     """
     width, lengths = like.shape[-1] // heads, [layers[0].length for layers in remembered]
     rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
-    if any(before and new > 1 for before, new in zip(lengths, tokens, strict=True)):
-        raise ValueError("after its beginning a text is read token by token")
     stores = [
         layers[number].store(lines, heads, new, width, like)
         for number in range(len(remembered[0]))
         for layers, lines, new in zip(remembered, rows, tokens, strict=True)
     ]
-    return Texts(rows, tokens, lengths, stores)
+    masks = [_mask(before, new, like) for before, new in zip(lengths, tokens, strict=True)]
+    return Texts(rows, tokens, list(wanted), lengths, stores, masks)
+
+
+def rows_of(texts: Texts) -> int:
+    """How many rows of scores all of them want."""
+    return sum(lines * behind for lines, behind in zip(texts.rows, texts.wanted, strict=True))
+
+
+def _mask(before: int, new: int, like: Tensor) -> Tensor:
+    """What keeps `new` tokens behind so many `before` them from those that follow each, if it is needed."""
+    if not before or new == 1:
+        return like.new_empty(0)
+    return like.new_full((new, before + new), float("-inf")).triu_(before + 1)

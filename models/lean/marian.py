@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
 from models.lean.decoder_pass import Stack, written_by_layers
-from models.lean.key_values import KeyValues, exchange, grow, texts_of
+from models.lean.key_values import KeyValues, exchange, forget, grow, rows_of, texts_of
 from models.lean.parts import FUSED, Joint, Layers
 from models.packed_linear import scoring_by
 from models.scores import Best
@@ -50,24 +50,28 @@ class LeanMarian:
         both = torch.cat([attention.k_proj.forward(encoded), attention.v_proj.forward(encoded)])
         return both.view(2, encoded.shape[1], self._heads, -1).transpose(1, 2)
 
-    def read(self, ids: Tensor) -> Best:
-        """Read `ids` `[row, token]`; what may come next."""
-        return self.read_together([self], [ids])[0]
+    def read(self, ids: Tensor, wanted: int = 1) -> Best:
+        """Read `ids` `[row, token]`; what may come next behind the last `wanted` of them."""
+        return self.read_together([self], [ids], [wanted])[0]
 
     @staticmethod
-    def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor]) -> Sequence[Best]:
+    def read_together(readers: Sequence["LeanMarian"], ids: Sequence[Tensor], wanted: Sequence[int]) -> Sequence[Best]:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, remembered = readers[0], [each.remembered for each in readers]
-        texts = texts_of(remembered, ids, first._heads, first._words)
+        texts = texts_of(remembered, ids, wanted, first._heads, first._words)
         sources = [reader._sources[number] for number in range(len(first._sources)) for reader in readers]
         layers, count = first._layers, sum(each.numel() for each in ids)
         stack = Stack(first._heads, layers.suited(count), first._then, layers.norms, layers.epsilons)
-        scoring = scoring_by(first._network.lm_head, sum(texts.rows), first._added)
+        scoring = scoring_by(first._network.lm_head, rows_of(texts), first._added)
         found = written_by_layers(
             list(ids), first._words, first._places, first._scale, texts, sources, stack, scoring, _MOST
         )
         grow(remembered, texts.tokens)
         return [Best(*each) for each in found]
+
+    def forget(self, tokens: int) -> None:
+        """Read on as if the last so many `tokens` had not been read."""
+        forget(self.remembered, tokens)
 
     def reorder(self, rows: Tensor, alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""

@@ -101,14 +101,26 @@ def test_a_source_is_read_as_transformers_reads_it(settings: dict[str, object], 
     watching.remove()
 
 
-def test_several_tokens_behind_others_are_refused() -> None:
-    for network in (gpt2(), marian()):
-        with torch.inference_mode():
-            reader = lean_reader(network, encoded_by(network))
-            assert reader is not None
-            reader.read(torch.ones(1, 2, dtype=torch.long))
-            with pytest.raises(ValueError, match="token by token"):
-                reader.read(torch.ones(1, 2, dtype=torch.long))
+@pytest.mark.parametrize("network", [gpt2(), marian()], ids=["gpt2", "marian"])
+@torch.inference_mode()
+def test_several_tokens_are_read_behind_others_and_forgotten_again(network: PreTrainedModel) -> None:
+    chance = torch.Generator().manual_seed(0)
+    encoded = encoded_by(network)
+    reader = lean_reader(network, encoded)
+    assert reader is not None
+    ids = torch.randint(1, _SIZE, (2, 3), generator=chance)
+    reader.read(ids)
+    for step in range(30):
+        new = torch.randint(1, _SIZE, (2, 1 + step % 5), generator=chance)
+        wanted = 1 + step % new.shape[1]
+        said = reader.read(new, wanted).logits.view(2, wanted, -1)
+        ids = torch.cat([ids, new], dim=1)
+        for place in range(wanted):
+            read = ids[:, : ids.shape[1] - wanted + 1 + place]
+            torch.testing.assert_close(said[:, place], plain_logits(network, read, encoded), atol=1e-4, rtol=1e-4)
+        forgotten = step % (new.shape[1] + 1)
+        reader.forget(forgotten)
+        ids = ids[:, : ids.shape[1] - forgotten]
 
 
 @pytest.mark.parametrize(

@@ -83,13 +83,15 @@ def test_texts_of_any_size_are_read_together_as_apart(network: Any) -> None:
     apart, joint = ([lean_reader(network, encoded) for _ in beginnings] for _ in range(2))
 
     def same(ids: list[Tensor]) -> None:
-        together = read_together(joint, ids)
-        for reader, mine, shared in zip(apart, ids, together, strict=True):
-            torch.testing.assert_close(shared.logits, reader.read(mine).logits, atol=1e-5, rtol=1e-5)
+        wanted = [min(number + 1, each.shape[1]) for number, each in enumerate(ids)]
+        together = read_together(joint, ids, wanted)
+        for reader, mine, behind, shared in zip(apart, ids, wanted, together, strict=True):
+            torch.testing.assert_close(shared.logits, reader.read(mine, behind).logits, atol=1e-5, rtol=1e-5)
 
     same(beginnings)
-    for _ in range(3):
-        same([torch.randint(1, 50, (len(each), 1), generator=chance) for each in beginnings])
+    for step in range(4):
+        sizes = [(len(each), 1 + step * number) for number, each in enumerate(beginnings)]
+        same([torch.randint(1, 50, size, generator=chance) for size in sizes])
 
 
 @pytest.mark.parametrize("network", [gpt2(), marian()], ids=["gpt2", "marian"])
@@ -100,14 +102,14 @@ def test_a_pass_that_breaks_at_its_end_has_read_nothing(network: Any) -> None:
     readers = [lean_reader(network, encoded) for _ in range(3)]
     for reader in readers:
         reader.read(begun)
-    (expected,) = read_together(readers[:1], [next_ids])
+    (expected,) = read_together(readers[:1], [next_ids], [1])
 
     weight = network.lm_head.weight
     network.lm_head.weight = torch.nn.Parameter(weight[:, :1])
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
-        read_together(readers[1:], [next_ids, next_ids])
+        read_together(readers[1:], [next_ids, next_ids], [1, 1])
     network.lm_head.weight = weight
-    for best in read_together(readers[1:], [next_ids, next_ids]):
+    for best in read_together(readers[1:], [next_ids, next_ids], [1, 1]):
         torch.testing.assert_close(best.logits, expected.logits, atol=1e-5, rtol=1e-5)
 
 
