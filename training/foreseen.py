@@ -152,14 +152,15 @@ class Reader:
 
 
 def joined(parts: Sequence[Foreseen]) -> Foreseen:
-    """All parts as one run; the end of one is the start of the next."""
-    rows, count = [], 0
+    """All parts as one run; the end of one is the start of the next, and stands there once."""
+    pieces, rows, count = [parts[0].pieces[:1]], [parts[0].row[:1]], 0
     for part in parts:
-        rows.append(torch.where(part.row >= 0, part.row + count, part.row))
+        row = torch.where(part.row >= 0, part.row + count, part.row)
+        pieces.append(part.pieces[1:])
+        # Nothing is expected of the first piece here; what was, is where the part before ends.
+        rows.append(row[1:])
         count += len(part.drawn)
-    return Foreseen(
-        torch.cat([part.pieces for part in parts]), torch.cat(rows), torch.cat([part.drawn for part in parts])
-    )
+    return Foreseen(torch.cat(pieces), torch.cat(rows), torch.cat([part.drawn for part in parts]))
 
 
 def foresee(reader: Reader, documents: Iterable[str], folder: Path, pieces: int) -> Foreseen:

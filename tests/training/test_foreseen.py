@@ -98,6 +98,20 @@ def test_what_is_foreseen_is_what_the_teacher_expects_there(
     assert (found.row >= 0).sum() == len(found.drawn)
 
 
+def test_parts_joined_have_each_end_once_and_what_was_expected_there(
+    model: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
+) -> None:
+    parts = [Reader(model, theirs, ours).read([document]) for document in (*DOCUMENTS, DOCUMENTS[0])]
+    whole, end = foreseen.joined(parts), ours.eos_token_id
+    assert ours.decode(whole.pieces) == "".join("<|endoftext|>" + text for text in (*DOCUMENTS, DOCUMENTS[0], ""))
+    assert len(whole.row) == len(whole.pieces)
+    assert len(whole.drawn) == sum(len(part.drawn) for part in parts) == int((whole.row >= 0).sum())
+    ends = (whole.pieces == end).nonzero().flatten().tolist()
+    assert len(ends) == 4
+    for at, part in zip(ends[1:], parts, strict=True):
+        assert torch.equal(whole.drawn[whole.row[at]], part.drawn[part.row[-1]])
+
+
 def test_batches_hold_what_fits_and_leave_out_what_never_does(
     model: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
 ) -> None:
