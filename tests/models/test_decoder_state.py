@@ -7,7 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from models.assembly import plain_network
+from models.checkpoints import REGISTRY
 from models.decoder_state import DecoderState
+from models.loading import ModelStore
+from models.precision import Precision, offered
 from tests.models.test_lean import encoded_by, gpt2, marian, plain_logits
 
 
@@ -50,6 +54,23 @@ def test_exact_numbers_are_those_of_the_whole_text_and_nothing_is_read_twice() -
             torch.testing.assert_close(found.logits, plain_logits(network, state.ids, None), atol=1e-5, rtol=1e-5)
         state.append(torch.tensor([6]))
     assert read == [3, 3, 1]
+
+
+@pytest.mark.parametrize("precision", offered())
+@torch.inference_mode()
+def test_what_is_exact_is_what_transformers_says_whatever_answers_are_computed_in(precision: Precision) -> None:
+    checkpoint = REGISTRY["clearhead-stories"]
+    model, plain = ModelStore(precision=precision).load(checkpoint), plain_network(checkpoint)
+    written = model.tokenizer(" there lived an old woman who had a cat", return_tensors="pt")["input_ids"][0]
+    state = DecoderState(
+        model.network, model.tokenizer("Once upon a time", return_tensors="pt")["input_ids"], model.lock
+    )
+    for place, new in enumerate(written):
+        state.next_best()
+        if place % 3 == 0:
+            found = state.exactly_next().logits
+            torch.testing.assert_close(found, plain(input_ids=state.ids).logits[:, -1], atol=1e-3, rtol=1e-4)
+        state.append(new[None])
 
 
 @torch.inference_mode()
