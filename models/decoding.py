@@ -29,8 +29,8 @@ from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
 
 ALTERNATIVES = 10
-_CLOSE = 0.06
-"""A difference of logits that rounding in bfloat16 may turn around. Behind short prompts one in twenty is less."""
+_CLOSE = 0.12
+"""A difference of logits that rounding in bfloat16 may turn around. Behind short prompts one in five is less."""
 
 
 @dataclass(frozen=True)

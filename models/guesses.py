@@ -1,8 +1,8 @@
 """Which tokens probably come next, guessed without the model (speculative decoding, Leviathan et al., 2023).
 
 To read a few tokens in one pass takes less than to read them one by one: what costs is the weights. So guesses are read
-along, and as far as the model then chooses the same tokens, these need no passes of their own. What is written is never
-changed by it, only how soon.
+along, and as far as the model then chooses the same tokens, these need no passes of their own. The tokens are those
+that would have been chosen one by one; where numbers are rounded, several in one pass are rounded elsewhere than one.
 """
 
 from array import array

@@ -71,7 +71,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self._steps = Steps(self.lock, small=self.is_small)
-        self._guesser = Guesser(usual_next(loaded.folder))
+        self.guesser: Guesser | None = Guesser(usual_next(loaded.folder))
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
@@ -148,7 +148,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             return
         state = DecoderState(self.network, ids, self.lock, steps=self._steps)
         rounded = self.identity.precision != Precision.FLOAT32
-        for step in write(state, chooser, room, ends, rounded, self._guesser):
+        for step in write(state, chooser, room, ends, rounded, self.guesser):
             steps = (*steps, step)
             yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
 

@@ -102,11 +102,23 @@ PARTS = (
         decay=0.07,
         embeddings_decay=0.05,
     ),
+    Part(
+        "taught more",
+        (0.02, 0.03, 0.07, 0.06, 0.82),
+        (0.02, 0.03, 0.07, 0.06, 0.82),
+        steps=6240,
+        warmup_steps=40,
+        rates=0.15,
+        opened=0.15,
+        long=4,
+        decay=0.07,
+        embeddings_decay=0.05,
+    ),
 )
 """The sources are short stories, fairy tales, books, reviews, and at last reviews that a larger model foresaw."""
 VOCABULARY = 8192
-FORESEEN = 4_700_000
-"""Pieces of reviews that a larger model reads for the last part."""
+FORESEEN = 15_000_000
+"""Pieces of reviews that a larger model reads for the last parts."""
 EVALUATED_EVERY = 250
 DEVELOPMENT_CHARACTERS = 60_000
 
@@ -224,7 +236,7 @@ def card(figures: dict[str, float]) -> Card:
     parts = "; ".join(
         f"{part.steps} steps at {part.rates} of the rates, shares from {part.first} to {part.last}" for part in PARTS
     )
-    deeper, taught = PARTS[-2:]
+    deeper, taught, _ = PARTS[-3:]
     return Card(
         name=NAME,
         task="text-generation",
@@ -233,24 +245,24 @@ def card(figures: dict[str, float]) -> Card:
         what=f"A small GPT-2 ({len(DEEPER)} layers, 384 wide, 6 heads, 14 M parameters, a vocabulary of its own of "
         "8,192 byte-level pieces) that writes plain English stories and film reviews. An empty prompt starts a text; "
         "`<|endoftext|>` ends one. `usual_next.safetensors` beside the weights is no part of it: what usually stands "
-        "behind two pieces, by which the page guesses a few and saves passes; what is written does not depend on it.",
+        "behind two pieces, by which the page guesses a few and saves passes.",
         sources=(
             Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
             Licensed("58 children's books of Project Gutenberg", "public domain in the United States"),
             Licensed("71,700 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
-            Licensed("SmolLM2-135M-Instruct, whose expectations the last part learns", "Apache-2.0"),
+            Licensed("SmolLM2-135M-Instruct, whose expectations the last parts learn", "Apache-2.0"),
         ),
         recipe=f"`training/text_generation.py`: steps of {PIECES} pieces, in windows of {WINDOW} at first and of "
         f"{LONG_WINDOW} at last; bfloat16 products on the CPU. Muon ({MUON_RATE}) for the matrices inside the blocks, "
         f"AdamW ({ADAMW_RATE}) for the rest, in parts that each decay to zero, with the sources' shares of a batch "
-        "(short stories, fairy tales, books, reviews, and in the last part reviews that a larger model has read): "
-        f"{parts}. {PARTS[0].opened:.0%} of the windows, {taught.opened:.0%} in the last three parts, are the start "
+        "(short stories, fairy tales, books, reviews, and in the last two reviews that a larger model has read): "
+        f"{parts}. {PARTS[0].opened:.0%} of the windows, {taught.opened:.0%} in the last four parts, are the start "
         f"token and the beginning of a paragraph. The part of {deeper.steps} steps begins with two layers more, which "
         f"add nothing at first; its weight decay is {deeper.decay}, and {deeper.embeddings_decay} for the words' "
-        f"vectors ({PARTS[0].decay} and none before; {taught.decay} and {taught.embeddings_decay} in the last part). "
-        "The last part is distillation (Hinton et al., 2015): SmolLM2-135M-Instruct, itself trained on reviews for "
+        f"vectors ({PARTS[0].decay} and none before; {taught.decay} and {taught.embeddings_decay} in the last two "
+        "parts). These are distillation (Hinton et al., 2015): SmolLM2-135M-Instruct, itself trained on reviews for "
         f"{TEACHER_STEPS} steps, has read {FORESEEN / 1e6:.1f} M pieces of them, and where its tokens and the pieces "
         f"begin together, {DRAWS} draws from what it expects have {1 - CERTAIN:.0%} of the weight, the piece that does "
         "follow the rest. At last the weights inside the blocks are rounded to whole multiples, at most 127, of a "
