@@ -183,7 +183,7 @@ def beginning(generated: Sequence[dict[str, Any]], others: Sequence[dict[str, An
     return count
 
 
-def test_the_last_tokens_before_the_window_ends_are_not_read_beyond_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_tokens_before_the_window_ends_are_not_read_beyond_it() -> None:
     model = ModelStore().load(REGISTRY["clearhead-stories"])
     text = "a " * (model.window - 4)
     size = len(model.tokenizer(text)["input_ids"])
