@@ -89,7 +89,7 @@ def _widen(file: Path, size: int) -> None:
 def ours(endpoint: str) -> AnyTaskModel:
     """The shape as the page would run it."""
     checkpoint = replace(find(endpoint), base="")
-    return wrap(checkpoint, _folder(endpoint)[1], "", chosen(AUTO))
+    return wrap(checkpoint, _folder(endpoint)[1], "", chosen(AUTO, writes=checkpoint.task.writes))
 
 
 def plain(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -45,7 +45,6 @@ class DecoderState:
             if source is not None:
                 encoded = read_source(network, source)
             self._reader = _reader(network, encoded)
-        self._exact: tuple[Reader, int] | None = None
         self._guessed: list[int] = []
         self._foreseen: list[Scores] = []
 
@@ -66,19 +65,6 @@ class DecoderState:
     def next_best(self) -> Best:
         """Read what has not been read yet; what every row says of the next token. Raises `Stopped`."""
         return self._steps.read(self._reader, self._unread)
-
-    def exactly_next(self) -> Best:
-        """The same for a text of one row without a source, nothing rounded; raises `Stopped`.
-
-        What was read so before is remembered, so that only what was written since is read anew.
-        """
-        go_on()
-        with self._lock, fair_share(self._lock), torch.inference_mode():
-            # Put back only when it has read to the end.
-            (reader, read), self._exact = self._exact or (_reader(self._network, None), 0), None
-            best = reader.read(self.ids[:, read:])
-            self._exact = reader, self.ids.shape[1]
-        return best
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""

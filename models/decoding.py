@@ -29,8 +29,6 @@ from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
 
 ALTERNATIVES = 10
-_CLOSE = 0.12
-"""A difference of logits that rounding in bfloat16 may turn around. Behind short prompts one in five is less."""
 
 
 @dataclass(frozen=True)
@@ -127,29 +125,18 @@ def write(
     chooser: Chooser,
     max_new_tokens: int,
     eos_ids: Sequence[int],
-    rounded: bool = False,
     guesser: Guesser | None = None,
 ) -> Iterator[Step]:
     """Write up to `max_new_tokens` tokens, one at a time; an end token is yielded and ends the text.
 
-    Where numbers are `rounded` and the two likeliest tokens too close, the choice between them is made exactly. What a
-    `guesser` guesses rightly comes sooner.
+    What a `guesser` guesses rightly comes sooner.
     """
     for room in range(max_new_tokens, 0, -1):
-        scores = state.next_scores(guesser, room)
-        if rounded and chooser.generator is None and too_close(scores):
-            (scores,) = state.exactly_next().rows()
-        step = chooser.step(state.ids, scores)
+        step = chooser.step(state.ids, state.next_scores(guesser, room))
         yield step
         if step.id in eos_ids:
             return
         state.append(torch.tensor([step.id], device=state.ids.device))
-
-
-def too_close(scores: Scores) -> bool:
-    """Whether rounding might change which token is the likeliest."""
-    first, second = scores.log_probabilities[:2]
-    return first - second < _CLOSE
 
 
 @torch.inference_mode()

@@ -1,9 +1,9 @@
 """A layer's weights in the order and the numbers in which this processor reads them.
 
-torch's own product of float32 matrices takes them as they are stored; oneDNN's, which torch brings along, wants blocks
-in the order in which the processor reads them. In float32 the numbers are the same but for rounding. In bfloat16 they
-are computed only inside `quickly`, for answers; whoever looks into a network sees its exact numbers. oneDNN knows no
-gradient: where one is wanted a layer answers as it always did.
+torch's own product of float32 matrices takes them as they are stored; oneDNN's and FBGEMM's, which torch brings along,
+want blocks in the order in which the processor reads them. In float32 the numbers are the same but for rounding. In 16
+bits they are computed only inside `quickly`, for answers; whoever looks into a network sees its exact numbers. Neither
+knows a gradient: where one is wanted a layer answers as it always did.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from models.half_weights import packed
 from models.precision import Precision
-from models.products import EXACT, ROUNDED, Numbers, through
-from models.whole_steps import MOST_ROWS, whole_steps
+from models.products import EXACT, HALF, ROUNDED, Numbers, through
 
 _TYPICAL_ROWS = 32
 """The layout depends a little on how many rows are to come; this one suits all numbers up to 384."""
@@ -55,19 +55,19 @@ class Layout(Protocol):
 
 
 class LaidOut:
-    """A weight `[out, in]` and a bias for oneDNN, in the numbers of `precision`."""
+    """A weight `[out, in]` and a bias, in the numbers of `precision`."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, precision: Precision) -> None:
-        self.is_exact = precision != Precision.BFLOAT16
-        dtype = torch.float32 if self.is_exact else torch.bfloat16
-        given = weight.detach().to(dtype).contiguous()
+        self.is_exact = precision == Precision.FLOAT32
         added = torch.zeros(len(weight)) if bias is None else bias.detach()
-        self.bytes = given.nbytes
+        self.bytes = weight.numel() * (4 if self.is_exact else 2)
+        if precision == Precision.FLOAT16:
+            self.numbers = Numbers(HALF, [packed(weight.detach().contiguous())], [added])
+            return
+        kind, dtype = (EXACT, torch.float32) if self.is_exact else (ROUNDED, torch.bfloat16)
+        given = weight.detach().to(dtype).contiguous()
         laid_out: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
-        added_as_well = added.to(dtype)
-        self.numbers = Numbers(EXACT if self.is_exact else ROUNDED, [laid_out], [added_as_well], [added_as_well])
-        self.few = None if self.is_exact else whole_steps(weight, added)
-        """The same for up to `MOST_ROWS` rows, where they may be had in fewer bits."""
+        self.numbers = Numbers(kind, [laid_out], [added.to(dtype)])
 
     def suits(self, x: Tensor) -> bool:
         """Whether `x` is float32 and needs no gradient, and rounding is allowed where these numbers are rounded."""
@@ -79,6 +79,5 @@ class LaidOut:
 
     def raw(self, x: Tensor, then: str = "none") -> Tensor:
         """`[..., in]` to `[..., out]`, then an activation, in numbers for the next layout."""
-        numbers = self.few if self.few and x.numel() <= MOST_ROWS * x.shape[-1] else self.numbers
-        product: Tensor = through(x, numbers, 0, then)
+        product: Tensor = through(x, self.numbers, 0, then)
         return product

@@ -4,15 +4,20 @@ from enum import StrEnum
 
 import torch
 
+from models.half_weights import can_be_half
+
 
 class Precision(StrEnum):
     """How the linear layers inside a network multiply; everything between them, and the best scores, are float32.
 
-    `BFLOAT16` rounds weights and inputs to 8 bits of mantissa and adds up in float32 (Kalamkar et al., 2019). Scores
-    over a vocabulary are coarser still but for the best of them; see `models/coarse_scores.py`.
+    `FLOAT16` has weights of 11 bits of mantissa and rounds nothing else: for networks that write, which read all their
+    weights for every token and would carry on what is rounded on the way. `BFLOAT16` rounds weights and inputs to 8
+    bits and adds up in float32 (Kalamkar et al., 2019): for networks that only read, bound by arithmetic. Scores over a
+    vocabulary are coarser still but for the best of them; see `models/coarse_scores.py`.
     """
 
     FLOAT32 = "float32"
+    FLOAT16 = "float16"
     BFLOAT16 = "bfloat16"
 
 
@@ -20,19 +25,25 @@ AUTO = "auto"
 """The setting that leaves the precision to the machine."""
 
 
-def offered() -> tuple[Precision, ...]:
-    """What this machine can compute in, exact first."""
+def offered(*, writes: bool) -> tuple[Precision, ...]:
+    """What this machine can compute a network in that `writes`, or one that only reads, exact first."""
     on_cpu = not torch.cuda.is_available() and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if writes:
+        rounded = on_cpu and can_be_half()
+        return (Precision.FLOAT32, Precision.FLOAT16) if rounded else (Precision.FLOAT32,)
     rounded = on_cpu and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return (Precision.FLOAT32, Precision.BFLOAT16) if rounded else (Precision.FLOAT32,)
 
 
-def chosen(setting: str) -> Precision:
-    """What `setting` asks for, float32 where this machine cannot; `AUTO` is bfloat16 where the processor knows it.
+def chosen(setting: str, *, writes: bool) -> Precision:
+    """What `setting` asks for, float32 where this machine cannot; `AUTO` takes what is quickest.
 
-    oneDNN would compute in bfloat16 on other processors, too, but slower than in float32.
+    Either of the shorter ones asks for that of the two which suits the network. oneDNN would compute in bfloat16 on
+    other processors, too, but slower than in float32.
     """
-    if setting == AUTO:
-        quick = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-        setting = Precision.BFLOAT16 if quick else Precision.FLOAT32
-    return Precision(setting) if setting in offered() else Precision.FLOAT32
+    if setting not in (AUTO, *Precision):
+        raise ValueError(f"no setting of the precision is called {setting!r}")
+    quick = writes or torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    if setting == Precision.FLOAT32 or (setting == AUTO and not quick):
+        return Precision.FLOAT32
+    return offered(writes=writes)[-1]

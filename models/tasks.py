@@ -17,6 +17,11 @@ class Task(StrEnum):
         """The task's name in addresses and in Python: `fill_mask`, `sentiment`, …"""
         return self.name.lower()
 
+    @property
+    def writes(self) -> bool:
+        """Whether its models write a text of their own, token by token."""
+        return self in (Task.TRANSLATION, Task.COMPLETION)
+
     @classmethod
     def named(cls, name: str) -> "Task":
         """The task of an endpoint name or a Hub name; raises `KeyError` for anything else."""

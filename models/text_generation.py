@@ -16,7 +16,6 @@ from models.errors import InputError
 from models.generated import generated_tokens
 from models.guesses import Guesser, usual_next
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
-from models.precision import Precision
 from models.steps import Steps
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
@@ -147,8 +146,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
                 yield _best_of(searched, steps)
             return
         state = DecoderState(self.network, ids, self.lock, steps=self._steps)
-        rounded = self.identity.precision != Precision.FLOAT32
-        for step in write(state, chooser, room, ends, rounded, self.guesser):
+        for step in write(state, chooser, room, ends, self.guesser):
             steps = (*steps, step)
             yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
 

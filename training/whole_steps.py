@@ -1,11 +1,12 @@
-"""Weights as whole multiples of a power of two per output, so that 8 bits hold them: see `models/whole_steps.py`."""
+"""Weights as whole multiples of a power of two per output, so that 8 bits, or float16, hold them without loss."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from models.whole_steps import multiples_of, steps_of
+LEVELS = 127
+"""The largest multiple of its step that a weight may be, either way."""
 
 
 @torch.no_grad()
@@ -15,5 +16,11 @@ def to_whole_steps(network: PreTrainedModel) -> None:
     for module in network.modules():
         if isinstance(module, nn.Linear | Conv1D) and module is not output:
             weight = module.weight if isinstance(module, nn.Linear) else module.weight.T
-            steps = steps_of(weight)
-            weight.copy_(multiples_of(weight, steps) * steps[:, None])
+            steps = steps_of(weight)[:, None]
+            weight.copy_((weight / steps).round_().clamp_(-LEVELS, LEVELS) * steps)
+
+
+def steps_of(weight: Tensor) -> Tensor:
+    """The step of each output of `weight` `[out, in]`, `[out]`: the least whose `LEVELS`-fold reaches every weight."""
+    largest = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny)
+    return torch.exp2((largest / LEVELS).log2().ceil())

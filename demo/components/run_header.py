@@ -9,6 +9,8 @@ _SHOWN_OF_REVISION = 8
 _PRECISIONS = {
     "bfloat16": "the numbers were rounded to about three digits on the way, which is quicker and moves no percentage "
     "by more than 2 points; attention is always computed exactly",
+    "float16": "the weights were read in half of their bits, which is quicker and moves no percentage by more than "
+    "2 points; attention is always computed exactly",
     "float32": "the numbers were not rounded on the way",
 }
 

@@ -47,8 +47,8 @@ class LeanGPT2:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, remembered = readers[0], [each.remembered for each in readers]
         texts = texts_of(remembered, ids, wanted, first._heads, first._words)
-        layers, count = first._layers, sum(each.numel() for each in ids)
-        stack = Stack(first._heads, layers.suited(count), first._then, layers.norms, layers.epsilons)
+        layers = first._layers
+        stack = Stack(first._heads, layers.numbers, first._then, layers.norms, layers.epsilons)
         scoring = scoring_by(first._network.lm_head, rows_of(texts))
         found = written_by_blocks(list(ids), first._words, first._places, texts, stack, scoring, MOST)
         grow(remembered, texts.tokens)

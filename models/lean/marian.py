@@ -60,8 +60,8 @@ class LeanMarian:
         first, remembered = readers[0], [each.remembered for each in readers]
         texts = texts_of(remembered, ids, wanted, first._heads, first._words)
         sources = [reader._sources[number] for number in range(len(first._sources)) for reader in readers]
-        layers, count = first._layers, sum(each.numel() for each in ids)
-        stack = Stack(first._heads, layers.suited(count), first._then, layers.norms, layers.epsilons)
+        layers = first._layers
+        stack = Stack(first._heads, layers.numbers, first._then, layers.norms, layers.epsilons)
         scoring = scoring_by(first._network.lm_head, rows_of(texts), first._added)
         found = written_by_layers(
             list(ids), first._words, first._places, first._scale, texts, sources, stack, scoring, _MOST

@@ -19,10 +19,9 @@ def marian_encoded(network: MarianMTModel, ids: Tensor) -> Tensor:
         [part for layer in encoder.layers for part in _linear(layer)],
         [norm for layer in encoder.layers for norm in (layer.self_attn_layer_norm, layer.final_layer_norm)],
     )
-    numbers = layers.suited(ids.numel())
     words = torch.embedding(encoder.embed_tokens.weight, ids) * float(encoder.embed_scale)
     x: Tensor = read_blocks(
-        words + encoder.embed_positions.weight[: ids.shape[1]], None, numbers,
+        words + encoder.embed_positions.weight[: ids.shape[1]], None, layers.numbers,
         FUSED[network.config.activation_function], layers.norms, layers.epsilons,
         int(network.config.encoder_attention_heads), _ALL, _ALL,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from transformers.pytorch_utils import Conv1D
 
 from models.layout import LaidOut
 from models.products import PLAIN, Numbers, in_a_row
-from models.whole_steps import MOST_ROWS
 
 Map = Callable[[Tensor], Tensor]
 """From `[..., in]` to `[..., out]`."""
@@ -28,7 +27,6 @@ class Layers:
     """The numbers of a network's linear layers, in the order in which they read, and its norms' tables."""
 
     numbers: Numbers
-    few: Numbers | None
     norms: list[Tensor]
     epsilons: list[float]
 
@@ -43,14 +41,8 @@ class Layers:
         epsilons = [norm.eps for norm in norms]
         usable = [layout for layout in layouts if layout]
         if len(usable) < len(layouts):
-            return cls(in_a_row([_plain(each) for each in linear]), None, tables, epsilons)
-        few = [layout.few for layout in usable if layout.few]
-        whole = in_a_row(few) if len(few) == len(usable) else None
-        return cls(in_a_row([layout.numbers for layout in usable]), whole, tables, epsilons)
-
-    def suited(self, rows: int) -> Numbers:
-        """Those that so many rows are best multiplied by."""
-        return self.few if self.few and rows <= MOST_ROWS else self.numbers
+            return cls(in_a_row([_plain(each) for each in linear]), tables, epsilons)
+        return cls(in_a_row([layout.numbers for layout in usable]), tables, epsilons)
 
 
 @dataclass(frozen=True)
@@ -86,4 +78,4 @@ def _plain(layer: Any) -> Numbers:
         bias = torch.cat([each.bias for each in layer.layers])
     else:
         weight, bias = layer.weight.T if isinstance(layer, Conv1D) else layer.weight, layer.bias
-    return Numbers(PLAIN, [weight], [bias], [bias])
+    return Numbers(PLAIN, [weight], [bias])

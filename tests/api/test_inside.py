@@ -47,7 +47,7 @@ def test_the_last_guess_is_the_answer_of_the_task(client: Client) -> None:
     answer = client.predict(text, api_name="/fill_mask")
     # A look inside is exact on every machine; an answer may be rounded, and says so.
     assert inside["checkpoint"]["precision"] == "float32"
-    near = {"float32": 1e-4, "bfloat16": 0.02}[answer["checkpoint"]["precision"]]
+    near = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.02}[answer["checkpoint"]["precision"]]
     (expected,) = answer["predictions"]
     for guess, filled in zip(inside["guesses_by_layer"][-1]["guesses"], expected, strict=True):
         assert guess["token"] == filled["token"]

@@ -86,8 +86,8 @@ def test_the_header_names_checkpoint_revision_licence_and_duration() -> None:
 
 
 def test_the_header_names_the_precision_of_an_answer_and_none_of_a_failed_run() -> None:
-    rounded = LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0", "bfloat16")
-    for used, named in ((CHECKPOINT, "float32"), (rounded, "bfloat16")):
+    for named in ("float32", "float16", "bfloat16"):
+        used = LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0", named)
         output = SentimentOutput(used, (), "positive", (Prediction("positive", 1.0),))
         assert re.search(rf"41 ms in <abbr [^>]*>{named}</abbr>", run_header(failed_run(answer=dump_answer(output))))
     assert "float" not in run_header(failed_run())

@@ -22,7 +22,7 @@ from models.steps import Steps
 from models.stopping import only_while
 from models.text_generation import TextGeneration
 from tests.models.test_lean import gpt2, plain_logits
-from tests.models.test_precision import MOST_MOVED, plain
+from tests.models.test_precision import plain
 from tests.models.test_steps import nearly_all_alike
 
 USUAL = UsualNext(
@@ -149,7 +149,7 @@ def test_what_is_said_behind_a_guess_is_what_is_said_there() -> None:
         state.append(torch.tensor([[7, 8, 9, 2, 7, 4][step % 6]]))
 
 
-@pytest.mark.parametrize("precision", offered())
+@pytest.mark.parametrize("precision", offered(writes=True))
 @pytest.mark.parametrize("strategy", ["greedy", "sample"])
 def test_the_bundled_model_writes_the_same_without_guesses(strategy: str, precision: Precision) -> None:
     model = ModelStore(precision=precision).load(REGISTRY["clearhead-stories"])
@@ -163,24 +163,7 @@ def test_the_bundled_model_writes_the_same_without_guesses(strategy: str, precis
 
     with_guesses = answers()
     model.guesser = None
-    alone = answers()
-    if strategy == "greedy" or precision == Precision.FLOAT32:
-        nearly_all_alike(with_guesses, alone)
-        return
-    # A draw turns where a share has moved past a random number: from there on two texts are different ones.
-    common = [beginning(each["generated"], other["generated"]) for each, other in zip(with_guesses, alone, strict=True)]
-    assert sum(common) > sum(len(each["generated"]) for each in alone) / 2
-
-
-def beginning(generated: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> int:
-    """How many tokens two texts begin with alike, whose probabilities are no further apart than rounding moves them."""
-    count = 0
-    for mine, other in zip(generated, others, strict=False):
-        if mine["token"]["id"] != other["token"]["id"]:
-            break
-        assert mine["probability"] == pytest.approx(other["probability"], abs=MOST_MOVED)
-        count += 1
-    return count
+    nearly_all_alike(with_guesses, answers())
 
 
 def test_the_last_tokens_before_the_window_ends_are_not_read_beyond_it() -> None:

@@ -48,7 +48,7 @@ def nearly_all_alike(answers: list[dict[str, Any]], alone: list[dict[str, Any]])
             assert mine["probability"] == pytest.approx(theirs["probability"], abs=MOST_MOVED)
 
 
-@pytest.mark.parametrize("precision", offered())
+@pytest.mark.parametrize("precision", offered(writes=True))
 @pytest.mark.parametrize("name", list(WRITTEN))
 def test_writers_at_once_write_what_each_writes_alone(name: str, precision: Precision) -> None:
     model, made = ModelStore(precision=precision).load(REGISTRY[name]), WRITTEN[name]
