@@ -17,7 +17,7 @@ _BYTES_BESIDES_TEXT = 250_000
 """Room in a call for everything that is no typed text, such as the page's own lists."""
 
 AUTO_PRECISION = "auto"
-PRECISIONS = (AUTO_PRECISION, "float32", "bfloat16")
+PRECISIONS = (AUTO_PRECISION, "float32", "float16", "bfloat16")
 """The settings of the precision, as `models/precision.py` knows them; that module would import torch."""
 
 _HUB = "https://huggingface.co"
@@ -69,7 +69,7 @@ class Settings:
     model_bytes: int = 2_000_000_000
     # CLEARHEAD_ATTENTION_MB: how many megabytes of captured attention stay in memory.
     attention_bytes: int = 256_000_000
-    # CLEARHEAD_PRECISION: "float32" or "bfloat16" for the large products of answers; "auto" leaves it to the machine.
+    # CLEARHEAD_PRECISION: "float32", or fewer bits by either other name; "auto" leaves it to the machine.
     precision: str = AUTO_PRECISION
     # CLEARHEAD_CONCURRENCY: how many model runs go on at the same time; those of one model share their passes.
     concurrency: int = 16

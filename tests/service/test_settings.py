@@ -57,7 +57,8 @@ def test_a_number_that_is_none_is_named(value: str) -> None:
 
 
 def test_a_precision_that_is_none_is_named() -> None:
-    with pytest.raises(ValueError, match="CLEARHEAD_PRECISION must be one of auto, float32, bfloat16, not 'int4'"):
+    named = "CLEARHEAD_PRECISION must be one of auto, float32, float16, bfloat16, not 'int4'"
+    with pytest.raises(ValueError, match=named):
         Settings.from_environment({"CLEARHEAD_PRECISION": "int4"})
 
 
