@@ -49,12 +49,13 @@ _loading = threading.Lock()
 
 def assemble(checkpoint: Checkpoint, progress: Progress, precision: str) -> AnyTaskModel:
     """Load `checkpoint` and wrap it for its task, `precision` being a setting; raises `CheckpointUnavailable`."""
+    numbers = chosen(precision, writes=checkpoint.task.writes)
     if checkpoint.hub_id:
         from models.hub import fetch
 
         folder, revision = fetch(checkpoint, progress)
         progress(1.0, f"Loading {checkpoint.title}")
-        return wrap(checkpoint, folder, revision, chosen(precision, writes=checkpoint.task.writes))
+        return wrap(checkpoint, folder, revision, numbers)
     _weights(checkpoint.folder)
     # The weights are read and summed up at the same time: hashing lets other threads run.
     with ThreadPoolExecutor(1) as beside:
@@ -63,13 +64,7 @@ def assemble(checkpoint: Checkpoint, progress: Progress, precision: str) -> AnyT
         auto_model = _WRAPPERS[checkpoint.task][1]
         with _loading, lightly():
             network = read_bundled(auto_model, checkpoint.folder, _trunk(checkpoint))
-        return _wrapped(
-            checkpoint,
-            checkpoint.folder,
-            revision_later.result(),
-            chosen(precision, writes=checkpoint.task.writes),
-            network,
-        )
+        return _wrapped(checkpoint, checkpoint.folder, revision_later.result(), numbers, network)
 
 
 def wrap(checkpoint: Checkpoint, folder: Path, revision: str, precision: Precision = Precision.FLOAT32) -> AnyTaskModel:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from models.activations import activated
+from models.half_weights import can_be_half, multiplied, packed
 
 _BYTE = 256
 _MOST = 127 * _BYTE
@@ -33,11 +34,11 @@ class InFloat16:
     """Weights in float16, what they multiply and the sums in float32: as quick as float32 laid out."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self._packed = torch.ops.quantized.linear_prepack_fp16(weight.detach().contiguous(), bias.detach())
+        self._packed, self._bias = packed(weight.detach().contiguous()), bias.detach()
 
     def __call__(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`."""
-        product: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, self._packed)
+        product: Tensor = multiplied(x, self._packed, self._bias)
         return product
 
 
@@ -83,8 +84,7 @@ def ways() -> tuple[type[Way], ...]:
     """Those that this machine has, the quickest first."""
     # Four products gain nothing where bytes are only four times as quick as float32, as they are without tiles.
     tiled = torch.cpu._is_amx_tile_supported() and "onednn" in torch.backends.quantized.supported_engines
-    halved = "fbgemm" in torch.backends.quantized.supported_engines
-    return (InTwoBytes,) * tiled + (InFloat16,) * halved
+    return (InTwoBytes,) * tiled + (InFloat16,) * can_be_half()
 
 
 def can_be_near() -> bool:
