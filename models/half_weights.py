@@ -22,7 +22,7 @@ def packed(weight: Tensor) -> Tensor:
 
 @scripted
 def multiplied(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """`x W^T + b` for `x` `[..., in]` and a `packed` weight, `[..., out]`."""
+    """`x W^T + b` for `x` `[..., in]` and a `packed` weight, `[..., out]`; by one thread, however many there are."""
     product: Tensor = torch.ops._quantized.wrapped_fbgemm_linear_fp16_weight(x, weight, bias, bias.shape[0])
     return product
 
