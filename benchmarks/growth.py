@@ -16,7 +16,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,6 +35,7 @@ from models.decoder_state import DecoderState
 from models.decoding import greedy, write
 from models.loading import ModelStore
 from models.precision import AUTO
+from models.steps import Steps
 
 TOKENS = (16, 32, 64, 128, 256, 512)
 NEW_TOKENS = (16, 32, 64, 128, 256)
@@ -94,9 +94,9 @@ def read(model: AnyTaskModel, size: int) -> None:
 
 def written(model: AnyTaskModel, size: int) -> None:
     """Write so many tokens, one after the other, the likeliest each time."""
-    with torch.inference_mode():
-        state = DecoderState(model.network, torch.tensor([[model.tokenizer.bos_token_id]]), model.lock)
-        deque(write(state, greedy(model.network.generation_config, size + 1), size, ()), maxlen=0)
+    steps = Steps(model.lock)
+    state = DecoderState(model.network, torch.tensor([[model.tokenizer.bos_token_id]]), steps)
+    steps.result(write(state, greedy(model.network.generation_config, size + 1), size, ()))
 
 
 ALONE: dict[str, tuple[str, Callable[[AnyTaskModel, int], None]]] = {

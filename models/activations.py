@@ -8,7 +8,7 @@ from models.scripted import scripted
 
 @scripted
 def activated(x: Tensor, then: str) -> Tensor:
-    """`x` after the activation `then`: none, relu, gelu, gelu_tanh or swish."""
+    """`x` after the activation `then`: none, relu, gelu, gelu_tanh, swish or tanh."""
     if then == "relu":
         return torch.relu(x)
     if then == "gelu":
@@ -17,4 +17,6 @@ def activated(x: Tensor, then: str) -> Tensor:
         return torch.nn.functional.gelu(x, approximate="tanh")
     if then == "swish":
         return torch.nn.functional.silu(x)
+    if then == "tanh":
+        return torch.tanh(x)
     return x

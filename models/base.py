@@ -2,14 +2,14 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from models.batching import alone
@@ -89,12 +89,19 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def attend(self, inputs: Inputs, written: tuple[int, ...] = ()) -> Attentions:
         """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
 
-    def run(self, **network_inputs: Tensor) -> Any:
-        """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`."""
+    def run(self, only: Sequence[int] | None = None, /, **network_inputs: Tensor) -> Any:
+        """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`.
+
+        With places of tokens, counted through all rows, a head that scores the vocabulary does so `only` there: its
+        logits are `[1, place, vocabulary]`.
+        """
         go_on()
         with self.lock, fair_share(self.lock), quickly():
             lean = self._lean
-            return self.network(**network_inputs) if lean is None or lean.is_watched else lean(**network_inputs)
+            if lean is not None and not lean.is_watched:
+                return lean(only=only, **network_inputs)
+            with nullcontext() if only is None else scoring_only(self.network, only):
+                return self.network(**network_inputs)
 
     def attention_over(self, tokens: tuple[Token, ...], **network_inputs: Tensor) -> Attentions:
         """An encoder's self-attention over one text, whose inputs are `[1, token]`.
@@ -158,6 +165,24 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
             )
 
 
+@contextmanager
+def scoring_only(network: PreTrainedModel, places: Sequence[int]) -> Iterator[None]:
+    """Let the output embedding of `network` score the vocabulary at some places alone, counted through all rows.
+
+    Half of a small model's work is to score every word of the vocabulary at every token.
+    """
+
+    def some(_head: nn.Module, hidden: tuple[Tensor, ...]) -> tuple[Tensor]:
+        return (hidden[0].flatten(0, 1)[None, list(places)],)
+
+    head: nn.Module = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    hook = head.register_forward_pre_hook(some)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
 AnyTaskModel = TaskModel[Any, Any, Any, Any]
 
 
@@ -168,8 +193,3 @@ def require_text(text: str, field: str, name: str) -> str:
     if not text.strip():
         raise InputError(f"{name} is empty. Please type something first.", field)
     return text
-
-
-def batch_of_one(ids: list[int] | Tensor, network: PreTrainedModel) -> Tensor:
-    """Ids `[1, token]` on the network's device."""
-    return torch.as_tensor(ids, dtype=torch.long, device=network.device).reshape(1, -1)

@@ -1,7 +1,8 @@
 """One pass for all who wait: calls that come while the network is busy are answered together by its next pass.
 
 Whoever finds the network free runs at once, and others gather meanwhile; when that pass is over, the first of them runs
-for all. There is no thread of its own: the callers' threads do the work in turns.
+for all. Who has a row of passes to ask for leads until it is over, and others join and leave between two of them. There
+is no thread of its own: the callers' threads do the work in turns.
 """
 
 import threading
@@ -36,16 +37,29 @@ def alone() -> Iterator[None]:
 class _Call(Generic[Item, Result]):
     """One caller's item, and what became of it; `ready` is set once that is known or the caller has to lead."""
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: Item, following: Callable[[Result], Item | None] | None) -> None:
         self.item = item
         self.go_on = asked_here()
         self.ready = threading.Event()
         self.results: list[Result] = []
         self.error: BaseException | None = None
+        self._following = following
 
     @property
     def is_over(self) -> bool:
         return bool(self.results) or self.error is not None
+
+    def take(self, result: Result) -> None:
+        """Go on to the item that follows, or be over with this `result`."""
+        try:
+            item = self._following(result) if self._following else None
+        except Exception as error:
+            self.error = error
+            return
+        if item is None:
+            self.results.append(result)
+        else:
+            self.item = item
 
     def outcome(self) -> Result:
         if self.error is not None:
@@ -80,12 +94,19 @@ class Shared(Generic[Item, Result]):
         """Whether several callers are expected to come together."""
         return self._company > 1
 
-    def __call__(self, item: Item) -> Result:
-        """The result for `item`; raises what `work` raises for it, and `Stopped` where nobody waits for it any more."""
+    def __call__(self, item: Item, following: Callable[[Result], Item | None] | None = None) -> Result:
+        """The result for `item`; raises what `work` raises for it, and `Stopped` where nobody waits for it any more.
+
+        With `following` it is the last result of a row of items, each of which that makes of the result before it, in
+        any caller's thread: so a thread that leads goes on to the next run by itself, and wakes nobody in between.
+        """
         go_on()
+        call: _Call[Item, Result] = _Call(item, following)
         if _alone.get():
-            return self._work([item])[0]
-        call: _Call[Item, Result] = _Call(item)
+            while not call.is_over:
+                call.go_on()
+                call.take(self._work([call.item])[0])
+            return call.outcome()
         with self._changed:
             self._waiting.append(call)
             self._changed.notify()
@@ -93,12 +114,12 @@ class Shared(Generic[Item, Result]):
             self._busy = True
         if not leads:
             call.ready.wait()
-        if not call.is_over:
-            self._lead()
+        while not call.is_over:
+            self._lead(call)
         return call.outcome()
 
-    def _lead(self) -> None:
-        """Run for those who wait, the caller first among them, and let the next one lead."""
+    def _lead(self, own: _Call[Item, Result]) -> None:
+        """Run for those who wait, the caller's `own` first among them; once that is over, let the next one lead."""
         batch: list[_Call[Item, Result]] = []
         try:
             batch = self._gathered()
@@ -108,16 +129,23 @@ class Shared(Generic[Item, Result]):
             ended_s = time.monotonic()
             self._company = max(len(batch), self._company - 1)
             self._patient_until_s = ended_s + self._patience * (ended_s - began_s)
-        finally:
             with self._changed:
-                self._busy = bool(self._waiting)
-                # The next pass first: the network is what all wait for.
-                for call in self._waiting[:1]:
-                    call.ready.set()
+                self._waiting[:0] = [call for call in batch if not call.is_over]
+        except BaseException:
             for call in batch:
                 if not call.is_over:
                     call.error = Stopped()
-                call.ready.set()
+            raise
+        finally:
+            if own.is_over:
+                with self._changed:
+                    self._busy = bool(self._waiting)
+                    # The next pass first: the network is what all wait for.
+                    for call in self._waiting[:1]:
+                        call.ready.set()
+            for call in batch:
+                if call.is_over:
+                    call.ready.set()
 
     def _gathered(self) -> list[_Call[Item, Result]]:
         """Those whose turn it is, taken from those who wait."""
@@ -140,13 +168,15 @@ class Shared(Generic[Item, Result]):
                     self._run([call])
                 return
             for call, result in zip(batch, results, strict=True):
-                call.results.append(result)
+                call.take(result)
             return
         for call in batch:
             try:
-                call.results.extend(self._work([call.item]))
+                (result,) = self._work([call.item])
             except Exception as error:
                 call.error = error
+            else:
+                call.take(result)
 
 
 def _is_wanted(call: _Call[Item, Result]) -> bool:

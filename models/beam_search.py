@@ -1,8 +1,7 @@
 """Beam search over one text, a step at a time and equal to transformers' `generate`."""
 
 import math
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +12,7 @@ from models.decoder_state import DecoderState
 from models.decoding import ALTERNATIVES, Step, banned_ids, processed, processors_of
 from models.scores import Best
 from models.scripted import scripted
+from models.steps import Writing
 
 NO_SCORE = -1e9
 _LEAST = 1e-45
@@ -65,20 +65,11 @@ class BeamStep:
 
 def beam_search(
     state: DecoderState, config: GenerationConfig, num_beams: int, max_new_tokens: int, eos_ids: Sequence[int]
-) -> list[Hypothesis]:
-    """The `num_beams` best texts, best first, as transformers' `generate` with `num_return_sequences=num_beams`."""
-    (last,) = deque(beam_steps(state, config, num_beams, max_new_tokens, eos_ids), maxlen=1)
-    return list(last.finished)
-
-
-@torch.inference_mode()
-def beam_steps(
-    state: DecoderState, config: GenerationConfig, num_beams: int, max_new_tokens: int, eos_ids: Sequence[int]
-) -> Iterator[BeamStep]:
-    """Each step of the search; `finished` of the last one is its result. Closing the iterator stops it.
+) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
+    """The `num_beams` best texts, best first, as transformers' `generate` with `num_return_sequences=num_beams`.
 
     `state` holds the prompt in one row. Scores are sums of log-probabilities over the number of new tokens to the power
-    of the length penalty (Wu et al., 2016, without their constant).
+    of the length penalty (Wu et al., 2016, without their constant). Tells each step of the search.
     """
     max_length = state.ids.shape[1] + max_new_tokens
     processors, banned = processors_of(config, max_length), banned_ids(config)
@@ -90,7 +81,8 @@ def beam_steps(
     drafts: list[tuple[Step, ...]] = [()] * num_beams
     scores = torch.full((num_beams,), NO_SCORE, device=state.ids.device)
     scores[0] = 0.0
-    said = state.next_best().repeated(num_beams)
+    first = yield from state.next_best()
+    said = first.repeated(num_beams)
     state.reorder(torch.zeros(num_beams, dtype=torch.long, device=state.ids.device))
     for length in range(1, max_new_tokens + 1):
         best = _weighed(said, scores, processors, banned, state.ids, candidates_kept)
@@ -123,11 +115,12 @@ def beam_steps(
             tuple(finished),
         )
         if over:
-            return
+            break
         scores, beams, ids = _chosen(best.totals, best.beams, best.ids, going_on)
         state.reorder(beams)
         state.append(ids)
-        said = state.next_best()
+        said = yield from state.next_best()
+    return tuple(finished)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.base import AnyTaskModel, batch_of_one
+from models.arrays import batch_of_one
+from models.base import AnyTaskModel
 from models.errors import InputError
 from models.fill_mask import FillMask, FillMaskInput
 from models.outputs import QuestionAnsweringOutput, Token

@@ -1,7 +1,7 @@
 """What a decoder has read and written so far: the one place that knows how to go on."""
 
 import inspect
-from contextlib import AbstractContextManager
+from collections.abc import Generator
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from models.layout import quickly
 from models.lean import Reader, lean_reader, may_read_ahead, read_source
 from models.scores import Best, Scores, best_of
 from models.scripted import scripted
-from models.steps import Steps
+from models.steps import Steps, Unread
 from models.stopping import go_on
 from models.threads import fair_share
 
@@ -23,33 +23,25 @@ class DecoderState:
     """Rows of ids that grow together.
 
     `ids` is `[row, token]`. With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
-    `lock` is held during each forward only, so that others get their turn between two tokens; before each it is asked
-    whether anyone still waits. Texts with the same `steps` are read together.
+    What the rows say of their next tokens is asked of whoever makes the `steps`, which is those of all texts that the
+    network writes at that time.
     """
 
-    def __init__(
-        self,
-        network: PreTrainedModel,
-        ids: Tensor,
-        lock: AbstractContextManager[bool],
-        source: Tensor | None = None,
-        steps: Steps | None = None,
-    ) -> None:
+    def __init__(self, network: PreTrainedModel, ids: Tensor, steps: Steps, source: Tensor | None = None) -> None:
         self.ids = ids
-        self._network, self._lock = network, lock
-        self._steps = steps or Steps(lock)
+        self._steps = steps
         self._unread = ids
         encoded = None
         go_on()
-        with lock, fair_share(lock), quickly(), torch.inference_mode():
+        with steps.lock, fair_share(steps.lock), quickly(), torch.inference_mode():
             if source is not None:
                 encoded = read_source(network, source)
             self._reader = _reader(network, encoded)
         self._guessed: list[int] = []
         self._foreseen: list[Scores] = []
 
-    def next_scores(self, guesser: Guesser | None, room: int) -> Scores:
-        """What a text of one row says of its next token, of up to `room` that are still to come; raises `Stopped`.
+    def next_scores(self, guesser: Guesser | None, room: int) -> Generator[Unread, Any, Scores]:
+        """What a text of one row says of its next token, of up to `room` that are still to come.
 
         What a `guesser` guesses of these is read along where that costs little: beside other texts it would not.
         """
@@ -58,13 +50,15 @@ class DecoderState:
             if guesser and may_read_ahead(self._reader) and not self._steps.are_shared:
                 guessed = guesser.guesses(self.ids[0].tolist(), room - 1)
             unread = torch.cat([self._unread, self._unread.new_tensor([guessed])], dim=1)
-            self._foreseen = self._steps.read(self._reader, unread, 1 + len(guessed)).rows()
+            best: Best = yield Unread(self._reader, unread, 1 + len(guessed))
+            self._foreseen = best.rows()
             self._guessed = guessed
         return self._foreseen[0]
 
-    def next_best(self) -> Best:
-        """Read what has not been read yet; what every row says of the next token. Raises `Stopped`."""
-        return self._steps.read(self._reader, self._unread)
+    def next_best(self) -> Generator[Unread, Any, Best]:
+        """Read what has not been read yet; what every row says of the next token."""
+        best: Best = yield Unread(self._reader, self._unread, 1)
+        return best
 
     def append(self, ids: Tensor) -> None:
         """Write one id `[row]` behind each row."""

@@ -27,6 +27,7 @@ from models.decoder_state import DecoderState
 from models.guesses import Guesser
 from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
+from models.steps import Writing
 
 ALTERNATIVES = 10
 
@@ -119,24 +120,27 @@ def sampling(
     return Chooser(processors, generator)
 
 
-@torch.inference_mode()
 def write(
     state: DecoderState,
     chooser: Chooser,
     max_new_tokens: int,
     eos_ids: Sequence[int],
     guesser: Guesser | None = None,
-) -> Iterator[Step]:
-    """Write up to `max_new_tokens` tokens, one at a time; an end token is yielded and ends the text.
+) -> Writing[Step, tuple[Step, ...]]:
+    """Write up to `max_new_tokens` tokens, telling each; an end token is one of them and ends the text.
 
     What a `guesser` guesses rightly comes sooner.
     """
+    steps: list[Step] = []
     for room in range(max_new_tokens, 0, -1):
-        step = chooser.step(state.ids, state.next_scores(guesser, room))
+        scores = yield from state.next_scores(guesser, room)
+        step = chooser.step(state.ids, scores)
+        steps.append(step)
         yield step
         if step.id in eos_ids:
-            return
+            break
         state.append(torch.tensor([step.id], device=state.ids.device))
+    return tuple(steps)
 
 
 @torch.inference_mode()

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from models.base import Encoded, Inputs, Loaded, Output, Raw, TaskModel
 from models.batching import Shared
+from models.scripted import scripted
 
 KNOWN = frozenset({"bert", "distilbert", "roberta", "albert", "electra", "xlnet"})
 """The architectures that are known to answer the same beside padding, as long as it is masked."""
 
-MOST_TOKENS = 256
+MOST_TOKENS = 384
 """How many tokens, padding included, share a pass: with more of them a token costs no less, and all would wait for all.
 
 One text, and all windows of one, are read together however long they are.
@@ -24,8 +24,11 @@ SHORT = 32
 """Up to so many tokens a pass costs nearly the same, so that padding to it is no waste."""
 
 
-PATIENCE = 0.2
-"""For what part of a pass the next one waits for those who came together before; see `Shared`."""
+PATIENCE = 2.0
+"""For how many times a pass the next one waits for those who came together before; see `Shared`.
+
+Meanwhile these read and write Python, for which a pass on all cores would leave no room.
+"""
 
 
 @dataclass(frozen=True)
@@ -103,21 +106,31 @@ def padded(parts: Sequence[Mapping[str, Tensor]], fill: Mapping[str, int], *, le
         first = longest - length if left else 0
         places.append((slice(end, end + rows), slice(first, first + length)))
         end += rows
-    inputs = {
-        name: _stacked([part[name] for part in parts], fill.get(name, 0), longest, left=left) for name in parts[0]
-    }
+    inputs = {name: _stacked([part[name] for part in parts], fill.get(name, 0), longest, left) for name in parts[0]}
     if any(length < longest for _, length in sizes):
-        given = [part.get("attention_mask", torch.ones_like(part["input_ids"])) for part in parts]
-        inputs["attention_mask"] = _stacked(given, 0, longest, left=left)
+        ids, masks = [part["input_ids"] for part in parts], [part.get("attention_mask") for part in parts]
+        inputs["attention_mask"] = _mask(ids, masks, longest, left)
     elif all(rows == 1 for rows, _ in sizes):
         # Without padding there is nothing to mask, and a kernel without a mask is the quicker one.
         inputs.pop("attention_mask", None)
     return Padded(inputs, tuple(places))
 
 
-def _stacked(tensors: Sequence[Tensor], fill: int, longest: int, *, left: bool) -> Tensor:
-    def wide(tensor: Tensor) -> Tensor:
+@scripted
+def _stacked(tensors: list[Tensor], fill: int, longest: int, left: bool) -> Tensor:
+    """All rows of `tensors` `[row, token]`, each padded with `fill` to `longest`."""
+    wide: list[Tensor] = []
+    for tensor in tensors:
         missing = longest - tensor.shape[1]
-        return functional.pad(tensor, (missing, 0) if left else (0, missing), value=fill) if missing else tensor
+        wide.append(torch.constant_pad_nd(tensor, [missing, 0] if left else [0, missing], fill) if missing else tensor)
+    return torch.cat(wide) if len(wide) > 1 else wide[0]
 
-    return torch.cat([wide(each) for each in tensors]) if len(tensors) > 1 else tensors[0]
+
+@scripted
+def _mask(ids: list[Tensor], masks: list[Tensor | None], longest: int, left: bool) -> Tensor:
+    """What says by 0 which tokens are padding, `[row, token]`; where a text has no mask, all of its `ids` are real."""
+    real: list[Tensor] = []
+    for place in range(len(ids)):
+        mask = masks[place]
+        real.append(torch.ones_like(ids[place]) if mask is None else mask)
+    return _stacked(real, 0, longest, left)

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.base import batch_of_one, require_text
+from models.arrays import batch_of_one
+from models.base import require_text
 from models.choices import best_choices
 from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
+from models.scripted import scripted
 from models.tokens import read_tokens, readable
 
 MAX_TOP_K = 20
@@ -66,31 +68,20 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
     def forward_all(self, batch: Sequence[EncodedMasks]) -> list[Tensor]:
         """The logits `[mask, vocabulary]` of each."""
         padded = self.padded(batch)
-        rows = [row for row, each in enumerate(batch) for _ in each.positions]
-        places = [
-            first + position for each, first in zip(batch, padded.firsts, strict=True) for position in each.positions
+        tokens = padded.inputs["input_ids"].shape[1]
+        masks = [
+            row * tokens + first + position
+            for row, (each, first) in enumerate(zip(batch, padded.firsts, strict=True))
+            for position in each.positions
         ]
-
-        def only_masks(_head: nn.Module, hidden: tuple[Tensor, ...]) -> tuple[Tensor]:
-            return (hidden[0][rows, places][None],)
-
-        # Half of a small model's work is to score every word of the vocabulary at every token: the masks are enough.
-        with self.lock:
-            head: nn.Module = self.network.get_output_embeddings()  # type: ignore[no-untyped-call]
-            hook = head.register_forward_pre_hook(only_masks)
-            try:
-                logits: Tensor = self.run(**padded.inputs).logits
-            finally:
-                hook.remove()
+        logits: Tensor = self.run(masks, **padded.inputs).logits
         return list(torch.split(logits[0], [len(each.positions) for each in batch]))
 
     def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""
-        probabilities = raw.float().softmax(dim=-1)
-        best = probabilities.topk(inputs.top_k, dim=-1)
+        probabilities, likeliest, shares = _likeliest(raw, inputs.top_k)
         candidates = [
-            [(int(token_id), float(score)) for token_id, score in zip(ids, scores, strict=True)]
-            for ids, scores in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            list(zip(ids, scores, strict=True)) for ids, scores in zip(likeliest.tolist(), shares.tolist(), strict=True)
         ]
         predictions = tuple(
             tuple(Prediction(readable(self.tokenizer, token_id).strip(), score) for token_id, score in each)
@@ -135,6 +126,14 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
         return tuple(
             WordStanding(word, pieces, float(score), int(rank)) for score, rank in zip(own, ranks, strict=True)
         )
+
+
+@scripted
+def _likeliest(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """All probabilities `[mask, vocabulary]`, and the ids and probabilities `[mask, count]` of the likeliest."""
+    probabilities = logits.float().softmax(-1)
+    shares, ids = probabilities.topk(count, dim=-1)
+    return probabilities, ids, shares
 
 
 def _best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:

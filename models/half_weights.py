@@ -1,11 +1,18 @@
 """Weights in float16 that FBGEMM, which torch brings along for x86, multiplies by float32 and adds up in float32."""
 
-import warnings
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from models.scripted import scripted
+
+if TYPE_CHECKING:
+    Half = torch.ScriptObject
+else:
+    # TorchScript wants the very class.
+    Half = torch.classes.quantized.LinearPackedParamsBase
+"""A weight and a bias as FBGEMM reads them: what `packed` makes and only `multiplied` understands."""
 
 
 def can_be_half() -> bool:
@@ -13,22 +20,14 @@ def can_be_half() -> bool:
     return "fbgemm" in torch.backends.quantized.supported_engines
 
 
-@scripted
-def packed(weight: Tensor) -> Tensor:
-    """`weight` `[out, in]` in float16, as FBGEMM reads it: a handle, which only `multiplied` understands."""
-    found: Tensor = torch.ops._quantized.wrapped_fbgemm_pack_gemm_matrix_fp16(weight)
+def packed(weight: Tensor, bias: Tensor) -> Half:
+    """`weight` `[out, in]` in float16, and `bias` `[out]` in float32."""
+    found: Half = torch.ops.quantized.linear_prepack_fp16(weight.detach().contiguous(), bias.detach())
     return found
 
 
 @scripted
-def multiplied(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """`x W^T + b` for `x` `[..., in]` and a `packed` weight, `[..., out]`; by one thread, however many there are."""
-    product: Tensor = torch.ops._quantized.wrapped_fbgemm_linear_fp16_weight(x, weight, bias, bias.shape[0])
+def multiplied(x: Tensor, half: Half) -> Tensor:
+    """`x W^T + b` for `x` `[..., in]`, `[..., out]`; threads share the outputs."""
+    product: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, half)
     return product
-
-
-if can_be_half():
-    # torch says once in a process that another name of theirs, which they are made of, will go.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        multiplied(torch.zeros(1, 1), packed(torch.zeros(1, 1)), torch.zeros(1))

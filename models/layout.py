@@ -62,16 +62,21 @@ class LaidOut:
         added = torch.zeros(len(weight)) if bias is None else bias.detach()
         self.bytes = weight.numel() * (4 if self.is_exact else 2)
         if precision == Precision.FLOAT16:
-            self.numbers = Numbers(HALF, [packed(weight.detach().contiguous())], [added])
+            self.numbers = Numbers(HALF, [], [], [packed(weight, added)])
             return
         kind, dtype = (EXACT, torch.float32) if self.is_exact else (ROUNDED, torch.bfloat16)
         given = weight.detach().to(dtype).contiguous()
         laid_out: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
-        self.numbers = Numbers(kind, [laid_out], [added.to(dtype)])
+        self.numbers = Numbers(kind, [laid_out], [added.to(dtype)], [])
 
     def suits(self, x: Tensor) -> bool:
-        """Whether `x` is float32 and needs no gradient, and rounding is allowed where these numbers are rounded."""
-        return x.dtype == torch.float32 and not torch.is_grad_enabled() and (self.is_exact or _quick.get())
+        """Whether `x` is float32 and may be multiplied by these numbers here."""
+        return x.dtype == torch.float32 and self.may_be_used
+
+    @property
+    def may_be_used(self) -> bool:
+        """Whether nobody needs a gradient here, and rounding is allowed where these numbers are rounded."""
+        return not torch.is_grad_enabled() and (self.is_exact or _quick.get())
 
     def product(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`, in float32 again."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.activations import activated
-from models.half_weights import can_be_half
+from models.half_weights import can_be_half, multiplied, packed
 
 _BYTE = 256
 _MOST = 127 * _BYTE
@@ -31,18 +31,14 @@ class Way(Protocol):
 
 
 class InFloat16:
-    """Weights in float16, what they multiply and the sums in float32: as quick as float32 laid out.
-
-    Several threads share such a product; one of `models/half_weights.py`, quicker for few rows, is made by one alone.
-    """
+    """Weights in float16, what they multiply and the sums in float32: as quick as float32 laid out."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self._packed = torch.ops.quantized.linear_prepack_fp16(weight.detach().contiguous(), bias.detach())
+        self._half = packed(weight, bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`."""
-        product: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, self._packed)
-        return product
+        return multiplied(x, self._half)
 
 
 class InTwoBytes:

@@ -107,9 +107,9 @@ def scoring_by(output: nn.Linear, rows: int, added: Tensor | None = None) -> Sco
     """How an `output` embedding scores so many rows; `added` `[vocabulary]` counts as a bias."""
     layout, weight = getattr(output, "layout", None), output.weight
     if isinstance(layout, CoarseScores) and layout.suits_rows(rows):
-        return Scoring(layout.numbers, Numbers(PLAIN, [], []), layout.bias(added))
-    if isinstance(layout, LaidOut) and layout.suits(weight[:0]):
+        return Scoring(layout.numbers, Numbers(PLAIN, [], [], []), layout.bias(added))
+    if isinstance(layout, LaidOut) and weight.dtype == torch.float32 and layout.may_be_used:
         return Scoring(None, layout.numbers, added)
     # Nothing stands for no bias.
     bias = weight.new_zeros(len(weight)) if output.bias is None else output.bias
-    return Scoring(None, Numbers(PLAIN, [weight], [bias]), added)
+    return Scoring(None, Numbers(PLAIN, [weight], [bias], []), added)

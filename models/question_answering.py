@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from models.arrays import given_to, taken
 from models.base import require_text
 from models.calibration import calibration_of
 from models.encoders import EncoderModel
@@ -87,9 +87,7 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             ends.append(~inside[starts_and_ends[:, 1]])
             cls_positions.append(ids.index(self.tokenizer.cls_token_id))
         padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
-        network_inputs = {
-            name: torch.from_numpy(np.array(rows)).to(self.network.device) for name, rows in padded.items()
-        }
+        network_inputs = {name: given_to(self.network, np.array(rows)) for name, rows in padded.items()}
         places = (tuple(each) for each in (in_context, begins, ends, cls_positions))
         return EncodedWindows(network_inputs, tuple(tokens), *places)
 
@@ -101,7 +99,7 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         """The start and the end logits of every window of each."""
         padded = self.padded(batch)
         output = self.run(**padded.inputs)
-        starts, ends = (logits.float().cpu().numpy() for logits in (output.start_logits, output.end_logits))
+        starts, ends = taken(output.start_logits), taken(output.end_logits)
         return [(starts[place], ends[place]) for place in padded.places]
 
     def postprocess(
@@ -134,7 +132,7 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
 
     def windows(self, encoded: EncodedWindows, raw: Logits) -> tuple[Window, ...]:
         """Each window's logits, without padding, with the places an answer may stand at."""
-        mask = encoded.network_inputs["attention_mask"].bool().cpu().numpy()
+        mask = encoded.network_inputs["attention_mask"].cpu().numpy().astype(bool)
         windows = []
         for row, tokens in enumerate(encoded.tokens):
             starts, ends = (logits[row][mask[row]] for logits in raw)

@@ -19,12 +19,26 @@ class Scoring(NamedTuple):
 
 
 @scripted
-def scored(x: Tensor, by: Scoring, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits `[row, vocabulary]` of the rows `x` `[row, in]`, and the ids and log-probabilities of the best of each."""
-    coarse, bias = by.coarse, by.bias
-    if coarse is not None:
-        return coarse_best(x, coarse, bias, most)
-    logits = through(x, by.numbers, 0)
+def _exact(x: Tensor, by: Scoring) -> Tensor:
+    logits, bias = through(x, by.numbers, 0), by.bias
     if bias is not None:
         logits = logits + bias
-    return with_best(logits.float(), most)
+    return logits.float()
+
+
+@scripted
+def scored(x: Tensor, by: Scoring, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits `[row, vocabulary]` of the rows `x` `[row, in]`, and the ids and log-probabilities of the best of each."""
+    coarse = by.coarse
+    if coarse is not None:
+        return coarse_best(x, coarse, by.bias, most)
+    return with_best(_exact(x, by), most)
+
+
+@scripted
+def logits_by(x: Tensor, by: Scoring, most: int) -> Tensor:
+    """Only the logits, those of the `most` best of each row exact."""
+    coarse = by.coarse
+    if coarse is not None:
+        return coarse_best(x, coarse, by.bias, most)[0]
+    return _exact(x, by)

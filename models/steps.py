@@ -1,9 +1,10 @@
 """Decoders' steps in one pass: visitors whose texts are written at the same time read their next tokens together."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,12 +29,23 @@ Between two steps each of them chooses a token, which may take as long as the st
 
 
 @dataclass(frozen=True, eq=False)
-class _Unread:
+class Unread:
     """A text as far as it has been read, the ids to read next, and how many of the last of them are asked about."""
 
     reader: Reader
     ids: Tensor
     wanted: int
+
+
+Told = TypeVar("Told")
+Result = TypeVar("Result")
+
+Writing = Generator[Unread | Told, Any, Result]
+"""How a text is written: a generator that asks and tells.
+
+For what it asks, an `Unread`, it is sent the `Best`; what else it yields is for whoever listens. It may be resumed by
+any thread, always in inference mode.
+"""
 
 
 class Steps:
@@ -44,27 +56,74 @@ class Steps:
     """
 
     def __init__(self, lock: AbstractContextManager[bool], *, small: bool = False) -> None:
-        self._lock, self._small = lock, small
-        self._shared: Shared[_Unread, Best] = Shared(self._read, _fitting, PATIENCE)
+        self.lock, self._small = lock, small
+        self._shared: Shared[Unread, Best] = Shared(self._read, _fitting, PATIENCE)
 
-    def read(self, reader: Reader, ids: Tensor, wanted: int = 1) -> Best:
-        """Let `reader` read `ids`, together with those who come while the network is busy; raises `Stopped`."""
-        return self._shared(_Unread(reader, ids, wanted))
+    def told(self, writing: Writing[Told, Result]) -> Iterator[Told]:
+        """What `writing` tells, as soon as it does; closing the iterator stops it. Raises `Stopped`."""
+        said: Best | None = None
+        try:
+            while True:
+                with torch.inference_mode():
+                    given = writing.send(said)
+                if isinstance(given, Unread):
+                    said = self._shared(given)
+                else:
+                    said = None
+                    yield given
+        except StopIteration:
+            return
+        finally:
+            writing.close()
+
+    def result(self, writing: Writing[Told, Result]) -> Result:
+        """What comes of `writing`, and nothing of what it tells meanwhile; raises `Stopped`.
+
+        Those who want only that are written together by one thread, which goes on until its own text is finished.
+        """
+        whole = _Whole(writing)
+        try:
+            first = whole.advance(None)
+            if first is not None:
+                self._shared(first, whole.advance)
+        finally:
+            writing.close()
+        return whole.result[0]
 
     @property
     def are_shared(self) -> bool:
         """Whether several texts have lately been read together."""
         return self._shared.is_shared
 
-    def _read(self, batch: Sequence[_Unread]) -> Sequence[Best]:
+    def _read(self, batch: Sequence[Unread]) -> Sequence[Best]:
         few = self._small and sum(each.ids.numel() for each in batch) <= FEW_TOKENS
-        with self._lock, fair_share(self._lock, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
+        with self.lock, fair_share(self.lock, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
             return read_together(
                 [each.reader for each in batch], [each.ids for each in batch], [each.wanted for each in batch]
             )
 
 
-def _fitting(waiting: Sequence[_Unread]) -> list[int]:
+class _Whole(Generic[Result]):
+    """A `writing` that nobody listens to."""
+
+    def __init__(self, writing: Writing[Any, Result]) -> None:
+        self._writing = writing
+        self.result: list[Result] = []
+
+    def advance(self, said: Best | None) -> Unread | None:
+        """Send it what is `said`; what it asks next, or nothing once there is a result."""
+        try:
+            with torch.inference_mode():
+                given = self._writing.send(said)
+                while not isinstance(given, Unread):
+                    given = next(self._writing)
+        except StopIteration as over:
+            self.result.append(over.value)
+            return None
+        return given
+
+
+def _fitting(waiting: Sequence[Unread]) -> list[int]:
     """The places of those whose steps go with the first one's, in the order in which they came."""
     first = waiting[0]
     chosen, tokens = [0], first.ids.numel()

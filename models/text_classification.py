@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from models.base import batch_of_one, require_text
+from models.arrays import batch_of_one, taken
+from models.base import require_text
 from models.calibration import calibration_of
 from models.encoders import EncoderModel
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
@@ -27,7 +30,11 @@ class EncodedText:
     tokens: tuple[Token, ...]
 
 
-class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Tensor, SentimentOutput]):
+Logits = NDArray[np.float32]
+"""One number for each label, `[label]`."""
+
+
+class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Logits, SentimentOutput]):
     """A sequence classifier with the probability of each label."""
 
     inputs_type = TextClassificationInput
@@ -43,17 +50,16 @@ class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Tens
         """The ids."""
         return {"input_ids": encoded.ids}
 
-    def forward_all(self, batch: Sequence[EncodedText]) -> list[Tensor]:
-        """The logits `[label]` of each."""
-        logits: Tensor = self.run(**self.padded(batch).inputs).logits
-        return list(logits)
+    def forward_all(self, batch: Sequence[EncodedText]) -> list[Logits]:
+        """The logits of each."""
+        return list(taken(self.run(**self.padded(batch).inputs).logits))
 
-    def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Tensor) -> SentimentOutput:
+    def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Logits) -> SentimentOutput:
         """Softmax over the calibrated logits; the labels' names come from the checkpoint, in lower case."""
-        calibrated = raw.float() / calibration_of(self.network.config).temperature
+        shares = np.exp((raw - raw.max()) / np.float32(calibration_of(self.network.config).temperature))
         names = dict(enumerate((self.network.config.id2label or {}).values()))
         scores = tuple(
-            Prediction(str(names[index]).lower(), score) for index, score in enumerate(calibrated.softmax(-1).tolist())
+            Prediction(str(names[index]).lower(), score) for index, score in enumerate((shares / shares.sum()).tolist())
         )
         return SentimentOutput(self.identity, encoded.tokens, max(scores, key=lambda each: each.score).text, scores)
 

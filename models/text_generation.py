@@ -1,14 +1,14 @@
 """Write on: a decoder that continues a text token by token (GPT-2, Radford et al., 2019)."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from models.base import Loaded, TaskModel, batch_of_one
-from models.beam_search import BeamStep, Hypothesis, beam_steps
+from models.arrays import batch_of_one
+from models.base import Loaded, TaskModel
+from models.beam_search import BeamStep, Hypothesis, beam_search
 from models.capture import capture_decoder
 from models.decoder_state import DecoderState
 from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, write
@@ -16,7 +16,7 @@ from models.errors import InputError
 from models.generated import generated_tokens
 from models.guesses import Guesser, usual_next
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
-from models.steps import Steps
+from models.steps import Steps, Writing
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
 
@@ -93,8 +93,12 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def forward(self, encoded: EncodedPrompt) -> Written:
         """Write to the end by the strategy that was asked for."""
-        (last,) = deque(self._growing(encoded), maxlen=1)
-        return last
+        kept, is_over = self._kept(encoded)
+        if is_over:
+            return Written(kept)
+        if encoded.inputs.strategy == "beam":
+            return _found(self._steps.result(self._searching(encoded)), kept)
+        return Written(kept + self._steps.result(self._writing(encoded)))
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
         """The text behind the prompt, with each token's probability and alternatives."""
@@ -128,34 +132,48 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         """The ids that end a text."""
         return end_ids(self.network.generation_config)
 
-    def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
-        """What is written after each token; the last one is finished."""
-        inputs, chooser = encoded.inputs, self._chooser(encoded)
-        ends, room = self.end_ids, inputs.max_new_tokens - len(inputs.kept)
-        ids = self._given(encoded)
-        steps: tuple[Step, ...] = ()
-        if inputs.kept:
-            with torch.inference_mode():
-                logits = self.run(input_ids=ids).logits[0].float()
-            steps = tuple(reread(chooser, ids, logits, encoded.ids.shape[1]))
-            if not room or inputs.kept[-1] in ends:
-                yield Written(steps)
-                return
-        if inputs.strategy == "beam":
-            for searched in self.search(encoded):
-                yield _best_of(searched, steps)
-            return
-        state = DecoderState(self.network, ids, self.lock, steps=self._steps)
-        for step in write(state, chooser, room, ends, self.guesser):
-            steps = (*steps, step)
-            yield Written(steps, finished=step.id in ends or len(steps) == inputs.max_new_tokens)
-
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step."""
-        inputs, config = encoded.inputs, self.network.generation_config
-        state = DecoderState(self.network, self._given(encoded), self.lock, steps=self._steps)
-        room = inputs.max_new_tokens - len(inputs.kept)
-        return beam_steps(state, config, inputs.num_beams, room, self.end_ids)
+        return self._steps.told(self._searching(encoded))
+
+    def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
+        """What is written after each token; the last one is finished."""
+        steps, is_over = self._kept(encoded)
+        if is_over:
+            yield Written(steps)
+            return
+        if encoded.inputs.strategy == "beam":
+            for searched in self.search(encoded):
+                yield _draft(searched, steps) if searched.drafts else _found(searched.finished, steps)
+            return
+        for step in self._steps.told(self._writing(encoded)):
+            steps = (*steps, step)
+            finished = step.id in self.end_ids or len(steps) == encoded.inputs.max_new_tokens
+            yield Written(steps, finished=finished)
+
+    def _kept(self, encoded: EncodedPrompt) -> tuple[tuple[Step, ...], bool]:
+        """The steps of what is kept as if they were written now, and whether the text is over with them."""
+        inputs = encoded.inputs
+        if not inputs.kept:
+            return (), False
+        ids = self._given(encoded)
+        with torch.inference_mode():
+            logits = self.run(input_ids=ids).logits[0].float()
+        steps = tuple(reread(self._chooser(encoded), ids, logits, encoded.ids.shape[1]))
+        return steps, not self._room(inputs) or inputs.kept[-1] in self.end_ids
+
+    def _writing(self, encoded: EncodedPrompt) -> Writing[Step, tuple[Step, ...]]:
+        state = DecoderState(self.network, self._given(encoded), self._steps)
+        return write(state, self._chooser(encoded), self._room(encoded.inputs), self.end_ids, self.guesser)
+
+    def _searching(self, encoded: EncodedPrompt) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
+        state = DecoderState(self.network, self._given(encoded), self._steps)
+        config = self.network.generation_config
+        return beam_search(state, config, encoded.inputs.num_beams, self._room(encoded.inputs), self.end_ids)
+
+    def _room(self, inputs: TextGenerationInput) -> int:
+        """How many tokens are still to be chosen."""
+        return inputs.max_new_tokens - len(inputs.kept)
 
     def _given(self, encoded: EncodedPrompt) -> Tensor:
         """The ids of the prompt and of what is kept, `[1, token]`."""
@@ -196,11 +214,14 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def _best_of(searched: BeamStep, kept: tuple[Step, ...]) -> Written:
-    """The likeliest draft of a step of beam search behind the `kept` tokens, or its result after the last step."""
-    if searched.drafts:
-        return Written(kept + searched.drafts[0], finished=False)
-    hypotheses = tuple(each.behind(kept) for each in searched.finished)
+def _draft(searched: BeamStep, kept: tuple[Step, ...]) -> Written:
+    """The likeliest draft of a step of beam search behind the `kept` tokens."""
+    return Written(kept + searched.drafts[0], finished=False)
+
+
+def _found(finished: Sequence[Hypothesis], kept: tuple[Step, ...]) -> Written:
+    """What beam search has `finished`, best first, behind the `kept` tokens."""
+    hypotheses = tuple(each.behind(kept) for each in finished)
     return Written(hypotheses[0].steps, hypotheses)
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from models.base import Loaded, TaskModel, batch_of_one, require_text
+from models.arrays import batch_of_one
+from models.base import Loaded, TaskModel, require_text
 from models.beam_search import Hypothesis, beam_search
 from models.capture import causal, nothing_masked, side_by_side, stack
 from models.choices import best_choices
@@ -152,8 +153,8 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             steps = tuple(reread(greedy(config, 1 + room), given, logits, 1))
         if len(steps) == room or (steps and steps[-1].id in ends):
             return [Hypothesis((), 0.0).behind(steps)]
-        state = DecoderState(self.network, given, self.lock, source=sentence.ids, steps=self._steps)
-        found = beam_search(state, config, num_beams, room - len(steps), ends)
+        state = DecoderState(self.network, given, self._steps, source=sentence.ids)
+        found = self._steps.result(beam_search(state, config, num_beams, room - len(steps), ends))
         return [each.behind(steps) for each in found]
 
     def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:

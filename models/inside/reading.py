@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.base import AnyTaskModel, batch_of_one, require_text
+from models.arrays import batch_of_one
+from models.base import AnyTaskModel, require_text
 from models.errors import InputError
 from models.fill_mask import FillMask
 from models.inside.anatomy import kinds_inside

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from models.products import Numbers, through
+from models.lean.stack import Stack
+from models.products import through
 from models.scoring import Scoring, scored
 from models.scripted import scripted
 
@@ -25,16 +26,6 @@ class Texts(NamedTuple):
     lengths: list[int]
     stores: list[Tensor]
     masks: list[Tensor]
-
-
-class Stack(NamedTuple):
-    """The layers of a decoder: their `numbers`, the activation `then`, and the tables of their norms."""
-
-    heads: int
-    numbers: Numbers
-    then: str
-    norms: list[Tensor]
-    epsilons: list[float]
 
 
 @scripted

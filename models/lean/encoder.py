@@ -20,11 +20,14 @@ from transformers.modeling_outputs import MaskedLMOutput, QuestionAnsweringModel
 from transformers.utils.generic import ModelOutput
 
 from models.layout import LaidOut
-from models.lean.encoder_pass import apart, embedded, read_blocks, weights_of
-from models.lean.parts import FUSED, Map, are_watched, listeners
+from models.lean.encoder_pass import Embeddings, apart, embedded, read_texts, visible_of, weights_of
+from models.lean.heads import BLANKS, LABEL, SPAN, Head
+from models.lean.parts import FUSED, Map, are_watched, listeners, numbers_of
+from models.lean.stack import Stack
 from models.near_products import NearProduct
-from models.packed_linear import joint_layers
+from models.packed_linear import joint_layers, scoring_by
 from models.products import Numbers, in_a_row
+from models.scoring import Scoring
 
 
 @dataclass(frozen=True)
@@ -99,20 +102,18 @@ class LeanEncoder:
 
     def __init__(self, network: PreTrainedModel) -> None:
         self._network: Any = network
-        trunk: Any = network.base_model
-        self._embeddings = trunk.embeddings
-        self._answer = _HEADS[type(network)]
         self._heads = int(network.config.num_attention_heads)
         self._then = FUSED[_activation(network)]
         self._blocks = tuple(_blocks(network))
         self._quick: _Quick | None = None
         self._near: tuple[LaidOut | None, tuple[_Near, ...]] = (None, ())
-        self._listeners = listeners(trunk.modules())
+        # Whoever listens to the network as a whole hears when transformers reads it, not when it is read here.
+        self._listeners = listeners(each for each in network.modules() if each is not network)
 
     @staticmethod
     def knows(network: PreTrainedModel) -> bool:
         """Whether the network is one of the plain ones, laid out for this processor."""
-        plain = type(network) in _HEADS and not getattr(network.config, "is_decoder", False)
+        plain = type(network) in _KNOWN and not getattr(network.config, "is_decoder", False)
         return (
             plain
             and _activation(network) in FUSED
@@ -121,26 +122,33 @@ class LeanEncoder:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a hook listens inside: then transformers must read."""
+        """Whether a hook listens: then transformers must read."""
         return are_watched(self._listeners)
 
     def __call__(
-        self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        only: Sequence[int] | None = None,
     ) -> ModelOutput:
-        """What the network says of texts `[row, token]`; `attention_mask` `[row, token]` is 0 at padding."""
+        """What the network says of texts `[row, token]`; `attention_mask` `[row, token]` is 0 at padding.
+
+        With places of tokens, counted through all rows, it says `only` what it does of these, in one row.
+        """
         quick = self._quick
         if quick is None or quick.first is not self._blocks[0].wide.layout:
             # Weights are laid out anew where somebody has changed them.
             self._quick = quick = _Quick.of(self._blocks)
-        numbers = quick.numbers
+        stack = Stack(self._heads, quick.numbers, self._then, quick.norms, quick.epsilons)
         # oneDNN knows no gradient, and TorchScript would prepare for one.
         with torch.no_grad():
-            x: Tensor = read_blocks(
-                self._embedded(input_ids, token_type_ids), _visible(attention_mask), numbers,
-                self._then, quick.norms, quick.epsilons, self._heads, _WORTH_ROUNDING,
-                _LONG,
+            head = _head(self._network, self._then, input_ids.numel() if only is None else len(only))
+            said = read_texts(
+                input_ids, token_type_ids, attention_mask, None if only is None else list(only), self._embeddings(),
+                stack, head, _WORTH_ROUNDING, _LONG,
             )  # fmt: skip
-            return self._answer(self._network, x)
+        return _SAID[head.kind](*said)
 
     def attention(
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
@@ -149,7 +157,7 @@ class LeanEncoder:
 
         One caller at a time.
         """
-        x, visible = self._embedded(input_ids, token_type_ids), _visible(attention_mask)
+        x, visible = embedded(input_ids, token_type_ids, self._embeddings()), visible_of(attention_mask)
         seen: list[Tensor] = []
         for block, products in zip(self._blocks, self._nearly(), strict=True):
             queries, keys, values = apart(products.joint(x), self._heads).unbind()
@@ -168,19 +176,13 @@ class LeanEncoder:
             self._near = (layout, tuple(_Near.of(block, self._then) for block in self._blocks))
         return self._near[1]
 
-    def _embedded(self, ids: Tensor, types: Tensor | None) -> Tensor:
-        parts, norm = self._embeddings, self._embeddings.LayerNorm
-        texts = getattr(parts, "token_type_embeddings", None)
-        found: Tensor = embedded(
-            ids, types, parts.word_embeddings.weight, parts.position_embeddings.weight,
-            None if texts is None else texts.weight, [norm.weight, norm.bias], norm.eps,
+    def _embeddings(self) -> Embeddings:
+        parts = self._network.base_model.embeddings
+        norm, texts = parts.LayerNorm, getattr(parts, "token_type_embeddings", None)
+        return Embeddings(
+            parts.word_embeddings.weight, parts.position_embeddings.weight, None if texts is None else texts.weight,
+            [norm.weight, norm.bias], norm.eps,
         )  # fmt: skip
-        return found
-
-
-def _visible(mask: Tensor | None) -> Tensor | None:
-    """`[row, token]`, 0 at padding, as every query of every head sees it."""
-    return None if mask is None else mask[:, None, None, :].bool()
 
 
 def _activation(network: PreTrainedModel) -> str:
@@ -203,36 +205,46 @@ def _blocks(network: PreTrainedModel) -> Iterator[_Block]:
             yield _Block(attention, attention.out_lin, norms[0], ffn.lin1, ffn.lin2, norms[1])
 
 
-def _bert_blanks(network: Any, hidden: Tensor) -> ModelOutput:
-    return MaskedLMOutput(logits=network.cls(hidden))
+_KNOWN = (
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertForQuestionAnswering,
+    DistilBertForMaskedLM,
+    DistilBertForSequenceClassification,
+    DistilBertForQuestionAnswering,
+)
 
 
-def _bert_label(network: Any, hidden: Tensor) -> ModelOutput:
-    # The first token alone: the pooler would read it from all of them.
-    pooled = network.bert.pooler.dense.forward(hidden[:, 0]).tanh_()
-    return SequenceClassifierOutput(logits=network.classifier.forward(pooled))
+def _head(network: Any, then: str, rows: int) -> Head:
+    """The head of a `network` whose blocks have the activation `then`, for so many `rows` that are scored."""
+    match network:
+        case BertForMaskedLM():
+            scores = network.cls.predictions
+            dense, norm, output = scores.transform.dense, scores.transform.LayerNorm, scores.decoder
+            return _blanks(dense, then, norm, scoring_by(output, rows))
+        case DistilBertForMaskedLM():
+            norm, output = network.vocab_layer_norm, network.vocab_projector
+            return _blanks(network.vocab_transform, then, norm, scoring_by(output, rows))
+        case BertForSequenceClassification():
+            trunk: Any = network.bert
+            return _label(trunk.pooler.dense, "tanh", network.classifier)
+        case DistilBertForSequenceClassification():
+            return _label(network.pre_classifier, "relu", network.classifier)
+        case _:
+            return Head(SPAN, None, "none", [], 0.0, numbers_of(network.qa_outputs), None)
 
 
-def _distilbert_blanks(network: Any, hidden: Tensor) -> ModelOutput:
-    transformed = network.activation(network.vocab_transform(hidden))
-    return MaskedLMOutput(logits=network.vocab_projector(network.vocab_layer_norm(transformed)))
+def _blanks(dense: nn.Linear, then: str, norm: nn.LayerNorm, scoring: Scoring) -> Head:
+    return Head(BLANKS, numbers_of(dense), then, [norm.weight, norm.bias], norm.eps, None, scoring)
 
 
-def _distilbert_label(network: Any, hidden: Tensor) -> ModelOutput:
-    return SequenceClassifierOutput(logits=network.classifier(network.pre_classifier(hidden[:, 0]).relu()))
+def _label(dense: nn.Linear, then: str, output: nn.Linear) -> Head:
+    return Head(LABEL, numbers_of(dense), then, [], 0.0, numbers_of(output), None)
 
 
-def _span(network: Any, hidden: Tensor) -> ModelOutput:
-    starts, ends = network.qa_outputs(hidden).unbind(dim=-1)
-    return QuestionAnsweringModelOutput(start_logits=starts, end_logits=ends)
-
-
-_HEADS: dict[type, Callable[[Any, Tensor], ModelOutput]] = {
-    BertForMaskedLM: _bert_blanks,
-    BertForSequenceClassification: _bert_label,
-    BertForQuestionAnswering: _span,
-    DistilBertForMaskedLM: _distilbert_blanks,
-    DistilBertForSequenceClassification: _distilbert_label,
-    DistilBertForQuestionAnswering: _span,
+_SAID: dict[str, Callable[..., ModelOutput]] = {
+    BLANKS: lambda logits: MaskedLMOutput(logits=logits),
+    LABEL: lambda logits: SequenceClassifierOutput(logits=logits),
+    SPAN: lambda starts, ends: QuestionAnsweringModelOutput(start_logits=starts, end_logits=ends),
 }
-"""How the head of each task answers, dropout aside, which is for training."""
+"""What each kind of head says, as transformers says it."""

@@ -6,9 +6,10 @@ from typing import Any
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models.lean.decoder_pass import Stack, written_by_blocks
+from models.lean.decoder_pass import written_by_blocks
 from models.lean.key_values import KeyValues, exchange, forget, grow, rows_of, texts_of
 from models.lean.parts import FUSED, Layers
+from models.lean.stack import Stack
 from models.packed_linear import scoring_by
 from models.scores import MOST, Best
 

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
-from models.lean.decoder_pass import Stack, written_by_layers
+from models.lean.decoder_pass import written_by_layers
 from models.lean.key_values import KeyValues, exchange, forget, grow, rows_of, texts_of
 from models.lean.parts import FUSED, Joint, Layers
+from models.lean.stack import Stack
 from models.packed_linear import scoring_by
 from models.scores import Best
 

@@ -8,6 +8,7 @@ from transformers import MarianMTModel
 
 from models.lean.encoder_pass import read_blocks
 from models.lean.parts import FUSED, Joint, Layers
+from models.lean.stack import Stack
 
 _ALL = 1 << 30
 
@@ -20,11 +21,11 @@ def marian_encoded(network: MarianMTModel, ids: Tensor) -> Tensor:
         [norm for layer in encoder.layers for norm in (layer.self_attn_layer_norm, layer.final_layer_norm)],
     )
     words = torch.embedding(encoder.embed_tokens.weight, ids) * float(encoder.embed_scale)
-    x: Tensor = read_blocks(
-        words + encoder.embed_positions.weight[: ids.shape[1]], None, layers.numbers,
-        FUSED[network.config.activation_function], layers.norms, layers.epsilons,
-        int(network.config.encoder_attention_heads), _ALL, _ALL,
+    stack = Stack(
+        int(network.config.encoder_attention_heads), layers.numbers, FUSED[network.config.activation_function],
+        layers.norms, layers.epsilons,
     )  # fmt: skip
+    x: Tensor = read_blocks(words + encoder.embed_positions.weight[: ids.shape[1]], None, stack, _ALL, _ALL)
     return x
 
 

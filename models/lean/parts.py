@@ -66,10 +66,18 @@ def are_watched(listed: Iterable[Mapping[int, Any]]) -> bool:
     return any(getattr(each, "__module__", "") != _CAPTURING for some in listed if some for each in some.values())
 
 
+def numbers_of(layer: nn.Linear) -> Numbers:
+    """Those of one linear layer, by its layout where that may be used now."""
+    layout = _usable(layer)
+    return _plain(layer) if layout is None else layout.numbers
+
+
 def _usable(layer: Any) -> LaidOut | None:
     first = layer.layers[0] if isinstance(layer, Joint) else layer
     layout = getattr(layer.attention, "joint", None) if isinstance(layer, Joint) else getattr(layer, "layout", None)
-    return layout if isinstance(layout, LaidOut) and layout.suits(first.weight[:0]) else None
+    return (
+        layout if isinstance(layout, LaidOut) and first.weight.dtype == torch.float32 and layout.may_be_used else None
+    )
 
 
 def _plain(layer: Any) -> Numbers:
@@ -78,4 +86,4 @@ def _plain(layer: Any) -> Numbers:
         bias = torch.cat([each.bias for each in layer.layers])
     else:
         weight, bias = layer.weight.T if isinstance(layer, Conv1D) else layer.weight, layer.bias
-    return Numbers(PLAIN, [weight], [bias])
+    return Numbers(PLAIN, [weight], [bias], [])

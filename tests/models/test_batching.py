@@ -20,11 +20,13 @@ class Network:
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
+        self.threads: list[int] = []
         self.began, self.may_go = threading.Event(), threading.Event()
 
     def __call__(self, numbers: Sequence[int]) -> list[int]:
         go_on()
         self.batches.append(list(numbers))
+        self.threads.append(threading.get_ident())
         self.began.set()
         assert self.may_go.wait(_LONG_S)
         if min(numbers) < 0:
@@ -43,19 +45,24 @@ class Visitors:
         self.network = Network()
         self.shared: Shared[int, int] = Shared(self.network, fitting, patience)
         self._pool = ThreadPoolExecutor(4 * MANY)
-        self.first = self._pool.submit(self._call, 0, lambda: True)
+        self.first = self._pool.submit(self._call, 0, lambda: True, None)
         assert self.network.began.wait(_LONG_S)
 
-    def come(self, number: int, wanted: Callable[[], bool] = lambda: True) -> Future[int]:
+    def come(
+        self,
+        number: int,
+        wanted: Callable[[], bool] = lambda: True,
+        following: Callable[[int], int | None] | None = None,
+    ) -> Future[int]:
         waiting = len(self.shared._waiting)
-        answer = self._pool.submit(self._call, number, wanted)
+        answer = self._pool.submit(self._call, number, wanted, following)
         while len(self.shared._waiting) == waiting and not answer.done():
             time.sleep(0.001)
         return answer
 
-    def _call(self, number: int, wanted: Callable[[], bool]) -> int:
+    def _call(self, number: int, wanted: Callable[[], bool], following: Callable[[int], int | None] | None) -> int:
         with only_while(wanted):
-            return self.shared(number)
+            return self.shared(number, following)
 
     def go(self) -> None:
         self.network.may_go.set()
@@ -182,6 +189,66 @@ def test_a_crowd_on_many_threads_gets_no_answer_of_another() -> None:
             done.result()
     asked = sorted(number for batch in visitors.network.batches for number in batch)
     assert asked == [0, *(1000 * visitor + turn for visitor in range(1, MANY + 1) for turn in range(200))]
+
+
+def up_to(most: int) -> Callable[[int], int | None]:
+    """Each result is the next item, as long as it is no more than `most`."""
+    return lambda result: result if result <= most else None
+
+
+def test_rows_of_items_go_on_together_led_by_one_thread_until_its_own_is_over() -> None:
+    visitors = Visitors()
+    answers = [visitors.come(1, following=up_to(4)), visitors.come(3, following=up_to(30)), visitors.come(5)]
+    visitors.go()
+    assert [answer.result() for answer in answers] == [8, 48, 10]
+    assert visitors.network.batches == [[0], [1, 3, 5], [2, 6], [4, 12], [24]]
+    first, *led, last = visitors.network.threads
+    assert len(set(led)) == 1
+    assert len({first, led[0], last}) == 3
+
+
+def test_whoever_comes_while_a_row_goes_on_joins_it() -> None:
+    visitors = Visitors()
+    joined: list[Future[int]] = []
+
+    def following(result: int) -> int | None:
+        if result == 4:
+            joined.append(visitors.come(100))
+        return up_to(8)(result)
+
+    row = visitors.come(1, following=following)
+    visitors.go()
+    assert row.result() == 16
+    assert joined[0].result() == 200
+    assert visitors.network.batches == [[0], [1], [2], [4, 100], [8]]
+
+
+def test_a_row_that_breaks_or_whose_visitor_leaves_stops_no_other() -> None:
+    def broken(result: int) -> int:
+        if result == 4:
+            raise LookupError("nothing follows")
+        return result
+
+    visitors = Visitors()
+    leader = visitors.come(1, following=broken)
+    gone = visitors.come(3, lambda: len(visitors.network.batches) < 3, following=up_to(1000))
+    other = visitors.come(5, following=up_to(40))
+    visitors.go()
+    with pytest.raises(LookupError, match="nothing follows"):
+        leader.result()
+    with pytest.raises(Stopped):
+        gone.result()
+    assert other.result() == 80
+    assert visitors.network.batches == [[0], [1, 3, 5], [2, 6, 10], [20], [40]]
+
+
+def test_a_row_alone_waits_for_nobody() -> None:
+    visitors = Visitors()
+    visitors.go()
+    assert visitors.first.result() == 0
+    with alone():
+        assert visitors.shared(1, up_to(4)) == 8
+    assert visitors.network.batches == [[0], [1], [2], [4]]
 
 
 def test_an_interrupt_leaves_nobody_waiting() -> None:

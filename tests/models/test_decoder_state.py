@@ -11,6 +11,7 @@ from models.checkpoints import REGISTRY
 from models.decoder_state import DecoderState
 from models.loading import ModelStore
 from models.precision import Precision, offered
+from models.steps import Steps
 from tests.models.test_lean import encoded_by, gpt2, marian, plain_logits
 
 
@@ -19,8 +20,9 @@ from tests.models.test_lean import encoded_by, gpt2, marian, plain_logits
 def test_rows_that_begin_alike_and_exchange_their_places_go_on_as_if_read_at_once(network: Any) -> None:
     chance = torch.Generator().manual_seed(0)
     source = torch.arange(1, 8)[None] if network.config.is_encoder_decoder else None
-    state = DecoderState(network, torch.tensor([[3, 4, 5]]), threading.RLock(), source=source)
-    state.next_best()
+    steps = Steps(threading.RLock())
+    state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps, source=source)
+    steps.result(state.next_best())
     state.reorder(torch.zeros(4, dtype=torch.long))
     copied = 0
     for step in range(30):
@@ -28,7 +30,7 @@ def test_rows_that_begin_alike_and_exchange_their_places_go_on_as_if_read_at_onc
         new = torch.full((4,), 7) if step % 10 < 3 else torch.randint(1, 50, (4,), generator=chance)
         state.append(new)
         expected = plain_logits(network, state.ids, encoded_by(network))
-        torch.testing.assert_close(state.next_best().logits, expected, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(steps.result(state.next_best()).logits, expected, atol=1e-4, rtol=1e-4)
         rows = torch.zeros(4, dtype=torch.long) if step % 10 == 9 else torch.randint(0, 4, (4,), generator=chance)
         copied += bool((state.ids[rows] != state.ids).any())
         state.reorder(rows)
@@ -42,11 +44,10 @@ def test_the_best_tokens_are_worth_what_transformers_says_in_every_precision(pre
     checkpoint = REGISTRY["clearhead-stories"]
     model, plain = ModelStore(precision=precision).load(checkpoint), plain_network(checkpoint)
     written = model.tokenizer(" there lived an old woman who had a cat", return_tensors="pt")["input_ids"][0]
-    state = DecoderState(
-        model.network, model.tokenizer("Once upon a time", return_tensors="pt")["input_ids"], model.lock
-    )
+    steps = Steps(model.lock)
+    state = DecoderState(model.network, model.tokenizer("Once upon a time", return_tensors="pt")["input_ids"], steps)
     for new in written:
-        best, exact = state.next_best(), plain(input_ids=state.ids).logits[:, -1]
+        best, exact = steps.result(state.next_best()), plain(input_ids=state.ids).logits[:, -1]
         assert best.ids[:, :10].tolist() == exact.topk(10).indices.tolist()
         torch.testing.assert_close(best.logits.gather(1, best.ids), exact.gather(1, best.ids), atol=1e-3, rtol=1e-4)
         state.append(new[None])

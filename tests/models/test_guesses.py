@@ -117,8 +117,8 @@ def test_right_and_wrong_guesses_leave_a_text_as_it_is(choose: str) -> None:
 
         steps._shared._work = counted
         passes.append(0)
-        state = DecoderState(network, torch.tensor([[3, 4, 5]]), threading.RLock(), steps=steps)
-        return list(write(state, chooser(), 60, (), guesser=guesser))
+        state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps)
+        return list(steps.told(write(state, chooser(), 60, (), guesser=guesser)))
 
     alone = written(None)
     ids = [3, 4, 5, *(step.id for step in alone)]
@@ -140,10 +140,11 @@ def test_right_and_wrong_guesses_leave_a_text_as_it_is(choose: str) -> None:
 @torch.inference_mode()
 def test_what_is_said_behind_a_guess_is_what_is_said_there() -> None:
     network = gpt2()
-    state = DecoderState(network, torch.tensor([[3, 4, 5]]), threading.RLock())
+    steps = Steps(threading.RLock())
+    state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps)
     guesser = Told(lambda _: [7, 8, 9])
     for step in range(40):
-        logits = state.next_scores(guesser, 60).logits
+        logits = steps.result(state.next_scores(guesser, 60)).logits
         torch.testing.assert_close(logits, plain_logits(network, state.ids, None)[0], atol=1e-4, rtol=1e-4)
         # All guesses are right at times, none at others.
         state.append(torch.tensor([[7, 8, 9, 2, 7, 4][step % 6]]))
@@ -186,20 +187,21 @@ def test_texts_beside_others_are_not_read_ahead(monkeypatch: pytest.MonkeyPatch)
     read: list[int] = []
     work = steps._shared._work
     steps._shared._work = lambda batch: [read.extend(each.ids.shape[1] for each in batch), work(batch)][1]
-    state = DecoderState(gpt2(), torch.tensor([[3, 4, 5]]), threading.RLock(), steps=steps)
+    state = DecoderState(gpt2(), torch.tensor([[3, 4, 5]]), steps)
     for shared in (False, True):
         monkeypatch.setattr(type(steps._shared), "is_shared", shared)
-        state.next_scores(Told(lambda _: [7, 8]), 9)
+        steps.result(state.next_scores(Told(lambda _: [7, 8]), 9))
         state.append(torch.tensor([1]))
     assert read == [5, 1]
 
 
 def test_a_network_that_transformers_reads_has_no_guesses_read() -> None:
     network: PreTrainedModel = gpt2(scale_attn_by_inverse_layer_idx=True)
-    state = DecoderState(network, torch.tensor([[3, 4, 5]]), threading.RLock())
+    steps = Steps(threading.RLock())
+    state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps)
     with torch.inference_mode():
         for _ in range(3):
-            found: Tensor = state.next_scores(Told(lambda _: [7, 8]), 9).logits
+            found: Tensor = steps.result(state.next_scores(Told(lambda _: [7, 8]), 9)).logits
             expected = plain_logits(network, state.ids, None)[0]
             torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
             state.append(torch.tensor([7]))

@@ -154,19 +154,28 @@ def test_a_network_that_was_packed_again_is_read_as_it_is_now() -> None:
         torch.testing.assert_close(lean(**given)["logits"][real], network(**given).logits[real], atol=1e-5, rtol=1e-5)
 
 
-def test_whoever_watches_inside_is_seen_and_one_at_the_head_is_heard() -> None:
+def test_whoever_watches_inside_or_at_the_head_is_seen() -> None:
     network = made("BertForMaskedLM")
     lean = LeanEncoder(network)
-    inside = network.bert.encoder.layer[1].attention.output.dense.register_forward_pre_hook(lambda *_: None)
-    assert lean.is_watched
-    inside.remove()
-    heard = []
-    head = network.get_output_embeddings().register_forward_pre_hook(lambda *_: heard.append(1))
-    assert not lean.is_watched
+    for watched in (network.bert.encoder.layer[1].attention.output.dense, network.get_output_embeddings()):
+        assert not lean.is_watched
+        watching = watched.register_forward_pre_hook(lambda *_: None)
+        assert lean.is_watched
+        watching.remove()
+
+
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_what_is_said_only_of_some_tokens_is_what_is_said_there(name: str) -> None:
+    network = made(name)
+    lean, (given, _) = LeanEncoder(network), texts(network)
     with torch.inference_mode():
-        lean(input_ids=torch.ones(1, 3, dtype=torch.long))
-    head.remove()
-    assert heard
+        everywhere = lean(**given)
+        for places in ([0], [3], [25, 1, 10, 1], list(range(27))):
+            only = lean(**given, only=places)
+            for field, expected in everywhere.items():
+                # A label is always that of a text's first token.
+                some = expected if field == "logits" and expected.dim() == 2 else expected.flatten(0, 1)[None, places]
+                torch.testing.assert_close(only[field], some, atol=1e-5, rtol=1e-5)
 
 
 def test_others_are_left_to_transformers() -> None:
