@@ -17,7 +17,7 @@ from demo.sessions.held import HeldRuns
 from demo.sessions.keeping import keeps, owner, with_wish
 from demo.sessions.opened import Opened, is_failure
 from demo.sessions.records import Run
-from demo.sessions.repository import RunRepository
+from demo.sessions.repository import RunRepository, inserts_of, reading, recording, writing
 
 _log = logging.getLogger(__name__)
 _MOST_WAITING = 2_000
@@ -36,6 +36,7 @@ class SessionLog(RunRepository):
     def __init__(self, database_url: str, open_database: Callable[[str], Engine]) -> None:
         self._url = database_url
         self._open_database = open_database
+        self._inserts = inserts_of(self)
         self._waiting = HeldRuns(_MOST_WAITING)
         # Runs that are not to be kept: for a while, the page goes on from them.
         self._passing = HeldRuns(_MOST_PASSING)
@@ -217,17 +218,17 @@ class SessionLog(RunRepository):
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:
-        with self._using() as opened, RunRepository(opened.engine)._reading() as session:
+        with self._using() as opened, reading(opened.engine) as session:
             yield session
 
     @contextmanager
     def _writing(self) -> Iterator[Session]:
-        with self._lasting() as opened, RunRepository(opened.engine)._writing() as session:
+        with self._lasting() as opened, writing(opened.engine) as session:
             yield session
 
     @contextmanager
     def _recording(self) -> Iterator[Connection]:
-        with self._lasting() as opened, RunRepository(opened.engine)._recording() as connection:
+        with self._lasting() as opened, recording(opened.engine) as connection:
             yield connection
 
     @contextmanager

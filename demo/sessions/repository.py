@@ -1,6 +1,6 @@
 """The session log as the service uses it: write a run, read runs, forget runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -11,10 +11,13 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from demo.sessions.engines import WRITES, forgets_at_restart, wipe_deleted
 from demo.sessions.records import Run
-from demo.sessions.tables import CountedRunRow, RunRow, SessionRow, SharedRunRow
+from demo.sessions.tables import CountedRunRow, RunRow, SessionRow, SharedRunRow, storable
+from models.batching import Shared
+from models.stopping import for_others
 from models.tasks import Task
 
-_SESSION_IS_THERE = select(SessionRow.id).where(SessionRow.id == bindparam("id"))
+_MOST_AT_ONCE = 100
+_SESSIONS_THERE = select(SessionRow.id).where(SessionRow.id.in_(bindparam("ids", expanding=True)))
 _NEW_SESSION, _NEW_RUN = insert(SessionRow).inline(), insert(RunRow).inline()
 
 
@@ -23,6 +26,7 @@ class RunRepository:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._inserts = inserts_of(self)
 
     @property
     def lasting(self) -> bool:
@@ -34,12 +38,13 @@ class RunRepository:
         return self.lasting
 
     def record(self, run: Run) -> None:
-        """Write a run, and its session if this is its first; both are committed when this returns."""
-        try:
-            self._insert(run)
-        except IntegrityError:
-            # Another run of the same session was its first in this very moment; now the session is there.
-            self._insert(run)
+        """Write a run, and its session if this is its first; both are committed when this returns.
+
+        Runs that end while others are being written go into one transaction.
+        """
+        # A run is logged even if its visitor has left.
+        with for_others():
+            self._inserts(run)
 
     def get(self, run_id: str) -> Run | None:
         """The run with this id."""
@@ -123,40 +128,60 @@ class RunRepository:
 
     def _reading(self) -> AbstractContextManager[Session]:
         """A transaction that reads."""
-        return sessionmaker(self._engine).begin()
+        return reading(self._engine)
 
     def _writing(self) -> AbstractContextManager[Session]:
         """A transaction that writes, committed when it is left without an error."""
-        return sessionmaker(self._engine.execution_options(**WRITES)).begin()
+        return writing(self._engine)
+
+    def _recording(self) -> AbstractContextManager[Connection]:
+        """The same without what an ORM does for rows that are read or changed: each run passes here."""
+        return recording(self._engine)
 
     def _wipe(self) -> None:
         """Leave nothing of what was deleted in the files."""
         wipe_deleted(self._engine)
 
-    def _recording(self) -> AbstractContextManager[Connection]:
-        """The same without what an ORM does for rows that are read or changed: each run passes here."""
-        return self._engine.execution_options(**WRITES).begin()
+    def _insert_all(self, runs: Sequence[Run]) -> list[None]:
+        """Write `runs`, none of which is there yet, and those of their sessions that are not."""
+        try:
+            self._insert(runs)
+        except IntegrityError:
+            # Another process wrote a session's first run in this very moment; now the session is there.
+            self._insert(runs)
+        return [None] * len(runs)
 
-    def _insert(self, run: Run) -> None:
-        row = {
-            "id": run.id,
-            "session_id": run.session_id,
-            "task": run.task.value,
-            "checkpoint": run.checkpoint,
-            "revision": run.revision,
-            "license": run.license,
-            "inputs": run.inputs,
-            "parameters": run.parameters,
-            "seed": run.seed,
-            "answer": run.answer,
-            "duration_ms": run.duration_ms,
-            "error": run.error,
-            "created_utc": run.created_utc,
-        }
+    def _insert(self, runs: Sequence[Run]) -> None:
+        sessions = dict.fromkeys(storable(run.session_id) for run in runs)
         with self._recording() as connection:
-            if connection.execute(_SESSION_IS_THERE, {"id": run.session_id}).first() is None:
-                connection.execute(_NEW_SESSION, {"id": run.session_id, "created_utc": datetime.now(UTC)})
-            connection.execute(_NEW_RUN, row)
+            there = set(connection.execute(_SESSIONS_THERE, {"ids": list(sessions)}).scalars())
+            new = [{"id": each, "created_utc": datetime.now(UTC)} for each in sessions if each not in there]
+            if new:
+                connection.execute(_NEW_SESSION, new)
+            connection.execute(_NEW_RUN, [{**vars(run), "task": run.task.value} for run in runs])
+
+
+def inserts_of(runs: RunRepository) -> Shared[Run, None]:
+    """What writes to `runs` for many threads: one transaction for all who come while another is under way.
+
+    SQLite lets one transaction write at a time, and whoever finds it taken sleeps for longer than a write takes.
+    """
+    return Shared(runs._insert_all, lambda waiting: range(min(len(waiting), _MOST_AT_ONCE)), patience=0.0)
+
+
+def reading(engine: Engine) -> AbstractContextManager[Session]:
+    """A transaction that reads."""
+    return sessionmaker(engine).begin()
+
+
+def writing(engine: Engine) -> AbstractContextManager[Session]:
+    """A transaction that writes, committed when it is left without an error."""
+    return sessionmaker(engine.execution_options(**WRITES)).begin()
+
+
+def recording(engine: Engine) -> AbstractContextManager[Connection]:
+    """The same without an ORM."""
+    return engine.execution_options(**WRITES).begin()
 
 
 def _run(row: RunRow) -> Run:

@@ -35,7 +35,7 @@ class StorableText(TypeDecorator[str]):
 
     def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
         """What cannot be stored as its escape sequence."""
-        return None if value is None else _storable(str(value))
+        return None if value is None else storable(str(value))
 
 
 class StorableString(TypeDecorator[str]):
@@ -46,10 +46,11 @@ class StorableString(TypeDecorator[str]):
 
     def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
         """What cannot be stored as its escape sequence."""
-        return None if value is None else _storable(str(value))
+        return None if value is None else storable(str(value))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """`text` as it comes back from a database: what cannot be stored as its escape sequence."""
     # The texts of visitors are in JSON, which escapes by itself.
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 

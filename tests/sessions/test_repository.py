@@ -3,17 +3,22 @@
 import contextlib
 import random
 import sqlite3
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from demo.sessions.database import open_database, open_runs
+from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.sessions.retention import purge
 from demo.sessions.upkeep import Upkeep
+from models.stopping import only_while
 from tests.sessions.processes import start_python
 from tests.sessions.runs import failed_run, finished_run
 
@@ -84,6 +89,46 @@ def written_by_many_threads(runs: RunRepository) -> set[str]:
     return {run.id for run in runs.for_session("a-session")}
 
 
+def test_runs_that_end_while_another_is_written_share_a_transaction_and_one_that_cannot_be_hurts_no_other(
+    runs: RunRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may_go, written = threading.Event(), threading.Event(), []
+    insert = runs._insert
+
+    def slow(some: Sequence[Run]) -> None:
+        written.append([run.id for run in some])
+        began.set()
+        assert may_go.wait(20)
+        insert(some)
+
+    runs.record(finished_run("there"))
+    monkeypatch.setattr(runs, "_insert", slow)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(runs.record, finished_run("first"))
+        assert began.wait(20)
+        good = []
+        for number in range(4):
+            good.append(pool.submit(runs.record, finished_run(f"{number}", session_id=f"session {number % 3}")))
+        twice = pool.submit(runs.record, finished_run("there"))
+        while len(runs._inserts._waiting) < 5:
+            time.sleep(0.001)
+        may_go.set()
+        for each in (first, *good):
+            each.result()
+        with pytest.raises(IntegrityError):
+            twice.result()
+    assert written[0] == ["first"]
+    assert sorted(written[1]) == ["0", "1", "2", "3", "there"]
+    assert [run.id for run in runs.for_session("a-session")] == ["first", "there"]
+    assert {run.id for number in range(3) for run in runs.for_session(f"session {number}")} == {"0", "1", "2", "3"}
+
+
+def test_a_run_is_written_even_if_its_visitor_has_left(runs: RunRepository) -> None:
+    with only_while(lambda: False):
+        runs.record(finished_run("left"))
+    assert runs.get("left") is not None
+
+
 def test_many_threads_write_into_one_new_session(runs: RunRepository) -> None:
     assert written_by_many_threads(runs) == {str(number) for number in range(80)}
 
@@ -103,7 +148,8 @@ def test_what_a_database_cannot_hold_is_held_all_the_same(runs: RunRepository) -
     assert kept.parameters == {"strategy": _ODD}
     assert kept.checkpoint == "NUL \\x00, half of a character \\ud800, 🙂 and \\u0000"
     assert runs.get(_ODD) is None
-    assert runs.delete_all(_ODD) == 1
+    runs.record(failed_run("again", session_id=_ODD))
+    assert runs.delete_all(_ODD) == 2
 
 
 def test_a_checkpoint_that_is_no_text_is_written_as_text(runs: RunRepository) -> None:
