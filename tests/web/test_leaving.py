@@ -70,6 +70,8 @@ def loaded(warm: Server) -> Server:
 def _was_stopped(server: Server, session: str) -> None:
     other = called(server, "sentiment", ["Lovely.", ""], f"behind {session}")
     assert outcome(server, "sentiment", other)[0] == "complete"
+    # The other is not held up by the pass that this one was in, which may be a long one.
+    _until(lambda: len(_runs(server, session)) > 0, "the run was never logged")
     (run,) = _runs(server, session)
     assert run["error"] == Stopped.SENTENCE
     assert run["answer"] is None
