@@ -1,6 +1,5 @@
 """The shape of every model here: `preprocess -> forward -> postprocess`, and attention on demand."""
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -19,6 +18,7 @@ from models.errors import InputError
 from models.layout import quickly
 from models.lean.encoder import LeanEncoder
 from models.near_products import can_be_near
+from models.network_lock import NetworkLock, lanes_of_a_small_network
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.precision import Precision
 from models.stopping import go_on
@@ -60,8 +60,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         self.network = loaded.network
         self.tokenizer = loaded.tokenizer
         self._lean = LeanEncoder(loaded.network) if LeanEncoder.knows(loaded.network) else None
-        # The attention kernel is a setting of the whole network, so a forward must not run while it is switched.
-        self.lock = threading.RLock()
+        # The attention kernel is a setting of the whole network, so a forward must not run while it is switched. With
+        # one thread for each step, a small network can make a pass on every core.
+        self.lock = NetworkLock(lanes_of_a_small_network() if self.is_small else 1)
 
     def __call__(self, **fields: Any) -> Output:
         """The answer to one input; raises `InputError` when the visitor can mend it."""

@@ -34,6 +34,11 @@ def alone() -> Iterator[None]:
         _alone.reset(token)
 
 
+def is_alone() -> bool:
+    """Whether this thread's passes are its own."""
+    return _alone.get()
+
+
 class _Call(Generic[Item, Result]):
     """One caller's item, and what became of it; `ready` is set once that is known or the caller has to lead."""
 
@@ -102,7 +107,7 @@ class Shared(Generic[Item, Result]):
         """
         go_on()
         call: _Call[Item, Result] = _Call(item, following)
-        if _alone.get():
+        if is_alone():
             while not call.is_over:
                 call.go_on()
                 call.take(self._work([call.item])[0])

@@ -1,17 +1,18 @@
 """Beam search over one text, a step at a time and equal to transformers' `generate`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from operator import itemgetter
 
-import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessorList
 
 from models.decoder_state import DecoderState
 from models.decoding import ALTERNATIVES, Step, banned_ids, processed, processors_of
 from models.scores import Best
-from models.scripted import scripted
 from models.steps import Writing
 
 NO_SCORE = -1e9
@@ -64,12 +65,18 @@ class BeamStep:
 
 
 def beam_search(
-    state: DecoderState, config: GenerationConfig, num_beams: int, max_new_tokens: int, eos_ids: Sequence[int]
+    state: DecoderState,
+    config: GenerationConfig,
+    num_beams: int,
+    max_new_tokens: int,
+    eos_ids: Sequence[int],
+    *,
+    telling: bool = False,
 ) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
     """The `num_beams` best texts, best first, as transformers' `generate` with `num_return_sequences=num_beams`.
 
     `state` holds the prompt in one row. Scores are sums of log-probabilities over the number of new tokens to the power
-    of the length penalty (Wu et al., 2016, without their constant). Tells each step of the search.
+    of the length penalty (Wu et al., 2016, without their constant). `telling`, it tells each step of the search.
     """
     max_length = state.ids.shape[1] + max_new_tokens
     processors, banned = processors_of(config, max_length), banned_ids(config)
@@ -79,107 +86,116 @@ def beam_search(
 
     finished: list[Hypothesis] = []
     drafts: list[tuple[Step, ...]] = [()] * num_beams
-    scores = torch.full((num_beams,), NO_SCORE, device=state.ids.device)
-    scores[0] = 0.0
+    scores = [0.0] + [NO_SCORE] * (num_beams - 1)
     first = yield from state.next_best()
     said = first.repeated(num_beams)
-    state.reorder(torch.zeros(num_beams, dtype=torch.long, device=state.ids.device))
+    state.reorder([0] * num_beams)
     for length in range(1, max_new_tokens + 1):
-        best = _weighed(said, scores, processors, banned, state.ids, candidates_kept)
-        weighed = _candidates(said, best)
-        hit = [length == max_new_tokens or each.step.id in eos_ids for each in weighed]
+        if banned is not None and candidates_kept + len(banned) <= said.ids.shape[1]:
+            weighed = _best_at_hand(said, scores, banned, candidates_kept)
+        else:
+            weighed = _best_of_all(said, scores, processors, state.ids, candidates_kept)
+        totals = weighed.totals
+        hit = [length == max_new_tokens or token in eos_ids for token in weighed.ids]
         # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
-        done = [False] * candidates_kept
+        done: set[int] = set()
         if not (stop_early and len(finished) == num_beams):
-            for rank in range(num_beams):
-                if hit[rank] and weighed[rank].total > NO_SCORE / 2:
-                    steps = (*drafts[weighed[rank].beam], weighed[rank].step)
-                    finished.append(Hypothesis(steps, weighed[rank].total / length**penalty))
-                    done[rank] = True
-            finished = sorted(finished, key=lambda each: -each.score)[:num_beams]
+            done = {rank for rank in range(num_beams) if hit[rank] and totals[rank] > NO_SCORE / 2}
+            ended = [Hypothesis(weighed.draft(drafts, rank), totals[rank] / length**penalty) for rank in sorted(done)]
+            finished = sorted(finished + ended, key=lambda each: -each.score)[:num_beams]
         # They are in order; those that end come last.
         going_on = sorted(range(candidates_kept), key=hit.__getitem__)[:num_beams]
         over = length == max_new_tokens or (stop_early and len(finished) == num_beams)
         if not over and len(finished) == num_beams:
             best_length = max_new_tokens if config.early_stopping == "never" and penalty > 0 else length
-            over = weighed[going_on[0]].total / best_length**penalty <= finished[-1].score
-        places = {} if over else {rank: place for place, rank in enumerate(going_on)}
-        drafts = [(*drafts[weighed[rank].beam], weighed[rank].step) for rank in places]
-        yield BeamStep(
-            tuple(
-                Candidate(each.beam, each.step, each.total, -1 if hit[rank] else places.get(rank, -1), done[rank])
-                for rank, each in enumerate(weighed)
-                if each.total > NO_SCORE / 2
-            ),
-            tuple(drafts),
-            tuple(finished),
-        )
+            over = totals[going_on[0]] / best_length**penalty <= finished[-1].score
+        if over:
+            going_on = []
+        drafts = [weighed.draft(drafts, rank) for rank in going_on]
+        if telling:
+            places = {rank: place for place, rank in enumerate(going_on) if not hit[rank]}
+            yield BeamStep(weighed.candidates(places, done), tuple(drafts), tuple(finished))
         if over:
             break
-        scores, beams, ids = _chosen(best.totals, best.beams, best.ids, going_on)
-        state.reorder(beams)
-        state.append(ids)
+        scores = [totals[rank] for rank in going_on]
+        state.reorder([weighed.beams[rank] for rank in going_on])
+        state.append([weighed.ids[rank] for rank in going_on])
         said = yield from state.next_best()
     return tuple(finished)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Weighed:
-    """The best candidates of all beams, best first, `[candidate]` each: whose, which token, and what it is worth."""
+    """The best candidates of all beams, best first: whose, which token, and what the draft and the token are worth.
 
-    beams: Tensor
-    ids: Tensor
-    totals: Tensor
-    own: Tensor
+    And of each beam, best first, the ids and log-probabilities of the tokens that it might have gone on with.
+    """
+
+    beams: list[int]
+    ids: list[int]
+    totals: list[float]
+    own: list[float]
+    others: list[list[int]]
+    others_own: list[list[float]]
+
+    @cached_property
+    def _alternatives(self) -> list[tuple[tuple[int, float], ...]]:
+        rows = zip(self.others, self.others_own, strict=True)
+        return [tuple(zip(ids, map(math.exp, own), strict=True)) for ids, own in rows]
+
+    def step(self, rank: int) -> Step:
+        """That candidate's token, with what its beam might have gone on with instead."""
+        return Step(self.ids[rank], math.exp(self.own[rank]), self._alternatives[self.beams[rank]])
+
+    def draft(self, drafts: Sequence[tuple[Step, ...]], rank: int) -> tuple[Step, ...]:
+        """The whole draft of a candidate, by the `drafts` of all beams."""
+        return (*drafts[self.beams[rank]], self.step(rank))
+
+    def candidates(self, places: Mapping[int, int], done: Container[int]) -> tuple[Candidate, ...]:
+        """All that are possible, with the `places` of those that go on; those that are `done` finished a text."""
+        return tuple(
+            Candidate(self.beams[rank], self.step(rank), total, places.get(rank, -1), rank in done)
+            for rank, total in enumerate(self.totals)
+            if total > NO_SCORE / 2
+        )
 
 
-def _weighed(
-    said: Best,
-    scores: Tensor,
-    processors: LogitsProcessorList,
-    banned: Sequence[int] | None,
-    written: Tensor,
-    count: int,
+def _best_of_all(
+    said: Best, scores: Sequence[float], processors: LogitsProcessorList, written: Tensor, count: int
 ) -> _Weighed:
-    """The `count` best by what is `said` of each beam's next token and by the `scores` `[beam]` of the beams so far."""
-    known = said.ids.shape[1]
-    if banned is None or count + len(banned) > known:
-        log_probabilities = said.logits.log_softmax(dim=-1)
-        totals = processed(processors, written, log_probabilities) + scores[:, None]
-        best = totals.flatten().topk(count)
-        beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
-        return _Weighed(beams, ids, best.values, log_probabilities[beams, ids])
-    # Not even all of one beam's own best are more than what is at hand of it.
-    return _Weighed(*_best_at_hand(said.ids, said.log_probabilities, scores, list(banned), count))
+    """The `count` best by what is `said` of each beam's next token and by the `scores` of the beams so far.
+
+    `written` `[beam, token]` is what the `processors` judge by.
+    """
+    own = said.logits.log_softmax(dim=-1)
+    totals = processed(processors, written, own) + own.new_tensor(scores)[:, None]
+    best = totals.flatten().topk(count)
+    beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
+    return _Weighed(
+        beams.tolist(), ids.tolist(), best.values.tolist(), own[beams, ids].tolist(), *_shown(said.ids.tolist(),
+        said.log_probabilities.tolist()),
+    )  # fmt: skip
 
 
-@scripted
-def _best_at_hand(
-    ids: Tensor, log_probabilities: Tensor, scores: Tensor, banned: list[int], count: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    totals = log_probabilities + scores[:, None]
-    for token in banned:
-        totals = totals.masked_fill(ids == token, float("-inf"))
-    best, places = totals.flatten().topk(count)
-    beams = places // ids.shape[1]
-    return beams, ids.flatten()[places], best, log_probabilities.flatten()[places]
+def _best_at_hand(said: Best, scores: Sequence[float], banned: Container[int], count: int) -> _Weighed:
+    """The same among the best at hand alone, of which at least `count` of each beam are not `banned`.
+
+    So few are sorted sooner by Python than by several operations of torch.
+    """
+    ids, own = said.ids.tolist(), said.log_probabilities.tolist()
+    worth = [
+        (before + value, beam, token, value)
+        for beam, (before, tokens, values) in enumerate(zip(scores, ids, own, strict=True))
+        # Not even all of one beam's own best are more than this.
+        for token, value in islice(
+            ((token, value) for token, value in zip(tokens, values, strict=True) if token not in banned), count
+        )
+    ]
+    worth.sort(key=itemgetter(0), reverse=True)
+    totals, beams, tokens, values = map(list, zip(*worth[:count], strict=True))
+    return _Weighed(beams, tokens, totals, values, *_shown(ids, own))
 
 
-def _candidates(said: Best, best: _Weighed) -> list[Candidate]:
-    """The same with what each beam might have gone on with instead."""
-    others, shares, own = _shown(said.ids, said.log_probabilities, best.own, ALTERNATIVES)
-    alternatives = [tuple(zip(*row, strict=True)) for row in zip(others.tolist(), shares.tolist(), strict=True)]
-    rows = zip(best.beams.tolist(), best.ids.tolist(), own.tolist(), best.totals.tolist(), strict=True)
-    return [Candidate(beam, Step(chosen, share, alternatives[beam]), total) for beam, chosen, share, total in rows]
-
-
-@scripted
-def _shown(ids: Tensor, log_probabilities: Tensor, own: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The first `count` ids and shares of each row, and the shares of those of their own log-probabilities."""
-    return ids[:, :count], log_probabilities[:, :count].exp(), own.exp()
-
-
-@scripted
-def _chosen(totals: Tensor, beams: Tensor, ids: Tensor, places: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-    at = torch.tensor(places, device=totals.device)
-    return totals[at], beams[at], ids[at]
+def _shown(ids: list[list[int]], own: list[list[float]]) -> tuple[list[list[int]], list[list[float]]]:
+    """The first of each beam, which visitors are shown."""
+    return [row[:ALTERNATIVES] for row in ids], [row[:ALTERNATIVES] for row in own]

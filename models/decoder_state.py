@@ -1,7 +1,7 @@
 """What a decoder has read and written so far: the one place that knows how to go on."""
 
 import inspect
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import torch
@@ -11,34 +11,34 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from models.guesses import Guesser
 from models.layout import quickly
-from models.lean import Reader, lean_reader, may_read_ahead, read_source
+from models.lean import lean_reader, may_read_ahead
 from models.scores import Best, Scores, best_of
-from models.scripted import scripted
 from models.steps import Steps, Unread
-from models.stopping import go_on
-from models.threads import fair_share
 
 
 class DecoderState:
-    """Rows of ids that grow together.
+    """Rows of ids that grow together, from `ids` `[row, token]` on.
 
-    `ids` is `[row, token]`. With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
-    What the rows say of their next tokens is asked of whoever makes the `steps`, which is those of all texts that the
-    network writes at that time.
+    With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once. What the rows say of
+    their next tokens is asked of whoever makes the `steps`, which are those of all texts that the network writes at
+    that time.
     """
 
     def __init__(self, network: PreTrainedModel, ids: Tensor, steps: Steps, source: Tensor | None = None) -> None:
-        self.ids = ids
+        self.rows: list[list[int]] = ids.tolist()
         self._steps = steps
         self._unread = ids
-        encoded = None
-        go_on()
-        with steps.lock, fair_share(steps.lock), quickly(), torch.inference_mode():
-            if source is not None:
-                encoded = read_source(network, source)
-            self._reader = _reader(network, encoded)
+        # In the numbers that may be computed in for an answer.
+        with quickly(), torch.inference_mode():
+            self._reader = lean_reader(network, source) or _PlainReader(network, source)
         self._guessed: list[int] = []
         self._foreseen: list[Scores] = []
+        self._alike = 0
+
+    @property
+    def ids(self) -> Tensor:
+        """All rows, `[row, token]`."""
+        return self._unread.new_tensor(self.rows)
 
     def next_scores(self, guesser: Guesser | None, room: int) -> Generator[Unread, Any, Scores]:
         """What a text of one row says of its next token, of up to `room` that are still to come.
@@ -48,7 +48,7 @@ class DecoderState:
         if not self._foreseen:
             guessed: list[int] = []
             if guesser and may_read_ahead(self._reader) and not self._steps.are_shared:
-                guessed = guesser.guesses(self.ids[0].tolist(), room - 1)
+                guessed = guesser.guesses(self.rows[0], room - 1)
             unread = torch.cat([self._unread, self._unread.new_tensor([guessed])], dim=1)
             best: Best = yield Unread(self._reader, unread, 1 + len(guessed))
             self._foreseen = best.rows()
@@ -60,11 +60,12 @@ class DecoderState:
         best: Best = yield Unread(self._reader, self._unread, 1)
         return best
 
-    def append(self, ids: Tensor) -> None:
-        """Write one id `[row]` behind each row."""
-        self._unread = ids[:, None]
-        self.ids = torch.cat([self.ids, self._unread], dim=1)
-        if self._guessed and ids.tolist() == self._guessed[:1]:
+    def append(self, ids: Sequence[int]) -> None:
+        """Write one id behind each row."""
+        for row, new in zip(self.rows, ids, strict=True):
+            row.append(new)
+        self._unread = self._unread.new_tensor([[new] for new in ids])
+        if self._guessed and self._guessed[0] == ids[0]:
             # Read already, and what is said behind it known.
             del self._guessed[0], self._foreseen[0]
             return
@@ -72,33 +73,25 @@ class DecoderState:
             self._reader.forget(len(self._guessed))
         self._guessed, self._foreseen = [], []
 
-    def reorder(self, rows: Tensor) -> None:
+    def reorder(self, rows: Sequence[int]) -> None:
         """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
-        if rows.tolist() == list(range(len(self.ids))):
+        if list(rows) == list(range(len(self.rows))):
             return
+        # Where all rows say the same, they remember the same; and of rows that begin alike, so do all that follow.
+        while self._alike < len(self.rows[0]) and len({row[self._alike] for row in self.rows}) == 1:
+            self._alike += 1
         with torch.inference_mode():
-            # Where all rows say the same, they remember the same.
-            self.ids, alike = _exchanged(self.ids, rows)
-            self._reader.reorder(rows, alike)
-
-
-@scripted
-def _exchanged(ids: Tensor, rows: Tensor) -> tuple[Tensor, int]:
-    """The `rows` of `ids` `[row, token]`; of how many of the first tokens all rows were the same."""
-    return ids[rows], int((ids == ids[:1]).all(dim=0).long().cumprod(dim=0).sum())
-
-
-def _reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader:
-    """A reader in the numbers that may be computed in here; `encoded` is what the encoder said, if there is one."""
-    return lean_reader(network, encoded) or _PlainReader(network, encoded)
+            self._reader.reorder(rows, self._alike)
+        self.rows = [list(self.rows[row]) for row in rows]
 
 
 class _PlainReader:
     """Any decoder, as transformers reads it."""
 
-    def __init__(self, network: PreTrainedModel, encoded: Tensor | None) -> None:
+    def __init__(self, network: PreTrainedModel, source: Tensor | None) -> None:
         self._network = network
-        self._encoded = encoded
+        self._source = source
+        self._encoded: Tensor | None = None
         # OpenAI's first GPT has no cache in transformers and reads the whole text again at each step.
         understood = inspect.signature(network.forward).parameters
         # Only the last tokens are asked what comes next: the others need no scores over the vocabulary.
@@ -108,17 +101,24 @@ class _PlainReader:
         self._read: Tensor | None = None
         if "past_key_values" in understood:
             self._cache = DynamicCache(config=network.config.get_text_config(decoder=True))
-            if encoded is not None:
+            if source is not None:
                 self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
             self._options = {"past_key_values": self._cache, "use_cache": True}
+
+    @property
+    def source_left(self) -> int:
+        """How many tokens of the source are read with the first ids."""
+        return 0 if self._source is None or self._encoded is not None else self._source.numel()
 
     def read(self, ids: Tensor, wanted: int = 1) -> Best:
         """Read `ids` behind what was read; what may come next behind the last `wanted` of them."""
         if self._cache is None:
             self._read = ids = ids if self._read is None else torch.cat([self._read, ids], dim=1)
-        if self._encoded is None:
+        if self._source is None:
             inputs: dict[str, Any] = {"input_ids": ids}
         else:
+            if self._encoded is None:
+                self._encoded = self._network.get_encoder()(input_ids=self._source).last_hidden_state
             encoded = self._encoded.expand(len(ids), -1, -1)
             inputs = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=encoded)}
         if self._keeps_logits:
@@ -129,9 +129,9 @@ class _PlainReader:
     def forget(self, tokens: int) -> None:
         """Nothing is read ahead here."""
 
-    def reorder(self, rows: Tensor, alike: int) -> None:
+    def reorder(self, rows: Sequence[int], alike: int) -> None:
         """Row i becomes what row `rows[i]` was."""
         if self._cache is not None:
-            self._cache.reorder_cache(rows.long())  # type: ignore[arg-type]
+            self._cache.reorder_cache(torch.tensor(rows, device=self._network.device))  # type: ignore[arg-type]
         elif self._read is not None:
-            self._read = self._read[rows]
+            self._read = self._read[list(rows)]

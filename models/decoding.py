@@ -68,27 +68,32 @@ class Chooser:
     generator: torch.Generator | None = None
     nucleus: Nucleus | None = None
 
-    def step(self, ids: Tensor, scores: Scores, given: int | None = None) -> Step:
-        """The token that follows `ids` `[1, token]` by `scores`; `given` decides without a choice."""
+    def step(self, written: Sequence[int], scores: Scores, given: int | None = None) -> Step:
+        """The token that follows what is `written` by `scores`; `given` decides without a choice."""
         if self.generator is None:
-            return step_of(scores, self._likeliest(ids, scores) if given is None else given)
+            return step_of(scores, self._likeliest(written, scores) if given is None else given)
         if self.nucleus is not None:
             left = self.nucleus.cut(scores)
             given = self.nucleus.draw(left, len(scores.logits), self.generator) if given is None else given
             step = step_of(scores, given)
             shown = tuple(left.get(other, 0.0) for other, _ in step.alternatives)
             return replace(step, drawn=Drawn(left.get(given, 0.0), shown, len(left)))
-        shares = processed(self.processors, ids, scores.logits[None]).softmax(dim=-1)[0]
+        shares = self._processed(written, scores).softmax(dim=-1)
         if given is None:
             given = int(torch.multinomial(shares.cpu(), 1, generator=self.generator))
         step = step_of(scores, given)
         own, *others = shares[[given, *(other for other, _ in step.alternatives)]].tolist()
         return replace(step, drawn=Drawn(own, tuple(others), int(shares.count_nonzero())))
 
-    def _likeliest(self, ids: Tensor, scores: Scores) -> int:
+    def _likeliest(self, written: Sequence[int], scores: Scores) -> int:
         if not self.processors:
             return scores.ids[0]
-        return int(processed(self.processors, ids, scores.logits[None]).argmax())
+        return int(self._processed(written, scores).argmax())
+
+    def _processed(self, written: Sequence[int], scores: Scores) -> Tensor:
+        """The logits `[vocabulary]` after all processors."""
+        ids = torch.tensor([written], device=scores.logits.device)
+        return processed(self.processors, ids, scores.logits[None])[0]
 
 
 def greedy(config: GenerationConfig, max_length: int) -> Chooser:
@@ -134,21 +139,21 @@ def write(
     steps: list[Step] = []
     for room in range(max_new_tokens, 0, -1):
         scores = yield from state.next_scores(guesser, room)
-        step = chooser.step(state.ids, scores)
+        step = chooser.step(state.rows[0], scores)
         steps.append(step)
         yield step
         if step.id in eos_ids:
             break
-        state.append(torch.tensor([step.id], device=state.ids.device))
+        state.append([step.id])
     return tuple(steps)
 
 
 @torch.inference_mode()
 def reread(chooser: Chooser, ids: Tensor, logits: Tensor, prompt_length: int) -> Iterator[Step]:
     """The tokens of `ids` `[1, token]` behind the prompt as if written now; `logits` are `[token, vocabulary]`."""
-    behind = range(prompt_length, ids.shape[1])
+    behind, written = range(prompt_length, ids.shape[1]), ids[0].tolist()
     for position, scores in zip(behind, scores_of(logits[prompt_length - 1 : -1]), strict=True):
-        yield chooser.step(ids[:, :position], scores, given=int(ids[0, position]))
+        yield chooser.step(written[:position], scores, given=written[position])
 
 
 def step_of(scores: Scores, chosen: int) -> Step:

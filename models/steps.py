@@ -9,9 +9,10 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from models.batching import Shared
+from models.lanes import Lanes
 from models.layout import quickly
 from models.lean import Reader, may_read_together, read_together
+from models.network_lock import NetworkLock
 from models.scores import Best
 from models.threads import fair_share
 
@@ -36,6 +37,11 @@ class Unread:
     ids: Tensor
     wanted: int
 
+    @property
+    def tokens(self) -> int:
+        """How many are read in this step, those of a source that has not been read yet among them."""
+        return self.ids.numel() + self.reader.source_left
+
 
 Told = TypeVar("Told")
 Result = TypeVar("Result")
@@ -55,22 +61,23 @@ class Steps:
     and in a server, where every visitor's thread brings helpers of its own, more quickly.
     """
 
-    def __init__(self, lock: AbstractContextManager[bool], *, small: bool = False) -> None:
+    def __init__(self, lock: NetworkLock, *, small: bool = False) -> None:
         self.lock, self._small = lock, small
-        self._shared: Shared[Unread, Best] = Shared(self._read, _fitting, PATIENCE)
+        self._lanes: Lanes[Unread, Best] = Lanes(lock, self._read, _fitting, PATIENCE)
 
     def told(self, writing: Writing[Told, Result]) -> Iterator[Told]:
         """What `writing` tells, as soon as it does; closing the iterator stops it. Raises `Stopped`."""
         said: Best | None = None
         try:
-            while True:
-                with torch.inference_mode():
-                    given = writing.send(said)
-                if isinstance(given, Unread):
-                    said = self._shared(given)
-                else:
-                    said = None
-                    yield given
+            with self._lanes.lane() as shared:
+                while True:
+                    with torch.inference_mode():
+                        given = writing.send(said)
+                    if isinstance(given, Unread):
+                        said = shared(given)
+                    else:
+                        said = None
+                        yield given
         except StopIteration:
             return
         finally:
@@ -85,7 +92,8 @@ class Steps:
         try:
             first = whole.advance(None)
             if first is not None:
-                self._shared(first, whole.advance)
+                with self._lanes.lane() as shared:
+                    shared(first, whole.advance)
         finally:
             writing.close()
         return whole.result[0]
@@ -93,11 +101,13 @@ class Steps:
     @property
     def are_shared(self) -> bool:
         """Whether several texts have lately been read together."""
-        return self._shared.is_shared
+        return self._lanes.are_shared
 
-    def _read(self, batch: Sequence[Unread]) -> Sequence[Best]:
-        few = self._small and sum(each.ids.numel() for each in batch) <= FEW_TOKENS
-        with self.lock, fair_share(self.lock, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
+    def _read(self, lane: AbstractContextManager[object], batch: Sequence[Unread]) -> Sequence[Best]:
+        few = self._small and sum(each.tokens for each in batch) <= FEW_TOKENS
+        # What transformers reads is not known to bear a pass beside it.
+        turn = lane if may_read_together(batch[0].reader, batch[0].reader) else self.lock
+        with turn, fair_share(turn, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
             return read_together(
                 [each.reader for each in batch], [each.ids for each in batch], [each.wanted for each in batch]
             )
@@ -126,9 +136,9 @@ class _Whole(Generic[Result]):
 def _fitting(waiting: Sequence[Unread]) -> list[int]:
     """The places of those whose steps go with the first one's, in the order in which they came."""
     first = waiting[0]
-    chosen, tokens = [0], first.ids.numel()
+    chosen, tokens = [0], first.tokens
     for place, other in enumerate(waiting[1:], start=1):
-        if may_read_together(first.reader, other.reader) and tokens + other.ids.numel() <= MOST_TOKENS:
-            tokens += other.ids.numel()
+        if may_read_together(first.reader, other.reader) and tokens + other.tokens <= MOST_TOKENS:
+            tokens += other.tokens
             chosen.append(place)
     return chosen

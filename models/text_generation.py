@@ -134,7 +134,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step."""
-        return self._steps.told(self._searching(encoded))
+        return self._steps.told(self._searching(encoded, telling=True))
 
     def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
         """What is written after each token; the last one is finished."""
@@ -166,10 +166,11 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         state = DecoderState(self.network, self._given(encoded), self._steps)
         return write(state, self._chooser(encoded), self._room(encoded.inputs), self.end_ids, self.guesser)
 
-    def _searching(self, encoded: EncodedPrompt) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
+    def _searching(self, encoded: EncodedPrompt, *, telling: bool = False) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
         state = DecoderState(self.network, self._given(encoded), self._steps)
         config = self.network.generation_config
-        return beam_search(state, config, encoded.inputs.num_beams, self._room(encoded.inputs), self.end_ids)
+        beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
+        return beam_search(state, config, beams, room, self.end_ids, telling=telling)
 
     def _room(self, inputs: TextGenerationInput) -> int:
         """How many tokens are still to be chosen."""

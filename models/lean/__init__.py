@@ -14,13 +14,17 @@ from transformers import GPT2LMHeadModel, MarianMTModel, PreTrainedModel
 
 from models.lean.gpt2 import LeanGPT2
 from models.lean.marian import LeanMarian
-from models.lean.marian_encoder import marian_encoded
 from models.lean.parts import are_watched, listeners
 from models.scores import Best
 
 
 class Reader(Protocol):
     """A decoder with a memory of what it has read."""
+
+    @property
+    def source_left(self) -> int:
+        """How many tokens of a source it reads before the next ones of its own, once."""
+        ...
 
     def read(self, ids: Tensor, wanted: int = 1) -> Best:
         """Read `ids` `[row, token]` behind what was read; what may come next behind the last `wanted` of them.
@@ -33,7 +37,7 @@ class Reader(Protocol):
         """Read on as if the last so many `tokens` had not been read."""
         ...
 
-    def reorder(self, rows: Tensor, alike: int) -> None:
+    def reorder(self, rows: Sequence[int], alike: int) -> None:
         """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped.
 
         Of the first `alike` tokens all rows are the same.
@@ -41,22 +45,14 @@ class Reader(Protocol):
         ...
 
 
-def read_source(network: PreTrainedModel, ids: Tensor) -> Tensor:
-    """What the encoder of `network` says of `ids` `[1, token]`, `[1, token, width]`."""
-    if type(network) is MarianMTModel and LeanMarian.knows(network.config) and not _is_watched(network):
-        return marian_encoded(network, ids)
-    encoded: Tensor = network.get_encoder()(input_ids=ids).last_hidden_state
-    return encoded
-
-
-def lean_reader(network: PreTrainedModel, encoded: Tensor | None) -> Reader | None:
-    """A lean reader of `network`, where one is known; `encoded` `[1, token, width]` is what its encoder has read."""
+def lean_reader(network: PreTrainedModel, source: Tensor | None) -> Reader | None:
+    """A lean reader of `network`, where one is known; `source` `[1, token]` is what its encoder is to read."""
     if _is_watched(network):
         return None
-    if type(network) is GPT2LMHeadModel and encoded is None and LeanGPT2.knows(network.config):
+    if type(network) is GPT2LMHeadModel and source is None and LeanGPT2.knows(network.config):
         return LeanGPT2(network)
-    if type(network) is MarianMTModel and encoded is not None and LeanMarian.knows(network.config):
-        return LeanMarian(network, encoded)
+    if type(network) is MarianMTModel and source is not None and LeanMarian.knows(network.config):
+        return LeanMarian(network, source)
     return None
 
 

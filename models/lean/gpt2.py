@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from models.lean.decoder_pass import written_by_blocks
-from models.lean.key_values import KeyValues, exchange, forget, grow, rows_of, texts_of
+from models.lean.key_values import Remembered, rows_of, texts_of
 from models.lean.parts import FUSED, Layers
 from models.lean.stack import Stack
 from models.packed_linear import scoring_by
@@ -16,6 +16,8 @@ from models.scores import MOST, Best
 
 class LeanGPT2:
     """A GPT-2 that remembers what it has read."""
+
+    source_left = 0
 
     @staticmethod
     def knows(config: GPT2Config) -> bool:
@@ -37,7 +39,7 @@ class LeanGPT2:
             ],
             [*(norm for block in trunk.h for norm in (block.ln_1, block.ln_2)), trunk.ln_f],
         )
-        self.remembered = tuple(KeyValues() for _ in trunk.h)
+        self.remembered = Remembered(len(trunk.h))
 
     def read(self, ids: Tensor, wanted: int = 1) -> Best:
         """Read `ids` `[row, token]`; what may come next behind the last `wanted` of them."""
@@ -52,13 +54,14 @@ class LeanGPT2:
         stack = Stack(first._heads, layers.numbers, first._then, layers.norms, layers.epsilons)
         scoring = scoring_by(first._network.lm_head, rows_of(texts))
         found = written_by_blocks(list(ids), first._words, first._places, texts, stack, scoring, MOST)
-        grow(remembered, texts.tokens)
+        for text, tokens in zip(remembered, texts.tokens, strict=True):
+            text.length += tokens
         return [Best(*each) for each in found]
 
     def forget(self, tokens: int) -> None:
         """Read on as if the last so many `tokens` had not been read."""
-        forget(self.remembered, tokens)
+        self.remembered.length -= tokens
 
-    def reorder(self, rows: Tensor, alike: int = 0) -> None:
+    def reorder(self, rows: Sequence[int], alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
-        exchange(self.remembered, rows, alike)
+        self.remembered.reorder(rows, alike)

@@ -15,7 +15,7 @@ class KeyValues:
     """Grows by tokens; twice as much room is made when it is used up, so that most steps copy nothing."""
 
     def __init__(self) -> None:
-        self._store: Tensor | None = None
+        self.filled: Tensor | None = None
         self.length = 0
 
     def store(self, rows: int, heads: int, new: int, width: int, like: Tensor) -> Tensor:
@@ -23,53 +23,85 @@ class KeyValues:
 
         Whoever fills it says so by a greater `length`.
         """
-        length, store = self.length + new, self._store
+        length, store = self.length + new, self.filled
         if store is None or length > store.shape[3]:
             roomier = torch.empty(2, rows, heads, max(2 * length, _ROOM), width, dtype=like.dtype, device=like.device)
             if store is not None:
                 roomier[:, :, :, : self.length] = store[:, :, :, : self.length]
-            self._store = store = roomier
+            self.filled = store = roomier
         return store
 
-    def repeat(self, rows: Tensor) -> Tensor | None:
-        """The store as far as it is filled; where there are not as many rows in it as `rows`, it becomes these."""
-        store = self._store
-        if store is None or len(rows) == store.shape[1]:
-            return store
-        self._store = store.new_empty(2, len(rows), *store.shape[2:])
-        self._store[:, :, :, : self.length] = store[:, rows, :, : self.length]
-        return None
+    def repeat(self, rows: Sequence[int]) -> None:
+        """The rows that were there become these, which may be more or fewer."""
+        if self.filled is not None:
+            wider = self.filled.new_empty(2, len(rows), *self.filled.shape[2:])
+            wider[:, :, :, : self.length] = self.filled[:, list(rows), :, : self.length]
+            self.filled = wider
 
 
-def exchange(remembered: Sequence[KeyValues], rows: Tensor, alike: int = 0) -> None:
-    """Row i of all becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
-    stores = [store for store in (each.repeat(rows) for each in remembered) if store is not None]
-    if stores and alike < remembered[0].length:
-        _exchange(stores, rows, alike, remembered[0].length)
+class Remembered:
+    """What a reader remembers of one text: the keys and values of all `layers`."""
+
+    def __init__(self, layers: int) -> None:
+        self.layers = tuple(KeyValues() for _ in range(layers))
+        self._rows: list[int] = []
+        self._alike = 0
+
+    @property
+    def length(self) -> int:
+        """How many tokens."""
+        return self.layers[0].length
+
+    @length.setter
+    def length(self, tokens: int) -> None:
+        for each in self.layers:
+            each.length = tokens
+
+    def reorder(self, rows: Sequence[int], alike: int) -> None:
+        """Row i becomes what row `rows[i]` was, of whose first `alike` tokens all are the same, with the next pass."""
+        self._alike = min(alike, self._alike) if self._rows else alike
+        self._rows = [self._rows[row] for row in rows] if self._rows else list(rows)
+
+    def take_order(self) -> tuple[list[int], int] | None:
+        """Which rows are to be exchanged for which from which token on, if there is anything to exchange; only once."""
+        rows, self._rows = self._rows, []
+        filled = self.layers[0].filled
+        if filled is None or not rows:
+            return None
+        if len(rows) != filled.shape[1]:
+            for layer in self.layers:
+                layer.repeat(rows)
+            return None
+        return (rows, self._alike) if self._alike < self.length else None
+
+
+def exchange(texts: Sequence[Remembered]) -> None:
+    """Let all rows be where they are to be, before they are read."""
+    stores: list[Tensor] = []
+    rows, starts, ends = [], [], []
+    for text in texts:
+        order = text.take_order()
+        if order:
+            stores += [layer.filled for layer in text.layers if layer.filled is not None]
+            rows.append(order[0])
+            starts.append(order[1])
+            ends.append(text.length)
+    if rows:
+        _exchange(stores, rows, starts, ends)
 
 
 @scripted
-def _exchange(stores: list[Tensor], rows: Tensor, start: int, end: int) -> None:
-    for store in stores:
-        apart = store.narrow(3, start, end - start)
-        apart.copy_(apart.index_select(1, rows))
-
-
-def grow(remembered: Sequence[Sequence[KeyValues]], tokens: Sequence[int]) -> None:
-    """So many `tokens` more stand in each text's stores."""
-    for text, new in zip(remembered, tokens, strict=True):
-        for each in text:
-            each.length += new
-
-
-def forget(remembered: Sequence[KeyValues], tokens: int) -> None:
-    """The last so many `tokens` were not read after all."""
-    for each in remembered:
-        each.length -= tokens
+def _exchange(stores: list[Tensor], rows: list[list[int]], starts: list[int], ends: list[int]) -> None:
+    layers = len(stores) // len(rows)
+    for text in range(len(rows)):
+        places = torch.tensor(rows[text], device=stores[0].device)
+        for layer in range(layers):
+            apart = stores[text * layers + layer].narrow(3, starts[text], ends[text] - starts[text])
+            apart.copy_(apart.index_select(1, places))
 
 
 def texts_of(
-    remembered: Sequence[Sequence[KeyValues]],
+    remembered: Sequence[Remembered],
     ids: Sequence[Tensor],
     wanted: Sequence[int],
     heads: int,
@@ -80,12 +112,13 @@ def texts_of(
     What follows is `wanted` behind so many of the last of them. Keys and values are numbers as those of `like`
     `[..., heads * width]`.
     """
-    width, lengths = like.shape[-1] // heads, [layers[0].length for layers in remembered]
+    exchange(remembered)
+    width, lengths = like.shape[-1] // heads, [text.length for text in remembered]
     rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
     stores = [
-        layers[number].store(lines, heads, new, width, like)
-        for number in range(len(remembered[0]))
-        for layers, lines, new in zip(remembered, rows, tokens, strict=True)
+        text.layers[number].store(lines, heads, new, width, like)
+        for number in range(len(remembered[0].layers))
+        for text, lines, new in zip(remembered, rows, tokens, strict=True)
     ]
     masks = [_mask(before, new, like) for before, new in zip(lengths, tokens, strict=True)]
     return Texts(rows, tokens, list(wanted), lengths, stores, masks)

@@ -8,7 +8,8 @@ from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
 from models.lean.decoder_pass import written_by_layers
-from models.lean.key_values import KeyValues, exchange, forget, grow, rows_of, texts_of
+from models.lean.key_values import Remembered, rows_of, texts_of
+from models.lean.marian_encoder import marian_encoded
 from models.lean.parts import FUSED, Joint, Layers
 from models.lean.stack import Stack
 from models.packed_linear import scoring_by
@@ -19,15 +20,16 @@ _MOST = 24
 
 
 class LeanMarian:
-    """A decoder that remembers what it has read, beside a source that all its rows share."""
+    """A decoder that remembers what it has read, beside a source `[1, token]` that all its rows share."""
 
     @staticmethod
     def knows(config: MarianConfig) -> bool:
         """Whether all that the network computes is known here."""
         return config.activation_function in FUSED
 
-    def __init__(self, network: MarianMTModel, encoded: Tensor) -> None:
+    def __init__(self, network: MarianMTModel, source: Tensor) -> None:
         self._network = network
+        self._source = source
         self._heads = int(network.config.decoder_attention_heads)
         decoder: Any = network.model.decoder
         self._words, self._places = decoder.embed_tokens.weight, decoder.embed_positions.weight
@@ -43,11 +45,23 @@ class LeanMarian:
         )
         bias = network.final_logits_bias[0]
         self._added = bias if bias.any() else None
-        self.remembered = tuple(KeyValues() for _ in decoder.layers)
-        self._sources = [self._source(layer.encoder_attn, encoded) for layer in decoder.layers]
+        self.remembered = Remembered(len(decoder.layers))
+        self._looked_up: list[Tensor] = []
 
-    def _source(self, attention: Any, encoded: Tensor) -> Tensor:
-        """The keys and values of what was read, `[2, head, token, width]`."""
+    @property
+    def source_left(self) -> int:
+        """How many tokens of the source are read with the first ids."""
+        return 0 if self._looked_up else self._source.numel()
+
+    def _sources(self) -> list[Tensor]:
+        """For each layer the keys and values of the source, `[2, head, token, width]`."""
+        if not self._looked_up:
+            decoder: Any = self._network.model.decoder
+            encoded = marian_encoded(self._network, self._source)
+            self._looked_up = [self._keys_and_values(layer.encoder_attn, encoded) for layer in decoder.layers]
+        return self._looked_up
+
+    def _keys_and_values(self, attention: Any, encoded: Tensor) -> Tensor:
         both = torch.cat([attention.k_proj.forward(encoded), attention.v_proj.forward(encoded)])
         return both.view(2, encoded.shape[1], self._heads, -1).transpose(1, 2)
 
@@ -60,23 +74,24 @@ class LeanMarian:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, remembered = readers[0], [each.remembered for each in readers]
         texts = texts_of(remembered, ids, wanted, first._heads, first._words)
-        sources = [reader._sources[number] for number in range(len(first._sources)) for reader in readers]
+        sources = [text for layer in zip(*(reader._sources() for reader in readers), strict=True) for text in layer]
         layers = first._layers
         stack = Stack(first._heads, layers.numbers, first._then, layers.norms, layers.epsilons)
         scoring = scoring_by(first._network.lm_head, rows_of(texts), first._added)
         found = written_by_layers(
             list(ids), first._words, first._places, first._scale, texts, sources, stack, scoring, _MOST
         )
-        grow(remembered, texts.tokens)
+        for text, tokens in zip(remembered, texts.tokens, strict=True):
+            text.length += tokens
         return [Best(*each) for each in found]
 
     def forget(self, tokens: int) -> None:
         """Read on as if the last so many `tokens` had not been read."""
-        forget(self.remembered, tokens)
+        self.remembered.length -= tokens
 
-    def reorder(self, rows: Tensor, alike: int = 0) -> None:
+    def reorder(self, rows: Sequence[int], alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
-        exchange(self.remembered, rows, alike)
+        self.remembered.reorder(rows, alike)
 
 
 def _linear(layer: Any) -> tuple[Any, ...]:

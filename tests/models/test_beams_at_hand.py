@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import GenerationConfig
 
-from models.beam_search import NO_SCORE, _weighed
+from models.beam_search import NO_SCORE, _best_at_hand, _best_of_all
 from models.decoding import banned_ids, processors_of
 from models.scores import best_of
 
@@ -20,19 +20,17 @@ def test_the_same_candidates_are_weighed(banned: tuple[int, ...], first: bool, k
     # Those that may not be written are the likeliest.
     logits = 2 * torch.randn(BEAMS, 300, generator=torch.Generator().manual_seed(kept))
     logits[:, list(banned)] += 20
-    scores = torch.tensor([0.0, -0.3, -0.9, -2.0])
-    if first:
-        scores[1:] = NO_SCORE
+    scores = [0.0] + ([NO_SCORE] * 3 if first else [-0.3, -0.9, -2.0])
     config = GenerationConfig(bad_words_ids=[[token] for token in banned] or None, eos_token_id=1)
     processors, written = processors_of(config, 50), torch.ones(BEAMS, 3, dtype=torch.long)
     said = best_of(logits)
-    at_hand = _weighed(said, scores, processors, banned_ids(config), written, kept)
-    of_all = _weighed(said, scores, processors, None, written, kept)
-    assert banned_ids(config) is not None and not set(at_hand.ids.tolist()) & set(banned)
-    for mine, other in ((at_hand.beams, of_all.beams), (at_hand.ids, of_all.ids)):
-        assert torch.equal(mine, other)
-    torch.testing.assert_close(at_hand.totals, of_all.totals, rtol=0, atol=1e-6)
-    torch.testing.assert_close(at_hand.own, of_all.own, rtol=0, atol=1e-5)
+    assert set(banned_ids(config) or ()) == set(banned)
+    at_hand = _best_at_hand(said, scores, banned, kept)
+    of_all = _best_of_all(said, scores, processors, written, kept)
+    assert not set(at_hand.ids) & set(banned)
+    assert (at_hand.beams, at_hand.ids, at_hand.others) == (of_all.beams, of_all.ids, of_all.others)
+    assert at_hand.totals == pytest.approx(of_all.totals, rel=0, abs=1e-6)
+    assert at_hand.own == pytest.approx(of_all.own, rel=0, abs=1e-5)
 
 
 @pytest.mark.parametrize(

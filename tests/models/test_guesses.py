@@ -1,6 +1,5 @@
 """What is guessed changes how soon a token comes, and not which."""
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +16,7 @@ from models.decoding import Chooser, greedy, sampling, write
 from models.errors import Stopped
 from models.guesses import MOST_GUESSES, Guesser, UsualNext, save_usual_next, usual_next
 from models.loading import ModelStore
+from models.network_lock import NetworkLock
 from models.precision import Precision, offered
 from models.steps import Steps
 from models.stopping import only_while
@@ -108,14 +108,14 @@ def test_right_and_wrong_guesses_leave_a_text_as_it_is(choose: str) -> None:
         return sampling(GenerationConfig(), 200, temperature=1.0, top_k=40, top_p=0.95, seed=3)
 
     def written(guesser: Guesser | None) -> list[Any]:
-        steps = Steps(threading.RLock())
-        read = steps._shared._work
+        steps = Steps(NetworkLock())
+        read = steps._lanes._work
 
-        def counted(batch: Any) -> Any:
+        def counted(lane: Any, batch: Any) -> Any:
             passes[-1] += 1
-            return read(batch)
+            return read(lane, batch)
 
-        steps._shared._work = counted
+        steps._lanes._work = counted
         passes.append(0)
         state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps)
         return list(steps.told(write(state, chooser(), 60, (), guesser=guesser)))
@@ -140,14 +140,14 @@ def test_right_and_wrong_guesses_leave_a_text_as_it_is(choose: str) -> None:
 @torch.inference_mode()
 def test_what_is_said_behind_a_guess_is_what_is_said_there() -> None:
     network = gpt2()
-    steps = Steps(threading.RLock())
+    steps = Steps(NetworkLock())
     state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps)
     guesser = Told(lambda _: [7, 8, 9])
     for step in range(40):
         logits = steps.result(state.next_scores(guesser, 60)).logits
         torch.testing.assert_close(logits, plain_logits(network, state.ids, None)[0], atol=1e-4, rtol=1e-4)
         # All guesses are right at times, none at others.
-        state.append(torch.tensor([[7, 8, 9, 2, 7, 4][step % 6]]))
+        state.append([[7, 8, 9, 2, 7, 4][step % 6]])
 
 
 @pytest.mark.parametrize("precision", offered(writes=True))
@@ -183,25 +183,30 @@ def test_whoever_stops_between_guesses_stops() -> None:
 
 
 def test_texts_beside_others_are_not_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = Steps(threading.RLock())
+    steps = Steps(NetworkLock())
     read: list[int] = []
-    work = steps._shared._work
-    steps._shared._work = lambda batch: [read.extend(each.ids.shape[1] for each in batch), work(batch)][1]
+    work = steps._lanes._work
+
+    def noted(lane: Any, batch: Any) -> Any:
+        read.extend(each.ids.shape[1] for each in batch)
+        return work(lane, batch)
+
+    steps._lanes._work = noted
     state = DecoderState(gpt2(), torch.tensor([[3, 4, 5]]), steps)
     for shared in (False, True):
-        monkeypatch.setattr(type(steps._shared), "is_shared", shared)
+        monkeypatch.setattr(type(steps._lanes), "are_shared", shared)
         steps.result(state.next_scores(Told(lambda _: [7, 8]), 9))
-        state.append(torch.tensor([1]))
+        state.append([1])
     assert read == [5, 1]
 
 
 def test_a_network_that_transformers_reads_has_no_guesses_read() -> None:
     network: PreTrainedModel = gpt2(scale_attn_by_inverse_layer_idx=True)
-    steps = Steps(threading.RLock())
+    steps = Steps(NetworkLock())
     state = DecoderState(network, torch.tensor([[3, 4, 5]]), steps)
     with torch.inference_mode():
         for _ in range(3):
             found: Tensor = steps.result(state.next_scores(Told(lambda _: [7, 8]), 9)).logits
             expected = plain_logits(network, state.ids, None)[0]
             torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
-            state.append(torch.tensor([7]))
+            state.append([7])

@@ -16,7 +16,7 @@ from models.precision import Precision, offered
 from models.stopping import only_while
 from models.text_generation import TextGeneration
 from tests.models.test_encoders import alike
-from tests.models.test_lean import encoded_by, gpt2, marian
+from tests.models.test_lean import gpt2, marian, source_of
 from tests.models.test_precision import MOST_MOVED, plain
 
 VISITORS = 6
@@ -54,13 +54,14 @@ def test_writers_at_once_write_what_each_writes_alone(name: str, precision: Prec
     model, made = ModelStore(precision=precision).load(REGISTRY[name]), WRITTEN[name]
     alone = [asdict(model(**made(number))) for number in range(VISITORS)]
     sizes: list[int] = []
-    work = model._steps._shared._work  # type: ignore[attr-defined]
+    lanes = model._steps._lanes  # type: ignore[attr-defined]
+    work = lanes._work
 
-    def counted(batch: Any) -> Any:
+    def counted(lane: Any, batch: Any) -> Any:
         sizes.append(len(batch))
-        return work(batch)
+        return work(lane, batch)
 
-    model._steps._shared._work = counted  # type: ignore[attr-defined]
+    lanes._work = counted
     with ThreadPoolExecutor(VISITORS) as pool:
         for _ in range(2):
             answers = list(pool.map(lambda number: asdict(model(**made(number))), range(VISITORS)))
@@ -77,10 +78,9 @@ def test_writers_at_once_write_what_each_writes_alone(name: str, precision: Prec
 )
 @torch.inference_mode()
 def test_texts_of_any_size_are_read_together_as_apart(network: Any) -> None:
-    encoded = encoded_by(network)
     chance = torch.Generator().manual_seed(0)
     beginnings = [torch.randint(1, 50, size, generator=chance) for size in ((1, 7), (3, 1), (2, 90), (1, 1))]
-    apart, joint = ([lean_reader(network, encoded) for _ in beginnings] for _ in range(2))
+    apart, joint = ([lean_reader(network, source_of(network)) for _ in beginnings] for _ in range(2))
 
     def same(ids: list[Tensor]) -> None:
         wanted = [min(number + 1, each.shape[1]) for number, each in enumerate(ids)]
@@ -97,9 +97,8 @@ def test_texts_of_any_size_are_read_together_as_apart(network: Any) -> None:
 @pytest.mark.parametrize("network", [gpt2(), marian()], ids=["gpt2", "marian"])
 @torch.inference_mode()
 def test_a_pass_that_breaks_at_its_end_has_read_nothing(network: Any) -> None:
-    encoded = encoded_by(network)
     begun, next_ids = torch.tensor([[3, 4, 5]]), torch.tensor([[6]])
-    readers = [lean_reader(network, encoded) for _ in range(3)]
+    readers = [lean_reader(network, source_of(network)) for _ in range(3)]
     for reader in readers:
         reader.read(begun)
     (expected,) = read_together(readers[:1], [next_ids], [1])

@@ -114,8 +114,19 @@ def test_the_calling_thread_is_given_its_share(monkeypatch: pytest.MonkeyPatch) 
     torch.set_num_threads(1)
 
 
-@pytest.mark.parametrize("endpoint", ["fill_mask", "sentiment", "question_answering", "translation", "completion"])
-def test_an_answer_is_never_taken_for_several(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "long"),
+    [
+        ("fill_mask", {}),
+        ("sentiment", {}),
+        ("question_answering", {}),
+        ("translation", {"text": "a dog and " * 20}),
+        ("completion", {"prompt": "a dog and " * 20}),
+    ],
+)
+def test_an_answer_is_never_taken_for_several(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str, long: dict[str, str]
+) -> None:
     """No pass of an answer leaves a core to another one, nor does the next visitor's; short ones want one only."""
     cores = Cores(CORES, lambda: Used(0.0, 0.0))
     monkeypatch.setattr(threads, "_cores", cores)
@@ -124,7 +135,7 @@ def test_an_answer_is_never_taken_for_several(monkeypatch: pytest.MonkeyPatch, e
     monkeypatch.setattr(torch, "set_num_threads", taken.append)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 0)
     for _ in range(2):
-        visitor = threading.Thread(target=lambda: model(**INPUTS[endpoint]))
+        visitor = threading.Thread(target=lambda: model(**INPUTS[endpoint] | long))
         visitor.start()
         visitor.join()
     assert CORES in taken and set(taken) <= {CORES, 1}

@@ -1,0 +1,54 @@
+"""Shared passes in lanes: callers are parted among them, and each lane makes its passes on a core of its own."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Generic
+
+from models.batching import Item, Result, Shared, is_alone
+from models.network_lock import NetworkLock
+
+Work = Callable[[AbstractContextManager[object], Sequence[Item]], Sequence[Result]]
+"""Results for items, in order, computed while the lock is held that it is given."""
+
+
+class Lanes(Generic[Item, Result]):
+    """As many `Shared` as `lock` has lanes, for the same `work`; whoever is `alone` has the whole lock."""
+
+    def __init__(
+        self,
+        lock: NetworkLock,
+        work: Work[Item, Result],
+        fitting: Callable[[Sequence[Item]], Sequence[int]],
+        patience: float,
+    ) -> None:
+        self._lock, self._work = lock, work
+        self._lanes = [_Lane(Shared[Item, Result](partial(self._pass, lane), fitting, patience)) for lane in lock.lanes]
+        self._guard = threading.Lock()
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether several callers have lately come together in one of them."""
+        return any(each.shared.is_shared for each in self._lanes)
+
+    @contextmanager
+    def lane(self) -> Iterator[Shared[Item, Result]]:
+        """The one with the fewest callers, the first of several, for a caller who comes to it again and again."""
+        with self._guard:
+            lane = min(self._lanes, key=lambda each: each.callers)
+            lane.callers += 1
+        try:
+            yield lane.shared
+        finally:
+            with self._guard:
+                lane.callers -= 1
+
+    def _pass(self, lane: AbstractContextManager[object], items: Sequence[Item]) -> Sequence[Result]:
+        return self._work(self._lock if is_alone() else lane, items)
+
+
+class _Lane(Generic[Item, Result]):
+    def __init__(self, shared: Shared[Item, Result]) -> None:
+        self.shared = shared
+        self.callers = 0
