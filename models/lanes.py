@@ -1,13 +1,14 @@
 """Shared passes in lanes: callers are parted among them, and each lane makes its passes on a core of its own."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Generic
 
 from models.batching import Item, Result, Shared, is_alone
 from models.network_lock import NetworkLock
+from models.threads import cores_left_to
 
 Work = Callable[[AbstractContextManager[object], Sequence[Item]], Sequence[Result]]
 """Results for items, in order, computed while the lock is held that it is given."""
@@ -22,8 +23,10 @@ class Lanes(Generic[Item, Result]):
         work: Work[Item, Result],
         fitting: Callable[[Sequence[Item]], Sequence[int]],
         patience: float,
+        cores_left: Callable[[Collection[object]], int] = cores_left_to,
     ) -> None:
         self._lock, self._work = lock, work
+        self._cores_left = partial(cores_left, (lock, *lock.lanes))
         self._lanes = [_Lane(Shared[Item, Result](partial(self._pass, lane), fitting, patience)) for lane in lock.lanes]
         self._guard = threading.Lock()
 
@@ -34,9 +37,12 @@ class Lanes(Generic[Item, Result]):
 
     @contextmanager
     def lane(self) -> Iterator[Shared[Item, Result]]:
-        """The one with the fewest callers, the first of several, for a caller who comes to it again and again."""
+        """The one with the fewest callers, the first of several, for a caller who comes to it again and again.
+
+        Beside other networks, whose passes want cores too, only so many are open to new callers as have one.
+        """
         with self._guard:
-            lane = min(self._lanes, key=lambda each: each.callers)
+            lane = min(self._lanes[: self._cores_left()], key=lambda each: each.callers)
             lane.callers += 1
         try:
             yield lane.shared

@@ -9,7 +9,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -56,18 +56,29 @@ class Cores:
     @contextmanager
     def share(self, turn: object) -> Iterator[int]:
         """How many threads a pass inside may take; those of one `turn` are made one after the other, by anyone."""
-        now = self._clock()
         with self._lock:
-            self._look(now)
+            going_on = self._going_on()
             # A pass under way has no end yet.
-            self._passes_end_s = {each: end for each, end in self._passes_end_s.items() if now - end <= STILL_THERE_S}
-            self._passes_end_s[turn] = math.inf
-            threads = max(1, round(self.cores - self._foreign) // len(self._passes_end_s))
+            going_on[turn] = math.inf
+            threads = max(1, round(self.cores - self._foreign) // len(going_on))
         try:
             yield threads
         finally:
             with self._lock:
                 self._passes_end_s[turn] = self._clock()
+
+    def left_to(self, turns: Collection[object]) -> int:
+        """How many passes of these `turns` may go on at once, each with a core that nobody else computes on."""
+        with self._lock:
+            others = sum(each not in turns for each in self._going_on())
+            return max(1, round(self.cores - self._foreign) - others)
+
+    def _going_on(self) -> dict[object, float]:
+        """When the last passes of those turns ended that go on, or will be soon."""
+        now = self._clock()
+        self._look(now)
+        self._passes_end_s = {each: end for each, end in self._passes_end_s.items() if now - end <= STILL_THERE_S}
+        return self._passes_end_s
 
     def _look(self, now: float) -> None:
         passed_s = now - self._looked_at_s
@@ -80,6 +91,11 @@ class Cores:
 
 
 _cores = Cores(torch.get_num_threads())
+
+
+def cores_left_to(turns: Collection[object]) -> int:
+    """How many passes of these `turns` (see `fair_share`) may go on at once without others in their way."""
+    return _cores.left_to(turns)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Passes of several lanes go on side by side, and nobody changes a network meanwhile."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
@@ -45,7 +45,7 @@ def test_passes_of_two_lanes_are_under_way_at_once() -> None:
             met.wait(_LONG_S)
         return list(items)
 
-    lanes: Lanes[int, int] = Lanes(NetworkLock(2), work, all_of, 0.0)
+    lanes: Lanes[int, int] = Lanes(NetworkLock(2), work, all_of, 0.0, lambda _: 2)
 
     def call(number: int) -> int:
         with lanes.lane() as shared:
@@ -56,7 +56,7 @@ def test_passes_of_two_lanes_are_under_way_at_once() -> None:
 
 
 def test_callers_are_parted_evenly_and_whoever_comes_back_finds_room() -> None:
-    lanes: Lanes[int, int] = Lanes(NetworkLock(2), lambda _, items: list(items), all_of, 0.0)
+    lanes: Lanes[int, int] = Lanes(NetworkLock(2), lambda _, items: list(items), all_of, 0.0, lambda _: 2)
     with ExitStack() as firsts, ExitStack() as seconds:
         first, second = firsts.enter_context(lanes.lane()), seconds.enter_context(lanes.lane())
         assert first is not second
@@ -65,6 +65,23 @@ def test_callers_are_parted_evenly_and_whoever_comes_back_finds_room() -> None:
         firsts.close()
         with lanes.lane() as again:
             assert again is first
+
+
+def test_without_a_core_of_its_own_a_lane_is_closed_to_those_who_come() -> None:
+    lock = NetworkLock(2)
+    asked: list[Collection[object]] = []
+    left = iter((2, 2, 1, 1))
+
+    def cores_left(turns: Collection[object]) -> int:
+        asked.append(turns)
+        return next(left)
+
+    lanes: Lanes[int, int] = Lanes(lock, lambda _, items: list(items), all_of, 0.0, cores_left)
+    with ExitStack() as callers:
+        first, second = (callers.enter_context(lanes.lane()) for _ in range(2))
+        assert first is not second
+        assert [callers.enter_context(lanes.lane()) for _ in range(2)] == [first, first]
+    assert all(set(turns) == {lock, *lock.lanes} for turns in asked)
 
 
 def test_whoever_has_the_whole_lock_waits_for_every_lane_and_every_lane_for_it() -> None:

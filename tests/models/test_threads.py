@@ -75,6 +75,20 @@ def test_what_other_programs_use_is_left_to_them_and_taken_back() -> None:
     assert machine.threads() == CORES
 
 
+def test_passes_of_one_network_side_by_side_have_the_cores_that_others_leave() -> None:
+    machine, own = Machine(), ("a lane", "another lane")
+    assert machine.cores.left_to(own) == CORES
+    with machine.cores.share("a lane"), machine.cores.share("another lane"):
+        assert machine.cores.left_to(own) == CORES
+        with machine.cores.share("another network"):
+            assert machine.cores.left_to(own) == CORES - 1
+        assert machine.cores.left_to(own) == CORES - 1
+    machine.passes(1.0, foreign=2.0)
+    assert machine.cores.left_to(own) == CORES - 2
+    machine.passes(1.0, foreign=9.0)
+    assert machine.cores.left_to(own) == 1
+
+
 def test_what_was_measured_over_an_hour_says_nothing_about_now() -> None:
     machine = Machine()
     machine.passes(LONGEST_LOOK_S + 1, foreign=3.0)
