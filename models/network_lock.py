@@ -3,7 +3,7 @@
 import threading
 from types import TracebackType
 
-import torch
+from models.threads import cores
 
 MOST_LANES = 2
 """What is between two passes is Python, for which threads take turns: more of them would wait for each other."""
@@ -32,4 +32,4 @@ class NetworkLock:
 
 def lanes_of_a_small_network() -> int:
     """How many passes of a network whose steps one thread makes as quickly as several may go on at once."""
-    return min(MOST_LANES, torch.get_num_threads())
+    return min(MOST_LANES, cores())

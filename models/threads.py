@@ -93,6 +93,11 @@ class Cores:
 _cores = Cores(torch.get_num_threads())
 
 
+def cores() -> int:
+    """How many there are: `torch.get_num_threads` tells how many the calling thread was last given."""
+    return _cores.cores
+
+
 def cores_left_to(turns: Collection[object]) -> int:
     """How many passes of these `turns` (see `fair_share`) may go on at once without others in their way."""
     return _cores.left_to(turns)

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import torch
 
+from models import threads
 from models.batching import alone
 from models.decoder_state import DecoderState
 from models.lanes import Lanes
-from models.network_lock import NetworkLock
+from models.network_lock import MOST_LANES, NetworkLock, lanes_of_a_small_network
 from models.steps import Steps
+from models.threads import Cores, Used, fair_share
 from tests.models.test_lean import gpt2
 
 _LONG_S, _SHORT_S = 20.0, 0.2
@@ -93,6 +95,15 @@ def test_whoever_has_the_whole_lock_waits_for_every_lane_and_every_lane_for_it()
     with lock, lock:
         assert not is_free(lock)
     assert is_free(lock)
+
+
+def test_a_model_that_is_loaded_after_a_pass_of_one_thread_has_its_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_cores", Cores(4, lambda: Used(0.0, 0.0)))
+    with fair_share("a network", 1):
+        assert torch.get_num_threads() == 1
+    assert lanes_of_a_small_network() == MOST_LANES
+    monkeypatch.setattr(threads, "_cores", Cores(1, lambda: Used(0.0, 0.0)))
+    assert lanes_of_a_small_network() == 1
 
 
 def test_the_lock_is_free_again_after_an_error() -> None:
