@@ -171,10 +171,8 @@ def _best_of_all(
     totals = processed(processors, written, own) + own.new_tensor(scores)[:, None]
     best = totals.flatten().topk(count)
     beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
-    return _Weighed(
-        beams.tolist(), ids.tolist(), best.values.tolist(), own[beams, ids].tolist(), *_shown(said.ids.tolist(),
-        said.log_probabilities.tolist()),
-    )  # fmt: skip
+    shown = _shown(said.ids.tolist(), said.log_probabilities.tolist())
+    return _Weighed(beams.tolist(), ids.tolist(), best.values.tolist(), own[beams, ids].tolist(), *shown)
 
 
 def _best_at_hand(said: Best, scores: Sequence[float], banned: Container[int], count: int) -> _Weighed:

@@ -27,7 +27,9 @@ class Lanes(Generic[Item, Result]):
     ) -> None:
         self._lock, self._work = lock, work
         self._cores_left = partial(cores_left, (lock, *lock.lanes))
-        self._lanes = [_Lane(Shared[Item, Result](partial(self._pass, lane), fitting, patience)) for lane in lock.lanes]
+        # A single lane is the network's one turn, so that its passes and others are not taken for two at once.
+        lanes: Sequence[AbstractContextManager[object]] = lock.lanes if len(lock.lanes) > 1 else (lock,)
+        self._lanes = [_Lane(Shared[Item, Result](partial(self._pass, lane), fitting, patience)) for lane in lanes]
         self._guard = threading.Lock()
 
     @property

@@ -55,7 +55,7 @@ any thread, always in inference mode.
 
 
 class Steps:
-    """The steps of all texts that one network writes; `lock` is held during each pass only.
+    """The steps of all texts that one network writes; a lane of `lock`, or all of it, is held during each pass only.
 
     A `small` network reads a token about as quickly with one thread as with several, which would wait for each other;
     and in a server, where every visitor's thread brings helpers of its own, more quickly.

@@ -113,6 +113,19 @@ def test_the_lock_is_free_again_after_an_error() -> None:
     assert is_free(lock)
 
 
+def test_a_single_lane_is_the_turn_of_all_passes() -> None:
+    lock = NetworkLock()
+    held: list[AbstractContextManager[object]] = []
+
+    def work(lane: AbstractContextManager[object], items: Sequence[int]) -> list[int]:
+        held.append(lane)
+        return list(items)
+
+    with Lanes[int, int](lock, work, all_of, 0.0).lane() as shared:
+        shared(1)
+    assert held == [lock]
+
+
 @pytest.mark.parametrize("by_itself", [False, True])
 def test_whoever_is_alone_has_the_whole_lock(by_itself: bool) -> None:
     lock = NetworkLock(2)
