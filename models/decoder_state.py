@@ -49,7 +49,9 @@ class DecoderState:
             guessed: list[int] = []
             if guesser and may_read_ahead(self._reader) and not self._steps.are_shared:
                 guessed = guesser.guesses(self.rows[0], room - 1)
-            unread = torch.cat([self._unread, self._unread.new_tensor([guessed])], dim=1)
+            unread = self._unread
+            if guessed:
+                unread = torch.cat([unread, unread.new_tensor([guessed])], dim=1)
             best: Best = yield Unread(self._reader, unread, 1 + len(guessed))
             self._foreseen = best.rows()
             self._guessed = guessed

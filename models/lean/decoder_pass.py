@@ -15,8 +15,8 @@ from models.scripted import scripted
 class Texts(NamedTuple):
     """What is read in one pass: of each text so many `rows` of so many new `tokens`, behind `lengths` tokens.
 
-    What follows is wanted behind so many of the last of these tokens. `stores` `[2, row, head, token, width]` keep keys
-    and values: all texts' of the first layer, then all of the second, and so on. `masks` `[new token, token]` are added
+    What follows is wanted behind so many of the last of these tokens. `stores`
+    `[layer, 2, row, head, token, width]` keep keys and values. `masks` `[new token, token]` are added
     to the scores of texts that read several tokens behind others; those of all others are empty.
     """
 
@@ -86,9 +86,9 @@ def attended(joint: Tensor, heads: int, texts: Texts, layer: int) -> Tensor:
     Back comes `[token of any text, heads * width]`.
     """
     found: list[Tensor] = []
-    start, count = 0, len(texts.rows)
-    for text in range(count):
-        new, length, store = texts.tokens[text], texts.lengths[text], texts.stores[layer * count + text]
+    start = 0
+    for text in range(len(texts.rows)):
+        new, length, store = texts.tokens[text], texts.lengths[text], texts.stores[text].select(0, layer)
         size = texts.rows[text] * new
         own = joint.narrow(0, start, size).view(texts.rows[text], new, 3, heads, -1).permute(2, 0, 3, 1, 4)
         start += size

@@ -1,4 +1,4 @@
-"""The keys and values that one layer remembers, in a store with room for those to come."""
+"""The keys and values that a text's readers remember, in a store with room for those to come."""
 
 from collections.abc import Sequence
 
@@ -11,51 +11,33 @@ from models.scripted import scripted
 _ROOM = 64
 
 
-class KeyValues:
-    """Grows by tokens; twice as much room is made when it is used up, so that most steps copy nothing."""
+class Remembered:
+    """What a reader remembers of one text: the keys and values of all `layers`.
 
-    def __init__(self) -> None:
-        self.filled: Tensor | None = None
+    Grows by tokens; twice as much room is made when it is used up, so that most steps copy nothing.
+    """
+
+    def __init__(self, layers: int) -> None:
         self.length = 0
+        """How many tokens."""
+        self.filled: Tensor | None = None
+        self._layers = layers
+        self._rows: list[int] = []
+        self._alike = 0
 
     def store(self, rows: int, heads: int, new: int, width: int, like: Tensor) -> Tensor:
-        """Where all keys and values stand, `[2, row, head, token, width]`, with room for `new` tokens behind `length`.
+        """Where all keys and values stand, `[layer, 2, row, head, token, width]`, with room for `new` tokens.
 
         Whoever fills it says so by a greater `length`.
         """
         length, store = self.length + new, self.filled
-        if store is None or length > store.shape[3]:
-            roomier = torch.empty(2, rows, heads, max(2 * length, _ROOM), width, dtype=like.dtype, device=like.device)
+        if store is None or length > store.shape[4]:
+            size = (self._layers, 2, rows, heads, max(2 * length, _ROOM), width)
+            roomier = torch.empty(size, dtype=like.dtype, device=like.device)
             if store is not None:
-                roomier[:, :, :, : self.length] = store[:, :, :, : self.length]
+                roomier[..., : self.length, :] = store[..., : self.length, :]
             self.filled = store = roomier
         return store
-
-    def repeat(self, rows: Sequence[int]) -> None:
-        """The rows that were there become these, which may be more or fewer."""
-        if self.filled is not None:
-            wider = self.filled.new_empty(2, len(rows), *self.filled.shape[2:])
-            wider[:, :, :, : self.length] = self.filled[:, list(rows), :, : self.length]
-            self.filled = wider
-
-
-class Remembered:
-    """What a reader remembers of one text: the keys and values of all `layers`."""
-
-    def __init__(self, layers: int) -> None:
-        self.layers = tuple(KeyValues() for _ in range(layers))
-        self._rows: list[int] = []
-        self._alike = 0
-
-    @property
-    def length(self) -> int:
-        """How many tokens."""
-        return self.layers[0].length
-
-    @length.setter
-    def length(self, tokens: int) -> None:
-        for each in self.layers:
-            each.length = tokens
 
     def reorder(self, rows: Sequence[int], alike: int) -> None:
         """Row i becomes what row `rows[i]` was, of whose first `alike` tokens all are the same, with the next pass."""
@@ -65,14 +47,17 @@ class Remembered:
     def take_order(self) -> tuple[list[int], int] | None:
         """Which rows are to be exchanged for which from which token on, if there is anything to exchange; only once."""
         rows, self._rows = self._rows, []
-        filled = self.layers[0].filled
-        if filled is None or not rows:
+        if self.filled is None or not rows:
             return None
-        if len(rows) != filled.shape[1]:
-            for layer in self.layers:
-                layer.repeat(rows)
+        if len(rows) != self.filled.shape[2]:
+            self._repeat(self.filled, rows)
             return None
         return (rows, self._alike) if self._alike < self.length else None
+
+    def _repeat(self, filled: Tensor, rows: Sequence[int]) -> None:
+        """The rows that were there become these, which may be more or fewer."""
+        self.filled = filled.new_empty(*filled.shape[:2], len(rows), *filled.shape[3:])
+        self.filled[..., : self.length, :] = filled[:, :, list(rows), :, : self.length]
 
 
 def exchange(texts: Sequence[Remembered]) -> None:
@@ -81,8 +66,8 @@ def exchange(texts: Sequence[Remembered]) -> None:
     rows, starts, ends = [], [], []
     for text in texts:
         order = text.take_order()
-        if order:
-            stores += [layer.filled for layer in text.layers if layer.filled is not None]
+        if order and text.filled is not None:
+            stores.append(text.filled)
             rows.append(order[0])
             starts.append(order[1])
             ends.append(text.length)
@@ -92,12 +77,10 @@ def exchange(texts: Sequence[Remembered]) -> None:
 
 @scripted
 def _exchange(stores: list[Tensor], rows: list[list[int]], starts: list[int], ends: list[int]) -> None:
-    layers = len(stores) // len(rows)
     for text in range(len(rows)):
         places = torch.tensor(rows[text], device=stores[0].device)
-        for layer in range(layers):
-            apart = stores[text * layers + layer].narrow(3, starts[text], ends[text] - starts[text])
-            apart.copy_(apart.index_select(1, places))
+        apart = stores[text].narrow(4, starts[text], ends[text] - starts[text])
+        apart.copy_(apart.index_select(2, places))
 
 
 def texts_of(
@@ -116,9 +99,7 @@ def texts_of(
     width, lengths = like.shape[-1] // heads, [text.length for text in remembered]
     rows, tokens = [len(each) for each in ids], [each.shape[1] for each in ids]
     stores = [
-        text.layers[number].store(lines, heads, new, width, like)
-        for number in range(len(remembered[0].layers))
-        for text, lines, new in zip(remembered, rows, tokens, strict=True)
+        text.store(lines, heads, new, width, like) for text, lines, new in zip(remembered, rows, tokens, strict=True)
     ]
     masks = [_mask(before, new, like) for before, new in zip(lengths, tokens, strict=True)]
     return Texts(rows, tokens, list(wanted), lengths, stores, masks)
