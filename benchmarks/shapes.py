@@ -26,6 +26,7 @@ from transformers.utils import logging as transformers_logging
 from models.assembly import wrap
 from models.base import AnyTaskModel
 from models.checkpoints import find
+from models.compiled import compiled_passes
 from models.packed_linear import Packed
 from models.precision import AUTO, chosen
 
@@ -102,6 +103,9 @@ def plain(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
 
 def bytes_read(network: PreTrainedModel) -> int:
     """The bytes of the weights that are multiplied with every token, in the numbers that they are laid out in."""
+    passes = compiled_passes(network)
+    if passes:
+        return passes.bytes
     return sum(module.layout.bytes for module in network.modules() if isinstance(module, Packed))
 
 

@@ -21,14 +21,12 @@ from models.near_products import can_be_near
 from models.network_lock import NetworkLock, lanes_of_a_small_network
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.precision import Precision
+from models.sizes import is_small
 from models.stopping import go_on
 from models.threads import fair_share
 
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW = 512
-_LARGE = 50_000_000
-"""Parameters from which an exact pass takes visibly longer than a quick one."""
-
 Inputs = TypeVar("Inputs")
 Encoded = TypeVar("Encoded")
 Raw = TypeVar("Raw")
@@ -132,7 +130,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     @property
     def is_small(self) -> bool:
         """Whether an exact pass over a text takes hardly longer than a quick one."""
-        return self.network.num_parameters() < _LARGE
+        return is_small(self.network)
 
     @property
     def looked_into(self) -> LoadedCheckpoint:

@@ -27,6 +27,12 @@ def can_be_coarse(weight: Tensor) -> bool:
     return len(weight) >= SMALLEST_VOCABULARY and "fbgemm" in torch.backends.quantized.supported_engines
 
 
+def in_bytes(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """A `weight` `[vocabulary, in]` in whole numbers of 8 bits, and the scales `[vocabulary]` of its rows."""
+    scales = weight.abs().amax(dim=1).clamp_min(_LEAST) / _LEVELS
+    return (weight / scales[:, None]).round().to(torch.int8), scales
+
+
 class Coarse(NamedTuple):
     """A weight `[vocabulary, in]`, exactly and in 8 bits; the scales and zeros `[vocabulary]` of the latter."""
 
@@ -42,8 +48,7 @@ class CoarseScores:
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         exact = weight.detach()
         self._bias = None if bias is None else bias.detach()
-        scales = exact.abs().amax(dim=1).clamp_min(_LEAST) / _LEVELS
-        rounded = (exact / scales[:, None]).round().to(torch.int8)
+        rounded, scales = in_bytes(exact)
         self.bytes = rounded.nbytes
         laid_out: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
         self.numbers = Coarse(exact, laid_out, scales, torch.zeros(len(scales), dtype=torch.long))

@@ -9,6 +9,7 @@ from transformers.models.marian.modeling_marian import MarianAttention
 from transformers.pytorch_utils import Conv1D
 
 from models.coarse_scores import CoarseScores, can_be_coarse
+from models.compiled import compile_passes, may_compile
 from models.layout import LaidOut, Layout
 from models.precision import Precision
 from models.products import PLAIN, Numbers
@@ -18,10 +19,15 @@ from models.scoring import Scoring
 def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> None:
     """Let every linear layer of `network` keep its weights laid out, too, where this processor gains by it.
 
+    Or let its passes be compiled whole, where that pays.
+
     Whoever changes a weight afterwards must pack again.
     """
     on_cpu = network.device.type == "cpu" and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if not on_cpu or network.dtype != torch.float32:
+        return
+    if precision == Precision.FLOAT16 and may_compile(network):
+        compile_passes(network)
         return
     output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     for name, module in network.named_modules():

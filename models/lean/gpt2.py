@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models.lean.decoder_pass import written_by_blocks
+from models.compiled import compiled_passes
+from models.layout import is_quick
+from models.lean.decoder_pass import Texts, written_by_blocks
 from models.lean.key_values import Remembered, rows_of, texts_of
 from models.lean.parts import FUSED, Layers
 from models.lean.stack import Stack
@@ -31,6 +34,8 @@ class LeanGPT2:
         self._heads = int(network.config.n_head)
         self._words, self._places = trunk.wte.weight, trunk.wpe.weight
         self._then = FUSED[network.config.activation_function]
+        # Compiled passes are rounded ones.
+        self._compiled = compiled_passes(network) if is_quick() and not torch.is_grad_enabled() else None
         self._layers = Layers.of(
             [
                 layer
@@ -50,13 +55,13 @@ class LeanGPT2:
         """What each of `readers`, all of one network, reads of its own `ids`, in one pass for all of them."""
         first, remembered = readers[0], [each.remembered for each in readers]
         texts = texts_of(remembered, ids, wanted, first._heads, first._words)
+        if first._compiled:
+            return _read(remembered, texts, first._compiled.read(ids, texts, MOST))
         layers = first._layers
         stack = Stack(first._heads, layers.numbers, first._then, layers.norms, layers.epsilons)
         scoring = scoring_by(first._network.lm_head, rows_of(texts))
         found = written_by_blocks(list(ids), first._words, first._places, texts, stack, scoring, MOST)
-        for text, tokens in zip(remembered, texts.tokens, strict=True):
-            text.length += tokens
-        return [Best(*each) for each in found]
+        return _read(remembered, texts, found)
 
     def forget(self, tokens: int) -> None:
         """Read on as if the last so many `tokens` had not been read."""
@@ -65,3 +70,12 @@ class LeanGPT2:
     def reorder(self, rows: Sequence[int], alike: int = 0) -> None:
         """Row i becomes what row `rows[i]` was; of the first `alike` tokens all rows are the same."""
         self.remembered.reorder(rows, alike)
+
+
+def _read(
+    remembered: Sequence[Remembered], texts: Texts, found: Sequence[tuple[Tensor, Tensor, Tensor]]
+) -> Sequence[Best]:
+    """Count as read what was read of all `texts`, and what was `found` behind it."""
+    for text, tokens in zip(remembered, texts.tokens, strict=True):
+        text.length += tokens
+    return [Best(*each) for each in found]

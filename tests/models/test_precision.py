@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import base, near_products, precision
+from models import near_products, precision, sizes
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
 from models.loading import ModelStore
@@ -172,7 +172,7 @@ def test_attention_is_exact_in_every_precision(
 def test_attention_that_is_not_exact_since_a_network_is_large_is_near(
     monkeypatch: pytest.MonkeyPatch, bundled: BundledModel, name: str, way: type[Way]
 ) -> None:
-    monkeypatch.setattr(base, "_LARGE", 0)
+    monkeypatch.setattr(sizes, "_LARGE", 0)
     monkeypatch.setattr(near_products, "ways", lambda: (way,))
     # Of its own: a network keeps its products.
     rounded = ModelStore(precision="bfloat16").load(REGISTRY[name])

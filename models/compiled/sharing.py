@@ -1,0 +1,77 @@
+"""How threads share a pass: parts in phases, of which the next begins when every part of the one before is done.
+
+Whoever is free takes the next part, so that a thread that comes late, or that the system puts to sleep, keeps nobody
+waiting but with the part that it has begun. All counts only grow, from the first part of a pass to its last.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from models.compiled.compiler import compiled
+from models.compiled.memory import add_one, count_at, set_count
+
+_APART = 16
+"""Counts stand so many numbers of 8 bytes apart: what one thread writes would be taken from the caches of others."""
+
+_TAKEN, _OPEN, _DONE = 0, 8 * _APART, 16 * _APART
+
+NOTHING = -1
+
+_LOOKS = 2000
+"""After so many looks in vain, some tens of microseconds, another thread may have the core."""
+
+_give_way = numba.types.ExternalFunction("sched_yield", numba.types.intc())
+
+
+def counts() -> NDArray[np.int64]:
+    """The counts of a pass whose first phase is not open yet."""
+    return np.zeros(3 * _APART, np.int64)
+
+
+@compiled
+def _wait_for_more(at: int, count: int) -> None:
+    """Return when the count at this address is greater than `count`."""
+    looks = 0
+    while count_at(at) <= count:
+        looks += 1
+        if looks > _LOOKS:
+            looks = 0
+            _give_way()
+
+
+@compiled
+def taken(counts: Any, total: int) -> int:
+    """The number of the next part for the calling thread, counted from 0, or `NOTHING` if all of the `total` are taken.
+
+    It may be one of the next phase: `wait_for_phase` before it is begun.
+    """
+    part = int(add_one(counts.ctypes.data + _TAKEN))
+    return part if part < total else NOTHING
+
+
+@compiled
+def wait_for_phase(counts: Any, part: int) -> None:
+    """Return when the phase of a `part` has begun."""
+    _wait_for_more(counts.ctypes.data + _OPEN, part)
+
+
+@compiled
+def ends_phase(counts: Any) -> bool:
+    """Count a part as done; whether it was the last one of its phase, so that the caller opens the next."""
+    at = counts.ctypes.data
+    return bool(add_one(at + _DONE) + 1 == count_at(at + _OPEN))
+
+
+@compiled
+def open_to(counts: Any, end: int) -> None:
+    """Let parts up to `end` be taken."""
+    set_count(counts.ctypes.data + _OPEN, end)
+
+
+@compiled
+def wait_for_all(counts: Any, total: int) -> None:
+    """Return when all of the `total` parts are done."""
+    _wait_for_more(counts.ctypes.data + _DONE, total - 1)
