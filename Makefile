@@ -16,9 +16,11 @@ help:
 	@echo "make clean        remove .venv and all caches"
 
 demo: .venv/installed
+	@$(PYTHON_IN_VENV) -m models.kernels
 	$(PYTHON_IN_VENV) app.py
 
 test: .venv/installed-dev
+	@$(PYTHON_IN_VENV) -m models.kernels
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(PYTHON_IN_VENV) -m mypy
@@ -30,6 +32,7 @@ audit: .venv-audit/installed
 		--requirement requirements.txt --requirement requirements-postgres.txt --requirement constraints.txt
 
 speed: .venv/installed-dev
+	@$(PYTHON_IN_VENV) -m models.kernels
 	$(PYTHON_IN_VENV) -m benchmarks.speed
 
 examples: .venv/installed

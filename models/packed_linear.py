@@ -3,13 +3,11 @@
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from transformers.models.bert.modeling_bert import BertSelfAttention
-from transformers.models.distilbert.modeling_distilbert import DistilBertSelfAttention
-from transformers.models.marian.modeling_marian import MarianAttention
 from transformers.pytorch_utils import Conv1D
 
 from models.coarse_scores import CoarseScores, can_be_coarse
-from models.compiled import compile_passes, may_compile
+from models.compiled import Compiled, compile_passes
+from models.joint import are_joint, joint_layers
 from models.layout import LaidOut, Layout
 from models.precision import Precision
 from models.products import PLAIN, Numbers
@@ -19,27 +17,41 @@ from models.scoring import Scoring
 def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> None:
     """Let every linear layer of `network` keep its weights laid out, too, where this processor gains by it.
 
-    Or let its passes be compiled whole, where that pays.
+    Where its passes, or its blocks, are compiled, that is how these keep them.
 
     Whoever changes a weight afterwards must pack again.
     """
     on_cpu = network.device.type == "cpu" and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if not on_cpu or network.dtype != torch.float32:
         return
-    if precision == Precision.FLOAT16 and may_compile(network):
-        compile_passes(network)
+    compiled = compile_passes(network, precision)
+    if compiled is not Compiled.NOTHING:
+        _unpack(network)
+    if compiled is Compiled.WHOLE:
         return
+    trunk = f"{network.base_model_prefix}."
     output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     for name, module in network.named_modules():
+        if compiled is Compiled.BLOCKS and name.startswith(trunk):
+            continue
         if type(module) in _PACKED:
             module.__class__ = _PACKED[type(module)]
         if isinstance(module, Packed):
-            of_trunk = name.startswith(f"{network.base_model_prefix}.")
+            of_trunk = name.startswith(trunk)
             exact = not of_trunk and len(_weight(module)) <= _FEW_OUTPUTS
             laid_out = Precision.FLOAT32 if exact else precision
             module.layout = _scores(module, precision) if module is output else _laid_out(module, laid_out)
-        elif type(module) in _JOINT and not name.endswith(_OF_ANOTHER_TEXT):
+        elif are_joint(module) and not name.endswith(_OF_ANOTHER_TEXT):
             vars(module)["joint"] = _joint(module, precision)
+
+
+def _unpack(network: PreTrainedModel) -> None:
+    """Forget what layers were laid out as before."""
+    for module in network.modules():
+        vars(module).pop("joint", None)
+        if isinstance(module, Packed):
+            module.__class__ = _PLAIN[type(module)]
+            vars(module).pop("layout", None)
 
 
 class PackedLinear(nn.Linear):
@@ -68,23 +80,13 @@ class PackedConv1D(Conv1D):
 Packed = PackedLinear | PackedConv1D
 
 _PACKED: dict[type, type[Packed]] = {nn.Linear: PackedLinear, Conv1D: PackedConv1D}
-_JOINT = {
-    BertSelfAttention: ("query", "key", "value"),
-    DistilBertSelfAttention: ("q_lin", "k_lin", "v_lin"),
-    MarianAttention: ("q_proj", "k_proj", "v_proj"),
-}
-"""Layers that read the same, by the attention that they belong to; `models/lean` asks all three at once."""
+_PLAIN: dict[type[Packed], type] = {packed: plain for plain, packed in _PACKED.items()}
 
 _FEW_OUTPUTS = 16
 """Up to so many outputs a head's own numbers are the logits that are shown: exact ones cost nothing."""
 
 _OF_ANOTHER_TEXT = "encoder_attn"
 """Attention whose queries are of one text and its keys and values of another."""
-
-
-def joint_layers(attention: nn.Module) -> list[nn.Linear]:
-    """The layers of `attention` that make queries, keys and values."""
-    return [getattr(attention, name) for name in _JOINT[type(attention)]]
 
 
 def _joint(attention: nn.Module, precision: Precision) -> LaidOut:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,8 +160,13 @@ def _inside_words(context: str) -> np.ndarray:
 
     Never in scripts without spaces: Han, kana, Thai and the like have letters without case.
     """
-    of_a_word = np.array([each.isdigit() or each.lower() != each.upper() for each in context], dtype=bool)
+    of_a_word = np.fromiter(map(_is_of_a_word, context), bool, len(context))
     return np.concatenate([[False], of_a_word[:-1] & of_a_word[1:], [False]])
+
+
+@lru_cache(4096)
+def _is_of_a_word(character: str) -> bool:
+    return character.isdigit() or character.lower() != character.upper()
 
 
 def answer_of(context: str, span: Span) -> Answer:

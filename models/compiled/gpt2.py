@@ -2,19 +2,27 @@
 
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import GPT2LMHeadModel
 
-from models.compiled.blocks import Lines, ends_of, share, work_for
-from models.compiled.helpers import Helpers
-from models.compiled.sharing import counts
+from models.compiled.code import address_of, wait_for
+from models.compiled.helpers import helpers
+from models.compiled.room import Part, Room
 from models.compiled.weights import weights_of
+from models.kernels.decoder_layout import HEAD_WIDTH, TILES_OF_WORDS, Pass, Weights
+from models.kernels.layout import COUNTS, OUTPUTS, record_of
+from models.kernels.processor import DECODER
 from models.lean.decoder_pass import Texts
-from models.lean.key_values import Remembered, texts_of
-from models.scores import MOST
+
+Counts = NDArray[np.int64]
+
+_ROWS = 6
+"""Of one tile's product, for which `scratch` has room."""
 
 
 class CompiledGPT2:
@@ -23,14 +31,14 @@ class CompiledGPT2:
     def __init__(self, network: GPT2LMHeadModel) -> None:
         self._weights = weights = weights_of(network)
         # Worked out once for each number of rows.
-        self._ends_of = cache(partial(ends_of, weights))
-        self._helpers = Helpers()
+        self._ends_of = cache(partial(_ends_of, weights))
+        self._record = record_of(weights)
+        self._room = Room()
         read = (weights.joint, weights.together, weights.wide, weights.narrow, weights.output)
         self.bytes = sum(each.nbytes for each in read)
         """What a pass reads of weights."""
-        # The code is made, or read from disk, before the first text comes.
-        ids, text = torch.zeros(1, 1, dtype=torch.long), Remembered(len(weights.joint))
-        self.read([ids], texts_of([text], [ids], [1], network.config.n_head, network.lm_head.weight), MOST)
+        wait_for(DECODER)
+        self._share = address_of(DECODER, DECODER)
 
     def read(self, ids: Sequence[Tensor], texts: Texts, most: int) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Read the `ids` `[row, token]` of all texts; what each says behind those of its tokens that are wanted.
@@ -38,15 +46,29 @@ class CompiledGPT2:
         Logits `[row, vocabulary]`, and the ids and log-probabilities of the best `most` of each. Whoever calls makes
         one pass after the other.
         """
-        weights, lines = self._weights, _lines(ids, texts)
-        work, ends, counted = work_for(weights, lines, most), self._ends_of(len(lines.wanted)), counts()
-        self._helpers.ask(torch.get_num_threads() - 1, share, counted, ends, weights, lines, work, False)
-        share(counted, ends, weights, lines, work, True)
-        logits, words, values = (torch.from_numpy(each) for each in (work.scores, work.words, work.values))
+        lines = _lines(ids, texts)
+        with self._room.taken() as room:
+            work = _pass(self._weights, lines, self._ends_of(len(lines.wanted)), most, room)
+            helpers().make(self._share, self._record, record_of(work))
+        logits, words, values = (torch.from_numpy(each) for each in (work.scores, work.best, work.values))
         return _parted((logits, words, values), texts)
 
 
-def _lines(ids: Sequence[Tensor], texts: Texts) -> Lines:
+class _Lines(NamedTuple):
+    """The rows of all texts, as `Pass` says."""
+
+    first: Counts
+    new: Counts
+    behind: Counts
+    room: Counts
+    keys: Counts
+    values: Counts
+    apart: Counts
+    ids: Counts
+    wanted: Counts
+
+
+def _lines(ids: Sequence[Tensor], texts: Texts) -> _Lines:
     """The rows of all texts as lines, and their `ids`."""
     lines: list[tuple[int, ...]] = []
     wanted: list[int] = []
@@ -61,9 +83,8 @@ def _lines(ids: Sequence[Tensor], texts: Texts) -> Lines:
             wanted += range(token - asked, token)
     first, news, behinds, room, keys_at, values_at, aparts = np.array(lines, np.int64).T.copy()
     flat = torch.cat([each.reshape(-1) for each in ids]) if len(ids) > 1 else ids[0].reshape(-1)
-    # In another type or layout they would be compiled for anew.
     numbers = np.ascontiguousarray(flat.numpy(), np.int64)
-    return Lines(first, news, behinds, room, keys_at, values_at, aparts, numbers, np.array(wanted, np.int64))
+    return _Lines(first, news, behinds, room, keys_at, values_at, aparts, numbers, np.array(wanted, np.int64))
 
 
 def _parted(said: tuple[Tensor, Tensor, Tensor], texts: Texts) -> list[tuple[Tensor, Tensor, Tensor]]:
@@ -72,3 +93,28 @@ def _parted(said: tuple[Tensor, Tensor, Tensor], texts: Texts) -> list[tuple[Ten
         return [said]
     sizes = [rows * wanted for rows, wanted in zip(texts.rows, texts.wanted, strict=True)]
     return list(zip(*(torch.split(each, sizes) for each in said), strict=True))
+
+
+def _ends_of(weights: Weights, rows: int) -> Counts:
+    """After how many parts, counted from the first of a pass that scores so many `rows`, each of its phases ends."""
+    heads = weights.words.shape[1] // HEAD_WIDTH
+    sizes = [heads, *(each.shape[1] for each in (weights.together, weights.wide, weights.narrow))]
+    words = -(-len(weights.output) // TILES_OF_WORDS)
+    return np.cumsum(np.array([*sizes * len(weights.joint), words, rows], np.int64))
+
+
+def _pass(weights: Weights, lines: _Lines, ends: Counts, most: int, room: Part) -> Pass:
+    """What a pass over `lines` is given; what it says lasts, all else is `room` of others, too."""
+    width, inner, tokens, rows = weights.words.shape[1], weights.wide_bias.shape[1], len(lines.ids), len(lines.wanted)
+    tiles, words, threads = len(weights.output), len(weights.scales), torch.get_num_threads()
+    longest, floats = int((lines.behind + lines.new).max()), np.float32
+    return Pass(
+        *lines, ends=ends, counts=np.zeros(COUNTS, np.int64),
+        x=room.numbers(floats, tokens, width), normed=room.numbers(floats, tokens, width),
+        joint=room.numbers(floats, tokens, 3 * width), found=room.numbers(floats, tokens, width),
+        inner=room.numbers(floats, tokens, inner), final=room.numbers(floats, rows, width),
+        scores=np.empty((rows, words), floats), largest=room.numbers(floats, rows, tiles),
+        sums=room.numbers(floats, rows, tiles), best=np.empty((rows, most), np.int64),
+        values=np.empty((rows, most), floats), scratch=room.numbers(floats, threads, _ROWS * OUTPUTS + longest),
+        kept=room.numbers(floats, threads, most), kept_words=room.numbers(np.int64, threads, most),
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """The weights of a GPT-2 in the order and the numbers in which compiled passes read them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,41 +10,12 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from models.coarse_scores import in_bytes
-from models.compiled.tiles import OUTPUTS
+from models.kernels.decoder_layout import HEAD_WIDTH, Weights
+from models.kernels.layout import OUTPUTS
 from models.scores import MOST
-
-HEAD_WIDTH = 64
-"""Of all published GPT-2s."""
 
 Floats = NDArray[np.float32]
 Halves = NDArray[np.int16]
-
-
-class Weights(NamedTuple):
-    """The weights of all blocks as tiles, `[block, tile, in, 64]`, their biases `[block, out]`, and tables of norms.
-
-    Halves are kept as whole numbers of the same bits: Numba knows none on this processor. `norms` `[block, 4, width]`
-    are the factors and the biases of both norms of a block, `last` `[2, width]` those of the last one. The vocabulary's
-    bytes, tiles as well, are to be multiplied by their word's scale; `exact` `[word, width]` is what was rounded.
-    `words` and `places` are the embeddings.
-    """
-
-    words: Floats
-    places: Floats
-    joint: Halves
-    together: Halves
-    wide: Halves
-    narrow: Halves
-    joint_bias: Floats
-    together_bias: Floats
-    wide_bias: Floats
-    narrow_bias: Floats
-    norms: Floats
-    last: Floats
-    epsilons: NDArray[np.float64]
-    output: NDArray[np.int8]
-    scales: Floats
-    exact: Floats
 
 
 def fits(config: GPT2Config) -> bool:
@@ -75,7 +46,7 @@ def weights_of(network: GPT2LMHeadModel) -> Weights:
         words=words, places=places,
         joint=joint, together=together, wide=wide, narrow=narrow,
         joint_bias=joint_bias, together_bias=together_bias, wide_bias=wide_bias, narrow_bias=narrow_bias,
-        norms=_floats(norms), last=_floats([*_table(trunk.ln_f)]), epsilons=np.array(epsilons),
+        norms=_floats(norms), last=_floats([*_table(trunk.ln_f)]), epsilons=np.array(epsilons, np.float32),
         output=_tiles(rounded).numpy(), scales=scales.numpy(), exact=exact.numpy(),
     )  # fmt: skip
 

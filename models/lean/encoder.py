@@ -1,52 +1,39 @@
 """BERT and DistilBERT (Devlin et al., 2019; Sanh et al., 2019), read with nothing in between."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from transformers import (
     BertForMaskedLM,
-    BertForQuestionAnswering,
     BertForSequenceClassification,
     DistilBertForMaskedLM,
-    DistilBertForQuestionAnswering,
     DistilBertForSequenceClassification,
     PreTrainedModel,
 )
 from transformers.modeling_outputs import MaskedLMOutput, QuestionAnsweringModelOutput, SequenceClassifierOutput
 from transformers.utils.generic import ModelOutput
 
+from models.compiled import compiled_encoder
+from models.joint import joint_layers
 from models.layout import LaidOut
-from models.lean.encoder_pass import Embeddings, apart, embedded, read_texts, visible_of, weights_of
-from models.lean.heads import BLANKS, LABEL, SPAN, Head
+from models.lean.encoder_blocks import Block, activation_of, blocks_of, embeddings_of, is_plain
+from models.lean.encoder_pass import apart, embedded, read_texts, visible_of, weights_of
+from models.lean.heads import BLANKS, LABEL, SPAN, Head, answered
 from models.lean.parts import FUSED, Map, are_watched, listeners, numbers_of
 from models.lean.stack import Stack
 from models.near_products import NearProduct
-from models.packed_linear import joint_layers, scoring_by
+from models.packed_linear import scoring_by
 from models.products import Numbers, in_a_row
 from models.scoring import Scoring
+from models.threads import on_one_thread
 
-
-@dataclass(frozen=True)
-class _Block:
-    """The layers of a block in the order in which they read; `attention` has its queries, keys and values jointly."""
-
-    attention: Any
-    together: Any
-    first_norm: nn.LayerNorm
-    wide: Any
-    narrow: Any
-    second_norm: nn.LayerNorm
-
-    @property
-    def layouts(self) -> list[Any]:
-        """What was packed, in the same order; nothing stands for what was not."""
-        return [getattr(self.attention, "joint", None)] + [
-            getattr(each, "layout", None) for each in (self.together, self.wide, self.narrow)
-        ]
+if TYPE_CHECKING:
+    from models.compiled.encoder import CompiledEncoder
 
 
 @dataclass(frozen=True)
@@ -59,7 +46,7 @@ class _Quick:
     epsilons: list[float]
 
     @classmethod
-    def of(cls, blocks: Sequence[_Block]) -> "_Quick":
+    def of(cls, blocks: Sequence[Block]) -> "_Quick":
         """Those of `blocks`."""
         numbers = in_a_row([layout.numbers for block in blocks for layout in block.layouts])
         norms = [norm for block in blocks for norm in (block.first_norm, block.second_norm)]
@@ -77,9 +64,10 @@ class _Near:
     narrow: Map
 
     @classmethod
-    def of(cls, block: _Block, then: str) -> "_Near":
+    def of(cls, block: Block, then: str) -> "_Near":
         """Those of `block`: as they were laid out where that is exact."""
-        if block.wide.layout.is_exact:
+        layout = getattr(block.wide, "layout", None)
+        if layout is not None and layout.is_exact:
             joint, together, wide, narrow = (layout.raw for layout in block.layouts)
         else:
             asking = joint_layers(block.attention)
@@ -103,22 +91,20 @@ class LeanEncoder:
     def __init__(self, network: PreTrainedModel) -> None:
         self._network: Any = network
         self._heads = int(network.config.num_attention_heads)
-        self._then = FUSED[_activation(network)]
-        self._blocks = tuple(_blocks(network))
+        self._then = FUSED[activation_of(network)]
+        self._blocks = tuple(blocks_of(network))
         self._quick: _Quick | None = None
-        self._near: tuple[LaidOut | None, tuple[_Near, ...]] = (None, ())
+        self._near: tuple[object, tuple[_Near, ...]] = (None, ())
         # Whoever listens to the network as a whole hears when transformers reads it, not when it is read here.
         self._listeners = listeners(each for each in network.modules() if each is not network)
 
     @staticmethod
     def knows(network: PreTrainedModel) -> bool:
         """Whether the network is one of the plain ones, laid out for this processor."""
-        plain = type(network) in _KNOWN and not getattr(network.config, "is_decoder", False)
-        return (
-            plain
-            and _activation(network) in FUSED
-            and all(isinstance(layout, LaidOut) for block in _blocks(network) for layout in block.layouts)
-        )
+        if not is_plain(network) or activation_of(network) not in FUSED:
+            return False
+        laid_out = (isinstance(layout, LaidOut) for block in blocks_of(network) for layout in block.layouts)
+        return compiled_encoder(network) is not None or all(laid_out)
 
     @property
     def is_watched(self) -> bool:
@@ -136,6 +122,9 @@ class LeanEncoder:
 
         With places of tokens, counted through all rows, it says `only` what it does of these, in one row.
         """
+        compiled = compiled_encoder(self._network)
+        if compiled is not None:
+            return self._read_by(compiled, input_ids, token_type_ids, attention_mask, only)
         quick = self._quick
         if quick is None or quick.first is not self._blocks[0].wide.layout:
             # Weights are laid out anew where somebody has changed them.
@@ -145,10 +134,24 @@ class LeanEncoder:
         with torch.no_grad():
             head = _head(self._network, self._then, input_ids.numel() if only is None else len(only))
             said = read_texts(
-                input_ids, token_type_ids, attention_mask, None if only is None else list(only), self._embeddings(),
-                stack, head, _WORTH_ROUNDING, _LONG,
+                input_ids, token_type_ids, attention_mask, None if only is None else list(only),
+                embeddings_of(self._network), stack, head, _WORTH_ROUNDING, _LONG,
             )  # fmt: skip
         return _SAID[head.kind](*said)
+
+    def _read_by(
+        self, compiled: "CompiledEncoder", ids: Tensor, types: Tensor | None, mask: Tensor | None,
+        only: Sequence[int] | None,
+    ) -> ModelOutput:  # fmt: skip
+        """The same by compiled blocks."""
+        with torch.no_grad():
+            head = _head(self._network, self._then, ids.numel() if only is None else len(only))
+            if head.kind == LABEL:
+                only = range(0, ids.numel(), ids.shape[1])
+            x = compiled.read(ids, types, mask, only)
+            # To wake another thread costs more than a head that scores no vocabulary.
+            with on_one_thread() if head.scoring is None else nullcontext():
+                return _SAID[head.kind](*answered(x, head))
 
     def attention(
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
@@ -157,7 +160,7 @@ class LeanEncoder:
 
         One caller at a time.
         """
-        x, visible = embedded(input_ids, token_type_ids, self._embeddings()), visible_of(attention_mask)
+        x, visible = embedded(input_ids, token_type_ids, embeddings_of(self._network)), visible_of(attention_mask)
         seen: list[Tensor] = []
         for block, products in zip(self._blocks, self._nearly(), strict=True):
             queries, keys, values = apart(products.joint(x), self._heads).unbind()
@@ -170,49 +173,11 @@ class LeanEncoder:
 
     def _nearly(self) -> tuple[_Near, ...]:
         """What attention is made of, kept as long as the weights are laid out as they are."""
-        layout = self._blocks[0].wide.layout
-        if self._near[0] is not layout:
+        laid_out = compiled_encoder(self._network) or self._blocks[0].wide.layout
+        if self._near[0] is not laid_out:
             # Few texts are looked at; who only wants an answer needs none of these.
-            self._near = (layout, tuple(_Near.of(block, self._then) for block in self._blocks))
+            self._near = (laid_out, tuple(_Near.of(block, self._then) for block in self._blocks))
         return self._near[1]
-
-    def _embeddings(self) -> Embeddings:
-        parts = self._network.base_model.embeddings
-        norm, texts = parts.LayerNorm, getattr(parts, "token_type_embeddings", None)
-        return Embeddings(
-            parts.word_embeddings.weight, parts.position_embeddings.weight, None if texts is None else texts.weight,
-            [norm.weight, norm.bias], norm.eps,
-        )  # fmt: skip
-
-
-def _activation(network: PreTrainedModel) -> str:
-    config = network.config
-    return str(getattr(config, "hidden_act", None) or getattr(config, "activation", ""))
-
-
-def _blocks(network: PreTrainedModel) -> Iterator[_Block]:
-    trunk: Any = network.base_model
-    if network.config.model_type == "bert":
-        for layer in trunk.encoder.layer:
-            attention, found = layer.attention.self, layer.attention.output
-            inner, outer = layer.intermediate.dense, layer.output
-            norms = found.LayerNorm, outer.LayerNorm
-            yield _Block(attention, found.dense, norms[0], inner, outer.dense, norms[1])
-    else:
-        for layer in trunk.transformer.layer:
-            attention, ffn = layer.attention, layer.ffn
-            norms = layer.sa_layer_norm, layer.output_layer_norm
-            yield _Block(attention, attention.out_lin, norms[0], ffn.lin1, ffn.lin2, norms[1])
-
-
-_KNOWN = (
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    BertForQuestionAnswering,
-    DistilBertForMaskedLM,
-    DistilBertForSequenceClassification,
-    DistilBertForQuestionAnswering,
-)
 
 
 def _head(network: Any, then: str, rows: int) -> Head:

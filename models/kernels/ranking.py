@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from models.compiled.arithmetic import exponential
-from models.compiled.compiler import compiled
-from models.compiled.tiles import OUTPUTS
+from models.kernels.arithmetic import exponential
+from models.kernels.language import compiled
+from models.kernels.layout import OUTPUTS
 
 
 @compiled
@@ -33,11 +33,14 @@ def _insert(score: np.float32, word: int, count: int, values: Any, words: Any) -
 
 
 @compiled
-def rank(scores: Any, largest: Any, sums: Any, x: Any, exact: Any, values: Any, words: Any) -> None:
+def rank(
+    scores: Any, largest: Any, sums: Any, x: Any, exact: Any, values: Any, words: Any, found: Any, before: Any
+) -> None:  # fmt: skip
     """The `words` `[most]` with the highest `scores` `[word]`, best first, and the logarithms of their probabilities.
 
     Those at the top by `scores` are computed again as what `x` `[width]` makes by the `exact` weight `[word, width]`,
-    and stand in `scores` then. `largest` and `sums` `[tile]` are those of `sum_up`.
+    and stand in `scores` then. `largest` and `sums` `[tile]` are those of `sum_up`; `found` and `before` `[most]` are
+    room.
     """
     count, most = 0, len(values)
     for tile in range(len(largest)):
@@ -46,7 +49,7 @@ def rank(scores: Any, largest: Any, sums: Any, x: Any, exact: Any, values: Any, 
         for word in range(tile * OUTPUTS, min((tile + 1) * OUTPUTS, len(scores))):
             if count < most or scores[word] > values[most - 1]:
                 count = _insert(scores[word], word, count, values, words)
-    found, top = np.empty(most, np.float32), values[0]
+    top = values[0]
     for place in range(most):
         row, score = exact[words[place]], np.float32(0)
         for i in range(len(x)):
@@ -59,16 +62,17 @@ def rank(scores: Any, largest: Any, sums: Any, x: Any, exact: Any, values: Any, 
     for place in range(most):
         total += exponential(found[place] - top) - exponential(values[place] - top)
         scores[words[place]] = found[place]
-    _sort(found, values, words)
+    _sort(found, before, values, words)
     below = top + np.float32(np.log(total))
     for place in range(most):
         values[place] -= below
 
 
 @compiled
-def _sort(found: Any, values: Any, words: Any) -> None:
-    """Let `values` be those that were `found` for `words`, and both be sorted, best first."""
-    before = words.copy()
+def _sort(found: Any, before: Any, values: Any, words: Any) -> None:
+    """Let `values` be those that were `found` for `words`, and both be sorted, best first; `before` is room."""
+    for place in range(len(found)):
+        before[place] = words[place]
     count = 0
     for place in range(len(found)):
         count = _insert(found[place], before[place], count, values, words)

@@ -7,13 +7,12 @@ waiting but with the part that it has begun. All counts only grow, from the firs
 from typing import Any
 
 import numba
-import numpy as np
-from numpy.typing import NDArray
 
-from models.compiled.compiler import compiled
-from models.compiled.memory import add_one, count_at, set_count
+from models.kernels.language import compiled
+from models.kernels.layout import COUNTS
+from models.kernels.memory import add_one, count_at, set_count
 
-_APART = 16
+_APART = COUNTS // 3
 """Counts stand so many numbers of 8 bytes apart: what one thread writes would be taken from the caches of others."""
 
 _TAKEN, _OPEN, _DONE = 0, 8 * _APART, 16 * _APART
@@ -24,11 +23,6 @@ _LOOKS = 2000
 """After so many looks in vain, some tens of microseconds, another thread may have the core."""
 
 _give_way = numba.types.ExternalFunction("sched_yield", numba.types.intc())
-
-
-def counts() -> NDArray[np.int64]:
-    """The counts of a pass whose first phase is not open yet."""
-    return np.zeros(3 * _APART, np.int64)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Numbers at an address, and counts that several threads change.
+"""Counts at an address, that several threads change.
 
 See LLVM's "Atomic Memory Ordering Constraints" (https://llvm.org/docs/LangRef.html).
 """
@@ -8,17 +8,13 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from models.compiled.compiler import instruction
+from models.kernels.language import instruction
 
 _COUNT = ir.IntType(64)
 
 
 def _at(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, _COUNT.as_pointer())
-
-
-def _floats(builder: Any, address: Any) -> Any:
-    return builder.inttoptr(address, ir.FloatType().as_pointer())
 
 
 def _count(builder: Any, address: Any) -> Any:
@@ -33,8 +29,10 @@ def _add_one(builder: Any, address: Any) -> Any:
     return builder.atomic_rmw("add", _at(builder, address), _COUNT(1), "acq_rel")
 
 
-floats_at = instruction(types.CPointer(types.float32)(types.uintp), _floats)  # type: ignore[no-untyped-call]
-"""A pointer to the float32 numbers at an address, for `numba.carray`."""
+def _exchanged(builder: Any, address: Any, before: Any, after: Any) -> Any:
+    both = builder.cmpxchg(_at(builder, address), before, after, "acq_rel", "acquire")
+    return builder.extract_value(both, 1)
+
 
 count_at = instruction(types.int64(types.uintp), _count)
 """The count at an address; whatever was written before it was set can be read behind this."""
@@ -44,3 +42,6 @@ set_count = instruction(types.void(types.uintp, types.int64), _set)
 
 add_one = instruction(types.int64(types.uintp), _add_one)
 """Count one more at an address; the count before."""
+
+exchanged = instruction(types.boolean(types.uintp, types.int64, types.int64), _exchanged)
+"""Set the count at an address from one value to another; whether it had the first."""

@@ -1,0 +1,56 @@
+"""Machine code as functions that Python can call; they let other threads run Python meanwhile."""
+
+import ctypes
+import logging
+import subprocess
+from collections.abc import Callable
+from functools import cache
+
+from llvmlite import binding
+
+from models.kernels import store
+from models.kernels.processor import HELPING, target
+
+_log = logging.getLogger(__name__)
+
+_makers: list["subprocess.Popen[bytes]"] = []
+"""Nobody waits for them."""
+
+
+def is_there(name: str) -> bool:
+    """Whether nobody has to wait for the code of this `name`."""
+    return all(store.path_of(each, store.folder()).exists() for each in (name, HELPING))
+
+
+@cache
+def begin(name: str) -> None:
+    """Have the code of this `name` made, for the next process; once."""
+    _log.info("Passes of an %s are made for this processor: the next start will be able to use them.", name)
+    _makers.append(store.begin_to_make(name))
+
+
+def wait_for(name: str) -> None:
+    """Have the code of this `name` made now; raises `RuntimeError` where that fails."""
+    if not is_there(name) and store.begin_to_make(name).wait():
+        raise RuntimeError(f"the passes of a {name} could not be made for this processor")
+
+
+@cache
+def address_of(name: str, function: str) -> int:
+    """The address of a `function` of the code of this `name`, which is there."""
+    return int(_engine(name).get_function_address(function))
+
+
+def function_of(name: str, function: str, arguments: int) -> Callable[..., None]:
+    """A `function` of the code of this `name`, which takes so many whole numbers of 64 bits."""
+    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address_of(name, function))
+    return made
+
+
+@cache
+def _engine(name: str) -> binding.ExecutionEngine:
+    # Code lasts as long as its engine, which is kept for good.
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target())
+    engine.add_object_file(binding.ObjectFileRef.from_path(str(store.path_of(name, store.folder()))))
+    engine.finalize_object()
+    return engine

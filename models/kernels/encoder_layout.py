@@ -1,0 +1,75 @@
+"""What a pass of an encoder is given; see `layout.py`."""
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+ROWS_OF_A_NORM = 8
+"""So many rows are normed as one part."""
+
+PHASES = 6
+"""Of one block: attention, a tile of queries for each part; heads together; norm; wide; narrow; norm.
+
+One phase is before all blocks, for embeddings.
+"""
+
+
+class EncoderWeights(NamedTuple):
+    """All blocks' weights in bfloat16, `[block, tile, in, 64]`, and biases `[block, out]` and norms in float32.
+
+    Weights of two inputs that follow each other stand side by side: `[tile, in / 2, 64, 2]`. Of each block `norms` are
+    the factors and the biases of both, `[block, 4, width]`, and `epsilons` `[block, 2]`. A head is as wide as there are
+    numbers in `head`. `words`, `places` and `texts` `[entry, width]` are the tables of embeddings, of which the last
+    may have no entry, `norm` `[2, width]` and `epsilon` `[1]` those of their norm.
+    """
+
+    joint: Array
+    together: Array
+    wide: Array
+    narrow: Array
+    joint_bias: Array
+    together_bias: Array
+    wide_bias: Array
+    narrow_bias: Array
+    norms: Array
+    epsilons: Array
+    head: Array
+    words: Array
+    places: Array
+    texts: Array
+    norm: Array
+    epsilon: Array
+
+
+class EncoderPass(NamedTuple):
+    """Texts, what is wanted of them, and room.
+
+    Tokens are counted through all texts. Each text begins with its `first` and has so many (`sizes`); `wanted` are the
+    tokens that are asked for, in order, of which each text has its first at `asked_first`, and `asked` many. `ids`,
+    `columns` and `types` `[token]` say of each which word it is, which place it has and of which text of a pair it is.
+    `ends` and `counts` are those of `sharing.py`.
+
+    `x` `[token, width]` is what is read, from the embeddings on; behind the last block its first rows are what is
+    wanted. `rounded` is that in bfloat16, `joint` `[token, 3 * width]` the queries, keys and values, `found`
+    `[token, width]` and `inner` `[token, inner]` what the next product reads, in bfloat16. `scratch` `[thread, …]` is
+    each thread's own.
+    """
+
+    first: Array
+    sizes: Array
+    wanted: Array
+    asked_first: Array
+    asked: Array
+    ids: Array
+    columns: Array
+    types: Array
+    ends: Array
+    counts: Array
+    x: Array
+    rounded: Array
+    joint: Array
+    found: Array
+    inner: Array
+    scratch: Array

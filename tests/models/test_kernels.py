@@ -1,0 +1,214 @@
+"""What compiled passes are made of computes what torch computes, and machine code is made and kept as it should be."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from llvmlite import binding
+from torch.nn import functional
+
+import models.compiled
+from models.compiled import code
+from models.kernels import store
+from models.kernels.layout import COUNTS, FIELDS, OUTPUTS, record_of
+from models.kernels.processor import DECODER, ENCODER, is_worth_it
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="helpers sleep as they do in Linux")
+
+
+def test_parts_are_each_done_once_and_phases_one_after_the_other() -> None:
+    from models.kernels.sharing import NOTHING, ends_phase, open_to, taken, wait_for_all, wait_for_phase
+
+    ends, counted = [5, 6, 30, 31, 60], np.zeros(COUNTS, np.int64)
+    over = [0]
+    done: list[tuple[int, int]] = []
+
+    def share() -> None:
+        while (part := taken(counted, ends[-1])) != NOTHING:
+            wait_for_phase(counted, part)
+            phase = next(number for number, end in enumerate(ends) if part < end)
+            time.sleep(0.001)
+            done.append((part, over[0] - phase))
+            if ends_phase(counted):
+                over[0] += 1
+                if phase + 1 < len(ends):
+                    open_to(counted, ends[phase + 1])
+
+    threads = [threading.Thread(target=share) for _ in range(3)]
+    for each in threads:
+        each.start()
+    time.sleep(0.02)
+    assert not done, "the first phase is not open yet"
+    open_to(counted, ends[0])
+    wait_for_all(counted, ends[-1])
+    for each in threads:
+        each.join(10)
+    assert sorted(part for part, _ in done) == list(range(60))
+    assert {ahead for _, ahead in done} == {0}
+    assert over == [5]
+
+
+def test_arithmetic_is_that_of_torch() -> None:
+    from models.kernels.arithmetic import exponential, gelu, gelu_exactly, norm, norm_in_place
+
+    x = torch.linspace(-80, 80, 641)
+    powers = torch.tensor([float(exponential(np.float32(each))) for each in x])
+    torch.testing.assert_close(powers, x.double().exp().float(), rtol=1e-6, atol=0)
+    assert 0 < exponential(np.float32(-1000)) < 1e-37 and exponential(np.float32(1000)) > 1e37
+    ours = torch.tensor([float(gelu(np.float32(each / 4))) for each in x])
+    torch.testing.assert_close(ours, functional.gelu(x / 4, approximate="tanh"), rtol=1e-5, atol=1e-6)
+    exactly = torch.tensor([float(gelu_exactly(np.float32(each / 4))) for each in x])
+    torch.testing.assert_close(exactly, functional.gelu(x / 4), rtol=1e-5, atol=1e-6)
+    row, factors, biases = (torch.randn(48, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
+    normed = np.empty(48, np.float32)
+    norm(row.numpy(), factors.numpy(), biases.numpy(), 1e-5, normed)
+    torch.testing.assert_close(torch.from_numpy(normed), functional.layer_norm(row, (48,), factors, biases))
+    in_place = row.clone()
+    norm_in_place(in_place.numpy(), factors.numpy(), biases.numpy(), 1e-5)
+    torch.testing.assert_close(in_place, torch.from_numpy(normed))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 40.0])
+def test_the_best_words_are_found_and_computed_again(spread: float) -> None:
+    from models.kernels.ranking import rank, sum_up
+
+    chance = torch.Generator().manual_seed(1)
+    x, weight = torch.randn(32, generator=chance), torch.randn(300, 32, generator=chance) * spread
+    exact = weight @ x
+    coarse = exact + torch.rand(300, generator=chance) * 0.01
+    scores, tiles = coarse.clone().numpy(), 5
+    largest, sums = np.empty(tiles, np.float32), np.empty(tiles, np.float32)
+    for tile in range(tiles):
+        sum_up(scores[tile * 64 : tile * 64 + 64], tile, largest, sums)
+    values, words = np.empty(20, np.float32), np.empty(20, np.int64)
+    rank(scores, largest, sums, x.numpy(), weight.numpy(), values, words, values.copy(), words.copy())
+    top = coarse.topk(20).indices
+    expected = coarse.index_copy(0, top, exact[top])
+    torch.testing.assert_close(torch.from_numpy(scores), expected)
+    log_probabilities = expected.log_softmax(0)
+    assert {*words.tolist()} == {*top.tolist()}
+    torch.testing.assert_close(
+        torch.from_numpy(values), log_probabilities[top].sort(descending=True).values, atol=1e-5, rtol=1e-5
+    )
+    torch.testing.assert_close(
+        log_probabilities[torch.from_numpy(words)], torch.from_numpy(values), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_the_largest_of_a_row_is_found_wherever_it_stands() -> None:
+    from models.kernels.arithmetic import largest_at
+    from models.kernels.language import compiled
+
+    @compiled
+    def largest(row: np.ndarray) -> float:
+        return float(largest_at(row.ctypes.data, len(row)))
+
+    for place in range(48):
+        row = np.full(48, -7.0, np.float32)
+        row[place] = -3.0
+        assert largest(row) == -3.0
+
+
+def test_rounding_is_that_of_torch() -> None:
+    from models.kernels.arithmetic import rounded
+    from models.kernels.language import compiled
+
+    @compiled
+    def bits(number: np.float32) -> int:
+        return int(rounded(number))
+
+    halfway = [1 + 2**-8, 1 + 3 * 2**-8, -1 - 2**-8, 0.0, 1e-38, -3e38]
+    for number in [*halfway, *torch.randn(50, generator=torch.Generator().manual_seed(0)).tolist()]:
+        theirs = torch.tensor(number).bfloat16().view(torch.int16).item()
+        assert bits(np.float32(number)) == theirs
+
+
+@pytest.mark.skipif(not binding.get_host_cpu_features().get("avx512bf16"), reason="no products in bfloat16 here")
+def test_a_row_is_multiplied_alike_whoever_else_is_read() -> None:
+    from models.kernels.language import compiled
+    from models.kernels.tiles import by_pairs, rows_of_next
+
+    @compiled
+    def product(x: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> None:
+        first, count = 0, x.shape[1]
+        while first < len(x):
+            rows = rows_of_next(len(x) - first)
+            to = sums[first].ctypes.data
+            by_pairs(x[first].ctypes.data, count, count, rows, weights.ctypes.data, to, OUTPUTS, to)
+            first += rows
+
+    chance = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(*shape, generator=chance).bfloat16() for shape in ((11, 96), (OUTPUTS, 96)))
+    tile = weight.view(OUTPUTS, 48, 2).transpose(0, 1).contiguous().view(torch.int16).numpy()
+    found = np.empty((11, OUTPUTS), np.float32)
+    product(x.view(torch.int16).numpy(), tile, found)
+    torch.testing.assert_close(torch.from_numpy(found), x.float() @ weight.float().T)
+    for rows in range(1, 11):
+        some = np.empty((rows, OUTPUTS), np.float32)
+        product(x[:rows].view(torch.int16).numpy(), tile, some)
+        assert (some == found[:rows]).all()
+
+
+def test_a_record_says_where_arrays_are_and_how_large() -> None:
+    arrays = [np.zeros((2, 3), np.float32), np.zeros(5, np.int64), np.zeros((1, 2, 3, 4), np.int16)]
+    record = record_of(arrays).reshape(-1, FIELDS)
+    assert record[:, 0].tolist() == [each.ctypes.data for each in arrays]
+    assert record[:, 1:].tolist() == [[2, 3, 0, 0], [5, 0, 0, 0], [1, 2, 3, 4]]
+
+
+def test_code_is_kept_apart_for_each_state_of_its_sources_where_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = store.folder.__wrapped__
+    monkeypatch.setattr(store, "user_cache_path", lambda name: tmp_path / name)
+    kept = folder()
+    assert kept.parent == tmp_path / "clearhead" / "compiled" and kept.is_dir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(store, "user_cache_path", lambda name: tmp_path / "file" / name)
+    passing = folder()
+    assert passing.is_dir() and os.access(passing, os.W_OK) and tmp_path not in passing.parents
+
+
+def test_code_is_made_by_another_process_and_needs_nothing_of_numba(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "models.kernels", "--folder", str(tmp_path), "helping"]
+    root = Path(store.__file__).parents[2]
+    subprocess.run(command, cwd=root, check=True)  # noqa: S603 our own module
+    assert [each.name for each in tmp_path.iterdir()] == ["helping.o"]
+    made = (tmp_path / "helping.o").stat().st_mtime_ns
+    subprocess.run(command, cwd=root, check=True)  # noqa: S603 our own module
+    assert (tmp_path / "helping.o").stat().st_mtime_ns == made, "it was there"
+    script = "import sys, models.compiled.helpers as h; h.helpers(); print('numba' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)  # noqa: S603
+    assert ran.stdout.strip() == "False"
+
+
+def test_code_that_is_not_there_is_made_or_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    class Making:
+        def __init__(self, *names: str) -> None:
+            made.extend(names)
+
+        def wait(self) -> int:
+            return 1
+
+    monkeypatch.setattr(code, "is_there", lambda _name: False)
+    monkeypatch.setattr(store, "begin_to_make", Making)
+    code.begin.cache_clear()
+    code.begin(ENCODER)
+    code.begin(ENCODER)
+    assert made == [ENCODER]
+    with pytest.raises(RuntimeError, match="could not be made"):
+        code.wait_for(DECODER)
+    code.begin.cache_clear()
+
+
+def test_who_makes_code_and_who_runs_it_agree_on_what_a_processor_gains_by() -> None:
+    assert is_worth_it(DECODER) == models.compiled.reads_decoders()
+    assert is_worth_it(ENCODER) == models.compiled.reads_encoders()
