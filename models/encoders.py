@@ -53,6 +53,10 @@ class EncoderModel(TaskModel[Inputs, Encoded, Raw, Output]):
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self._shared: Shared[Encoded, Raw] = Shared(self.forward_all, self._fitting, PATIENCE)
+        self._fill = {
+            "input_ids": int(self.tokenizer.pad_token_id or 0),
+            "token_type_ids": int(getattr(self.tokenizer, "pad_token_type_id", 0)),
+        }
         self._may_pad = self.network.config.model_type in KNOWN and self.tokenizer.pad_token_id is not None
 
     def forward(self, encoded: Encoded) -> Raw:
@@ -72,11 +76,7 @@ class EncoderModel(TaskModel[Inputs, Encoded, Raw, Output]):
 
     def padded(self, batch: Sequence[Encoded]) -> Padded:
         """What the network reads for all of `batch`."""
-        fill = {
-            "input_ids": int(self.tokenizer.pad_token_id or 0),
-            "token_type_ids": int(getattr(self.tokenizer, "pad_token_type_id", 0)),
-        }
-        return padded([self.inputs_of(each) for each in batch], fill, left=self.tokenizer.padding_side == "left")
+        return padded([self.inputs_of(each) for each in batch], self._fill, left=self.tokenizer.padding_side == "left")
 
     def _fitting(self, waiting: Sequence[Encoded]) -> list[int]:
         """The places of those who may be read together with the first, in the order in which they came."""
@@ -106,7 +106,11 @@ def padded(parts: Sequence[Mapping[str, Tensor]], fill: Mapping[str, int], *, le
         first = longest - length if left else 0
         places.append((slice(end, end + rows), slice(first, first + length)))
         end += rows
-    inputs = {name: _stacked([part[name] for part in parts], fill.get(name, 0), longest, left) for name in parts[0]}
+    inputs = (
+        dict(parts[0])
+        if len(parts) == 1
+        else {name: _stacked([part[name] for part in parts], fill.get(name, 0), longest, left) for name in parts[0]}
+    )
     if any(length < longest for _, length in sizes):
         ids, masks = [part["input_ids"] for part in parts], [part.get("attention_mask") for part in parts]
         inputs["attention_mask"] = _mask(ids, masks, longest, left)

@@ -71,7 +71,7 @@ def may_be_whole(network: PreTrainedModel, precision: Precision) -> bool:
     """Whether passes of `network` gain by being compiled whole; small ones gain nothing that shows."""
     if precision != Precision.FLOAT16 or type(network) is not GPT2LMHeadModel or is_small(network):
         return False
-    from models.compiled.weights import fits
+    from models.compiled.gpt2_weights import fits
 
     return reads_decoders() and fits(network.config)
 

@@ -23,15 +23,15 @@ def is_there(name: str) -> bool:
 
 
 @cache
-def begin(name: str) -> None:
-    """Have the code of this `name` made, for the next process; once."""
-    _log.info("Passes of an %s are made for this processor: the next start will be able to use them.", name)
-    _makers.append(store.begin_to_make(name))
+def begin(*names: str) -> None:
+    """Have the code of these `names` made, for the next process; once."""
+    _log.info("Passes are made for this processor, beside all else: the next start will use them.")
+    _makers.append(store.begin_to_make(HELPING, *names))
 
 
 def wait_for(name: str) -> None:
     """Have the code of this `name` made now; raises `RuntimeError` where that fails."""
-    if not is_there(name) and store.begin_to_make(name).wait():
+    if not is_there(name) and store.begin_to_make(HELPING, name).wait():
         raise RuntimeError(f"the passes of a {name} could not be made for this processor")
 
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from transformers import GPT2LMHeadModel
 
 from models.compiled.code import address_of, wait_for
+from models.compiled.gpt2_weights import weights_of
 from models.compiled.helpers import helpers
 from models.compiled.room import Part, Room
-from models.compiled.weights import weights_of
 from models.kernels.decoder_layout import HEAD_WIDTH, TILES_OF_WORDS, Pass, Weights
 from models.kernels.layout import COUNTS, OUTPUTS, record_of
 from models.kernels.processor import DECODER

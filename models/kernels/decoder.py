@@ -21,11 +21,8 @@ from models.kernels.records import (
     table_of_bytes,
     table_of_floats,
 )
-from models.kernels.sharing import NOTHING, ends_phase, open_to, taken, wait_for_all, wait_for_phase
-from models.kernels.tiles import by_bytes, by_halves, rows_of_next
-
-_MOST_ROWS = 6
-"""Of one tile."""
+from models.kernels.sharing import shared
+from models.kernels.tiles import MOST_ROWS, by_bytes, by_halves, rows_of_next
 
 _ADD, _SET, _SET_WIDE = 0, 1, 2
 """What becomes of a product: it is added to what was there, or set as it is, or behind the activation."""
@@ -169,8 +166,10 @@ def _score(tile: int, weights: Weights, of: Pass, sums: Any) -> None:
 
 
 @compiled
-def _do(phase: int, part: int, number: int, weights: Weights, of: Pass, sums: Any, weighed: Any) -> None:
-    """One `part` of a `phase`, counted from 0."""
+def _do(phase: int, part: int, number: int, weights: Weights, of: Pass) -> None:
+    """One `part` of a `phase`, both counted from 0, by the thread of a `number`."""
+    own = of.scratch[number]
+    sums, weighed = own[: MOST_ROWS * OUTPUTS], own[MOST_ROWS * OUTPUTS :]
     block, kind, heads = phase // PHASES, phase % PHASES, of.x.shape[1] // HEAD_WIDTH
     if block == len(weights.joint) and kind > 0:
         scores, values, words = of.scores[part], of.values[part], of.best[part]
@@ -197,26 +196,4 @@ def _do(phase: int, part: int, number: int, weights: Weights, of: Pass, sums: An
         _attend(block, part, of, weighed)
 
 
-@compiled
-def share(weights_at: int, pass_at: int, number: int) -> None:
-    """Take part in a pass as the thread of this `number` until nothing is left; thread 0 leads."""
-    weights, of = _weights(weights_at), _pass(pass_at)
-    own, total, phase = of.scratch[number], of.ends[-1], 0
-    sums, weighed = own[: _MOST_ROWS * OUTPUTS], own[_MOST_ROWS * OUTPUTS :]
-    if number == 0:
-        _prepare(0, weights, of)
-        open_to(of.counts, of.ends[0])
-    while True:
-        part = taken(of.counts, total)
-        if part == NOTHING:
-            break
-        while part >= of.ends[phase]:
-            phase += 1
-        start = of.ends[phase - 1] if phase else 0
-        wait_for_phase(of.counts, part)
-        _do(phase, part - start, number, weights, of, sums, weighed)
-        if ends_phase(of.counts) and phase + 1 < len(of.ends):
-            _prepare(phase + 1, weights, of)
-            open_to(of.counts, of.ends[phase + 1])
-    if number == 0:
-        wait_for_all(of.counts, total)
+share = shared(_weights, _pass, _do, _prepare)

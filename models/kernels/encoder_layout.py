@@ -17,12 +17,12 @@ One phase is before all blocks, for embeddings.
 
 
 class EncoderWeights(NamedTuple):
-    """All blocks' weights in bfloat16, `[block, tile, in, 64]`, and biases `[block, out]` and norms in float32.
+    """All blocks' weights in 16 bits, `[block, tile, in, 64]`, and biases `[block, out]` and norms in float32.
 
-    Weights of two inputs that follow each other stand side by side: `[tile, in / 2, 64, 2]`. Of each block `norms` are
-    the factors and the biases of both, `[block, 4, width]`, and `epsilons` `[block, 2]`. A head is as wide as there are
-    numbers in `head`. `words`, `places` and `texts` `[entry, width]` are the tables of embeddings, of which the last
-    may have no entry, `norm` `[2, width]` and `epsilon` `[1]` those of their norm.
+    In bfloat16 those of two inputs that follow each other stand side by side: `[tile, in / 2, 64, 2]`. Of each block
+    `norms` are the factors and the biases of both, `[block, 4, width]`, and `epsilons` `[block, 2]`. A head is as wide
+    as there are numbers in `head`. `words`, `places` and `texts` `[entry, width]` are the tables of embeddings, the last
+    of which may have no entry, `norm` `[2, width]` and `epsilon` `[1]` those of their norm.
     """
 
     joint: Array
@@ -52,9 +52,10 @@ class EncoderPass(NamedTuple):
     `ends` and `counts` are those of `sharing.py`.
 
     `x` `[token, width]` is what is read, from the embeddings on; behind the last block its first rows are what is
-    wanted. `rounded` is that in bfloat16, `joint` `[token, 3 * width]` the queries, keys and values, `found`
-    `[token, width]` and `inner` `[token, inner]` what the next product reads, in bfloat16. `scratch` `[thread, …]` is
-    each thread's own.
+    wanted. `joint` `[token, 3 * width]` are the queries, keys and values. `kept`, which is `x`, `found`
+    `[token, width]` and `inner` `[token, inner]` are what products read: in bfloat16 for answers. `scratch`
+    `[thread, …]` is each thread's own. Where attention is to be seen, of a single text, `seen` has its numbers,
+    `[block, head * query * key]`, and otherwise no block.
     """
 
     first: Array
@@ -68,8 +69,9 @@ class EncoderPass(NamedTuple):
     ends: Array
     counts: Array
     x: Array
-    rounded: Array
+    kept: Array
     joint: Array
     found: Array
     inner: Array
     scratch: Array
+    seen: Array

@@ -72,7 +72,7 @@ def _keep_apart(mailbox: int, box: Any) -> None:
     cores = box[_CORES:]
     for i in range(_SET):
         cores[i] = 0
-    if _cores_of(0, _SET * _BYTES, mailbox + _CORES * _BYTES) <= 0:
+    if _cores_of(0, _SET * _BYTES, mailbox + _CORES * _BYTES) != 0:
         return
     cores[core // _BITS] &= ~(1 << (core % _BITS))
     others = 0

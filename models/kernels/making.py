@@ -36,9 +36,10 @@ def machine_code(functions: Mapping[str, Callable[..., None]]) -> bytes:
         if not each.is_declaration and each.name not in functions:
             # What Numba made to call it from Python goes, with all that it would need of Numba.
             each.linkage = "internal"
-    builder = binding.create_pass_builder(target(), binding.create_pipeline_tuning_options(speed_level=2))
+    made_for = target()
+    builder = binding.create_pass_builder(made_for, binding.create_pipeline_tuning_options(speed_level=2))
     builder.getModulePassManager().run(module, builder)
-    code: bytes = target().emit_object(module)
+    code: bytes = made_for.emit_object(module)
     return code
 
 

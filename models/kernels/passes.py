@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from models.kernels.processor import DECODER, ENCODER, HELPING
+from models.kernels.processor import ATTENTION, DECODER, ENCODER, HELPING
 
 
 def functions_of(name: str) -> dict[str, Callable[..., None]]:
@@ -11,10 +11,10 @@ def functions_of(name: str) -> dict[str, Callable[..., None]]:
         from models.kernels.helping import lead, serve
 
         return {"lead": lead, "serve": serve}
-    if name == ENCODER:
-        from models.kernels.encoder import share
+    if name == DECODER:
+        from models.kernels.decoder import share
 
-        return {ENCODER: share}
-    from models.kernels.decoder import share
+        return {DECODER: share}
+    from models.kernels.encoder import share_for_answers, share_for_attention
 
-    return {DECODER: share}
+    return {name: {ENCODER: share_for_answers, ATTENTION: share_for_attention}[name]}

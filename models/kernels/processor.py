@@ -1,14 +1,16 @@
 """The processor that code is made for, as LLVM knows it, and which code it gains by."""
 
 import sys
-from functools import cache
 
 from llvmlite import binding
 
-HELPING, ENCODER, DECODER = "helping", "encoder", "decoder"
+HELPING, ENCODER, ATTENTION, DECODER = "helping", "encoder", "attention", "decoder"
 
-NAMES = (ENCODER, DECODER)
-"""Passes by the names of their code; what helps with them comes along."""
+NAMES = (ENCODER, ATTENTION, DECODER)
+"""Passes by the names of their code: of encoders for answers, and for attention that is looked at; of decoders.
+
+What helps with them comes along.
+"""
 
 NAME = binding.get_host_cpu_name()
 
@@ -25,12 +27,11 @@ def is_worth_it(name: str) -> bool:
     has = binding.get_host_cpu_features()
     if sys.platform != "linux" or not has.get("avx512f"):
         return False
-    return name != ENCODER or bool(has.get("avx512bf16") and not has.get("amx-bf16"))
+    return name == DECODER or bool(has.get("avx512bf16") and not has.get("amx-bf16"))
 
 
-@cache
 def target() -> binding.TargetMachine:
-    """What LLVM makes code for."""
+    """What LLVM makes code for; whoever runs code owns it."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     found = binding.Target.from_default_triple()

@@ -24,8 +24,11 @@ _WHOLE = ir.VectorType(ir.IntType(32), _LANES)
 _INDEX, _PLACE = ir.IntType(64), ir.IntType(32)
 
 
-_LINE = 64
-"""Bytes that are fetched at once."""
+FETCHED = 64
+"""Bytes that are fetched at once, for each step of a product."""
+
+MOST_ROWS = 6
+"""Of one tile's product."""
 
 _SECOND_CACHE = 2
 """How near they are wanted, as LLVM counts: 3 is the nearest."""
@@ -119,7 +122,7 @@ def _tile(kept: _Floats, rows: int, outputs: int, steps: int) -> Callable[..., A
         first = builder.phi(_INDEX)
         # For each step and row, the registers of its sums.
         sets = [[builder.phi(_FLOATS) for _ in range(registers)] for _ in range(steps * rows)]
-        _fetch(builder, builder.add(ahead, builder.mul(first, _INDEX(_LINE // kept.inputs // steps))))
+        _fetch(builder, builder.add(ahead, builder.mul(first, _INDEX(FETCHED // kept.inputs // steps))))
         greater = []
         for step in range(steps):
             here = builder.add(first, _INDEX(step * kept.inputs))
@@ -170,7 +173,7 @@ def _product_by(kept: _Floats, outputs: int, in_flight: int) -> Callable[..., No
     Each addition waits for the one before it, so that with fewer rows than are `in_flight` more sums are made, of
     parts; where all rows are to be added up in the same order, however many are, it is 1.
     """
-    one, two, three, six = (_tile(kept, rows, outputs, max(1, in_flight // rows)) for rows in (1, 2, 3, 6))
+    one, two, three, six = (_tile(kept, rows, outputs, max(1, in_flight // rows)) for rows in (1, 2, 3, MOST_ROWS))
 
     @compiled
     def product(
@@ -196,7 +199,7 @@ All three are addresses. There are as many inputs as `count`, a multiple of 4, a
 from `ahead` on.
 """
 
-by_pairs, by_floats = (_product_by(kept, OUTPUTS, 1) for kept in (_Pairs(), _Floats()))
+by_pairs, by_exact_halves, by_floats = (_product_by(kept, OUTPUTS, 1) for kept in (_Pairs(), _Halves(), _Floats()))
 """The same, and each row's sums are alike to the last bit however many rows there are."""
 
 by_few_floats = _product_by(_Floats(), OUTPUTS // 2, 1)
@@ -206,4 +209,4 @@ by_few_floats = _product_by(_Floats(), OUTPUTS // 2, 1)
 @compiled
 def rows_of_next(left: int) -> int:
     """How many of the rows that are `left` the next tile takes."""
-    return 6 if left >= 6 else 3 if left >= 3 else left
+    return MOST_ROWS if left >= MOST_ROWS else 3 if left >= 3 else left

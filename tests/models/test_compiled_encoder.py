@@ -13,7 +13,7 @@ from models.assembly import plain_network
 from models.checkpoints import REGISTRY
 from models.compiled import code, compiled_encoder
 from models.compiled.encoder import CompiledEncoder, encoder_of
-from models.kernels.processor import ENCODER, is_worth_it
+from models.kernels.processor import ATTENTION, ENCODER, is_worth_it
 from models.layout import quickly
 from models.lean.encoder import LeanEncoder
 from models.loading import ModelStore
@@ -48,6 +48,7 @@ def made(name: str, heads: int = 2, **settings: Any) -> PreTrainedModel:
 @pytest.fixture(autouse=True)
 def as_for_an_answer() -> Iterator[None]:
     code.wait_for(ENCODER)
+    code.wait_for(ATTENTION)
     with torch.inference_mode(), quickly():
         yield
 
@@ -176,20 +177,32 @@ def test_only_bfloat16_is_compiled_and_a_changed_weight_counts_when_it_is_packed
 def test_where_no_code_is_there_torch_reads_and_code_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
     monkeypatch.setattr(models.compiled.encoder, "is_there", lambda _name: False)
-    monkeypatch.setattr(models.compiled.encoder, "begin", begun.append)
+    monkeypatch.setattr(models.compiled.encoder, "begin", lambda *names: begun.extend(names))
     network = made("BertForMaskedLM")
     pack(network, Precision.BFLOAT16)
     assert compiled_encoder(network) is None and LeanEncoder.knows(network)
-    assert begun == [ENCODER]
+    assert begun == [ENCODER, ATTENTION]
 
 
-def test_attention_that_is_looked_at_is_exact_all_the_same() -> None:
-    network, ids = made("BertForMaskedLM"), some_ids(1, 12)
+@pytest.mark.parametrize("name", ["BertForQuestionAnswering", "DistilBertForMaskedLM"])
+@pytest.mark.parametrize("heads", [2, 4])
+@pytest.mark.parametrize("tokens", [1, 12, 64, 67])
+@pytest.mark.parametrize("compiled_so", [True, False], ids=["compiled", "before code is there"])
+def test_attention_that_is_looked_at_is_nearly_exact(
+    name: str, heads: int, tokens: int, compiled_so: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, ids = made(name, heads), some_ids(1, tokens)
     network.set_attn_implementation("eager")
     exact = network(input_ids=ids, output_attentions=True).attentions
     pack(network, Precision.BFLOAT16)
-    for ours, theirs in zip(LeanEncoder(network).attention(ids), exact, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
+    monkeypatch.setattr(CompiledEncoder, "shows_attention", compiled_so)
+    for mask in (None, torch.ones_like(ids)):
+        seen = LeanEncoder(network).attention(ids, attention_mask=mask)
+        assert len(seen) == len(exact)
+        for ours, theirs in zip(seen, exact, strict=True):
+            assert ours.shape == theirs.shape
+            torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
+    assert bool(compiled_encoder(network)._looks) == compiled_so  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-sentiment", "clearhead-qa"])

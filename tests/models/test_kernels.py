@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,35 +24,37 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="helpers sleep a
 
 
 def test_parts_are_each_done_once_and_phases_one_after_the_other() -> None:
-    from models.kernels.sharing import NOTHING, ends_phase, open_to, taken, wait_for_all, wait_for_phase
+    from models.kernels.sharing import shared
 
-    ends, counted = [5, 6, 30, 31, 60], np.zeros(COUNTS, np.int64)
-    over = [0]
-    done: list[tuple[int, int]] = []
+    class Given(NamedTuple):
+        ends: np.ndarray
+        counts: np.ndarray
 
-    def share() -> None:
-        while (part := taken(counted, ends[-1])) != NOTHING:
-            wait_for_phase(counted, part)
-            phase = next(number for number, end in enumerate(ends) if part < end)
-            time.sleep(0.001)
-            done.append((part, over[0] - phase))
-            if ends_phase(counted):
-                over[0] += 1
-                if phase + 1 < len(ends):
-                    open_to(counted, ends[phase + 1])
+    done: list[tuple[int, int, int]] = []
+    prepared: list[int] = []
 
-    threads = [threading.Thread(target=share) for _ in range(3)]
+    def do(phase: int, part: int, _number: int, _weights: object, _of: object) -> None:
+        time.sleep(0.001)
+        # How many phases were begun by then: a part's own is the last of them.
+        done.append((phase, part, len(prepared) - 1))
+
+    def prepare(phase: int, _weights: object, _of: object) -> None:
+        prepared.append(phase)
+
+    given = Given(np.array([5, 6, 30, 31, 60]), np.zeros(COUNTS, np.int64))
+    # What is compiled otherwise runs as plain Python, so that it can be watched.
+    share: Any = shared(lambda _at: None, lambda _at: given, do, prepare)
+    threads = [threading.Thread(target=share.py_func, args=(0, 0, number)) for number in (1, 2, 0)]
     for each in threads:
+        assert not done, "who leads opens the first phase"
         each.start()
-    time.sleep(0.02)
-    assert not done, "the first phase is not open yet"
-    open_to(counted, ends[0])
-    wait_for_all(counted, ends[-1])
+        time.sleep(0.02)
     for each in threads:
-        each.join(10)
-    assert sorted(part for part, _ in done) == list(range(60))
-    assert {ahead for _, ahead in done} == {0}
-    assert over == [5]
+        each.join(30)
+    assert sorted(done) == [
+        (phase, part, phase) for phase, size in enumerate((5, 1, 24, 1, 29)) for part in range(size)
+    ]
+    assert prepared == [0, 1, 2, 3, 4]
 
 
 def test_arithmetic_is_that_of_torch() -> None:
@@ -203,7 +206,7 @@ def test_code_that_is_not_there_is_made_or_waited_for(monkeypatch: pytest.Monkey
     code.begin.cache_clear()
     code.begin(ENCODER)
     code.begin(ENCODER)
-    assert made == [ENCODER]
+    assert made == ["helping", ENCODER]
     with pytest.raises(RuntimeError, match="could not be made"):
         code.wait_for(DECODER)
     code.begin.cache_clear()
