@@ -9,6 +9,7 @@ from models.coarse_scores import CoarseScores, can_be_coarse
 from models.compiled import Compiled, compile_passes
 from models.joint import are_joint, joint_layers
 from models.layout import LaidOut, Layout
+from models.lean.encoder_blocks import modules_inside
 from models.precision import Precision
 from models.products import PLAIN, Numbers
 from models.scoring import Scoring
@@ -29,10 +30,11 @@ def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> 
         _unpack(network)
     if compiled is Compiled.WHOLE:
         return
+    inside = set(modules_inside(network)) if compiled is Compiled.BLOCKS else set()
     trunk = f"{network.base_model_prefix}."
     output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
     for name, module in network.named_modules():
-        if compiled is Compiled.BLOCKS and name.startswith(trunk):
+        if module in inside:
             continue
         if type(module) in _PACKED:
             module.__class__ = _PACKED[type(module)]

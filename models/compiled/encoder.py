@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from models.compiled.code import address_of, begin, is_there
 from models.compiled.encoder_texts import Texts, ends_of, texts_of
 from models.compiled.encoder_weights import fits, weights_of
-from models.compiled.helpers import helpers
+from models.compiled.helpers import helpers, threads
 from models.compiled.room import Room
 from models.compiled.tables import Array, empty, in_halves, in_pairs
 from models.kernels.encoder_layout import PHASES, EncoderPass, EncoderWeights
@@ -116,6 +116,6 @@ class _Passes:
                 joint=room.numbers(floats, tokens, 3 * self._width),
                 found=room.numbers(self._kind, tokens, self._width),
                 inner=room.numbers(self._kind, tokens, self._inner),
-                scratch=room.numbers(floats, torch.get_num_threads(), own),
+                scratch=room.numbers(floats, threads(), own),
             )  # fmt: skip
-            helpers().make(self._share, self._record, record_of(work))
+            helpers().make(self._share, self._record, record_of(work), len(work.scratch))

@@ -12,7 +12,7 @@ from transformers import GPT2LMHeadModel
 
 from models.compiled.code import address_of, wait_for
 from models.compiled.gpt2_weights import weights_of
-from models.compiled.helpers import helpers
+from models.compiled.helpers import helpers, threads
 from models.compiled.room import Part, Room
 from models.kernels.decoder_layout import HEAD_WIDTH, TILES_OF_WORDS, Pass, Weights
 from models.kernels.layout import COUNTS, OUTPUTS, record_of
@@ -49,7 +49,7 @@ class CompiledGPT2:
         lines = _lines(ids, texts)
         with self._room.taken() as room:
             work = _pass(self._weights, lines, self._ends_of(len(lines.wanted)), most, room)
-            helpers().make(self._share, self._record, record_of(work))
+            helpers().make(self._share, self._record, record_of(work), len(work.scratch))
         logits, words, values = (torch.from_numpy(each) for each in (work.scores, work.best, work.values))
         return _parted((logits, words, values), texts)
 
@@ -106,7 +106,7 @@ def _ends_of(weights: Weights, rows: int) -> Counts:
 def _pass(weights: Weights, lines: _Lines, ends: Counts, most: int, room: Part) -> Pass:
     """What a pass over `lines` is given; what it says lasts, all else is `room` of others, too."""
     width, inner, tokens, rows = weights.words.shape[1], weights.wide_bias.shape[1], len(lines.ids), len(lines.wanted)
-    tiles, words, threads = len(weights.output), len(weights.scales), torch.get_num_threads()
+    tiles, words, taking_part = len(weights.output), len(weights.scales), threads()
     longest, floats = int((lines.behind + lines.new).max()), np.float32
     return Pass(
         *lines, ends=ends, counts=np.zeros(COUNTS, np.int64),
@@ -115,6 +115,7 @@ def _pass(weights: Weights, lines: _Lines, ends: Counts, most: int, room: Part) 
         inner=room.numbers(floats, tokens, inner), final=room.numbers(floats, rows, width),
         scores=np.empty((rows, words), floats), largest=room.numbers(floats, rows, tiles),
         sums=room.numbers(floats, rows, tiles), best=np.empty((rows, most), np.int64),
-        values=np.empty((rows, most), floats), scratch=room.numbers(floats, threads, _ROWS * OUTPUTS + longest),
-        kept=room.numbers(floats, threads, most), kept_words=room.numbers(np.int64, threads, most),
+        values=np.empty((rows, most), floats), scratch=room.numbers(floats, taking_part, _ROWS * OUTPUTS + longest),
+        kept=room.numbers(floats, taking_part, most),
+        kept_words=room.numbers(np.int64, taking_part, most),
     )  # fmt: skip

@@ -25,14 +25,14 @@ class Helpers:
         self._count = 0
         self._taken = threading.Lock()
 
-    def make(self, share: int, weights: Record, of: Record) -> None:
+    def make(self, share: int, weights: Record, of: Record, threads: int) -> None:
         """Make a pass by the function at an address, for a record of weights and one of the pass.
 
-        There must be room for as many threads as torch has; see `threads`.
+        No more `threads` take part than these, for which the pass must have room.
         """
         has_all = self._taken.acquire(blocking=False)
         try:
-            helpers = min(torch.get_num_threads() - 1, len(self._mailboxes)) if has_all else 0
+            helpers = min(threads - 1, len(self._mailboxes)) if has_all else 0
             while self._count < helpers:
                 self._begin()
             self._lead(share, _at(weights), _at(of), _at(self._mailboxes), helpers)
@@ -57,3 +57,8 @@ def helpers() -> Helpers:
 
 def _at(numbers: Record) -> int:
     return int(numbers.__array_interface__["data"][0])
+
+
+def threads() -> int:
+    """How many the calling thread's passes may have, itself included."""
+    return max(1, torch.get_num_threads())

@@ -21,8 +21,8 @@ class EncoderWeights(NamedTuple):
 
     In bfloat16 those of two inputs that follow each other stand side by side: `[tile, in / 2, 64, 2]`. Of each block
     `norms` are the factors and the biases of both, `[block, 4, width]`, and `epsilons` `[block, 2]`. A head is as wide
-    as there are numbers in `head`. `words`, `places` and `texts` `[entry, width]` are the tables of embeddings, the last
-    of which may have no entry, `norm` `[2, width]` and `epsilon` `[1]` those of their norm.
+    as there are numbers in `head`. `words`, `places` and `texts` `[entry, width]` are the tables of embeddings, the
+    last of which may have no entry, `norm` `[2, width]` and `epsilon` `[1]` those of their norm.
     """
 
     joint: Array

@@ -73,6 +73,13 @@ def blocks_of(network: PreTrainedModel) -> Iterator[Block]:
             yield Block(attention, attention.out_lin, norms[0], ffn.lin1, ffn.lin2, norms[1])
 
 
+def modules_inside(network: PreTrainedModel) -> Iterator[nn.Module]:
+    """All modules of the blocks."""
+    trunk: Any = network.base_model
+    blocks = trunk.encoder if network.config.model_type == "bert" else trunk.transformer
+    yield from blocks.modules()
+
+
 def embeddings_of(network: PreTrainedModel) -> Embeddings:
     """What turns ids into the vectors that the first block reads."""
     parts: Any = network.base_model.embeddings
