@@ -7,9 +7,9 @@ from transformers.pytorch_utils import Conv1D
 
 from models.coarse_scores import CoarseScores, can_be_coarse
 from models.compiled import Compiled, compile_passes
+from models.encoder_blocks import modules_inside
 from models.joint import are_joint, joint_layers
 from models.layout import LaidOut, Layout
-from models.lean.encoder_blocks import modules_inside
 from models.precision import Precision
 from models.products import PLAIN, Numbers
 from models.scoring import Scoring

@@ -53,10 +53,13 @@ def compile_passes(network: PreTrainedModel, precision: Precision) -> Compiled:
     if network.device.type != "cpu" or network.dtype != torch.float32:
         return Compiled.NOTHING
     if may_be_whole(network, precision):
+        from models.compiled.code import wait_for
         from models.compiled.gpt2 import CompiledGPT2
+        from models.kernels.processor import DECODER
 
-        vars(network)[_NAME] = CompiledGPT2(network)  # type: ignore[arg-type]
-        return Compiled.WHOLE
+        if wait_for(DECODER):
+            vars(network)[_NAME] = CompiledGPT2(network)  # type: ignore[arg-type]
+            return Compiled.WHOLE
     if precision == Precision.BFLOAT16 and reads_encoders():
         from models.compiled.encoder import encoder_of
 

@@ -29,10 +29,12 @@ def begin(*names: str) -> None:
     _makers.append(store.begin_to_make(HELPING, *names))
 
 
-def wait_for(name: str) -> None:
-    """Have the code of this `name` made now; raises `RuntimeError` where that fails."""
+def wait_for(name: str) -> bool:
+    """Have the code of this `name` made now; whether it is there then."""
     if not is_there(name) and store.begin_to_make(HELPING, name).wait():
-        raise RuntimeError(f"the passes of a {name} could not be made for this processor")
+        _log.warning("The passes of a %s could not be made for this processor: it is read without them.", name)
+        return False
+    return True
 
 
 @cache

@@ -8,10 +8,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from models.compiled.tables import Array, empty, floats, table
+from models.encoder_blocks import activation_of, blocks_of, embeddings_of, is_plain
 from models.joint import joint_layers
 from models.kernels.encoder_layout import EncoderWeights
 from models.kernels.layout import OUTPUTS
-from models.lean.encoder_blocks import activation_of, blocks_of, embeddings_of, is_plain
 
 
 def fits(network: PreTrainedModel) -> bool:

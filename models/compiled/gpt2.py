@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import GPT2LMHeadModel
 
-from models.compiled.code import address_of, wait_for
+from models.compiled.code import address_of
 from models.compiled.gpt2_weights import weights_of
 from models.compiled.helpers import helpers, threads
 from models.compiled.room import Part, Room
@@ -37,7 +37,6 @@ class CompiledGPT2:
         read = (weights.joint, weights.together, weights.wide, weights.narrow, weights.output)
         self.bytes = sum(each.nbytes for each in read)
         """What a pass reads of weights."""
-        wait_for(DECODER)
         self._share = address_of(DECODER, DECODER)
 
     def read(self, ids: Sequence[Tensor], texts: Texts, most: int) -> list[tuple[Tensor, Tensor, Tensor]]:

@@ -19,9 +19,9 @@ from transformers.modeling_outputs import MaskedLMOutput, QuestionAnsweringModel
 from transformers.utils.generic import ModelOutput
 
 from models.compiled import compiled_encoder
+from models.encoder_blocks import Block, activation_of, blocks_of, embeddings_of, is_plain
 from models.joint import joint_layers
 from models.layout import LaidOut
-from models.lean.encoder_blocks import Block, activation_of, blocks_of, embeddings_of, is_plain
 from models.lean.encoder_pass import apart, embedded, read_texts, visible_of, weights_of
 from models.lean.heads import BLANKS, LABEL, SPAN, Head, answered
 from models.lean.parts import FUSED, Map, are_watched, listeners, numbers_of

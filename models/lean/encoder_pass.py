@@ -1,24 +1,13 @@
 """What an encoder's pass computes, from ids to what its head says, as functions of plain numbers."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
+from models.encoder_blocks import Embeddings
 from models.lean.heads import Head, answered
 from models.lean.stack import Stack
 from models.products import through
 from models.scripted import scripted
-
-
-class Embeddings(NamedTuple):
-    """Tables `[entry, width]` of words, places and, where the network tells them apart, texts; and their norm."""
-
-    words: Tensor
-    places: Tensor
-    texts: Tensor | None
-    norm: list[Tensor]
-    epsilon: float
 
 
 @scripted

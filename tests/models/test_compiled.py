@@ -11,14 +11,17 @@ from torch import Tensor
 from transformers import GPT2LMHeadModel
 
 import models.compiled
+import models.compiled.code
 import models.compiled.gpt2
 from models import sizes
 from models.assembly import plain_network
 from models.checkpoints import REGISTRY
 from models.compiled import compiled_passes, may_be_whole
+from models.compiled.code import wait_for
 from models.compiled.gpt2 import CompiledGPT2
 from models.compiled.helpers import Helpers, helpers
 from models.kernels.layout import STATE
+from models.kernels.processor import DECODER
 from models.layout import quickly
 from models.lean.gpt2 import LeanGPT2
 from models.loading import ModelStore
@@ -47,6 +50,7 @@ def in_halves(**settings: object) -> GPT2LMHeadModel:
 
 def compile_passes(network: GPT2LMHeadModel) -> None:
     """As if it were large."""
+    assert wait_for(DECODER)
     vars(network)["compiled"] = CompiledGPT2(network)
 
 
@@ -247,6 +251,17 @@ def test_a_small_network_is_not_worth_the_time_and_memory() -> None:
     network = gpt2(n_embd=128, n_head=2, vocab_size=VOCABULARY)
     pack(network, Precision.FLOAT16)
     assert compiled_passes(network) is None
+
+
+@pytest.mark.usefixtures("any_size_on_any_processor")
+def test_where_code_cannot_be_made_torch_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models.compiled.code, "wait_for", lambda _name: False)
+    network = gpt2(n_embd=128, n_head=2, vocab_size=VOCABULARY, n_layer=1)
+    pack(network, Precision.FLOAT16)
+    assert compiled_passes(network) is None
+    ids = some_ids(1, 5)
+    exact = network(input_ids=ids).logits[:, -1]
+    torch.testing.assert_close(LeanGPT2(network).read(ids).logits, exact, atol=0.1, rtol=0)
 
 
 @pytest.mark.usefixtures("any_size_on_any_processor")

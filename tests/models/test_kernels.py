@@ -207,8 +207,8 @@ def test_code_that_is_not_there_is_made_or_waited_for(monkeypatch: pytest.Monkey
     code.begin(ENCODER)
     code.begin(ENCODER)
     assert made == ["helping", ENCODER]
-    with pytest.raises(RuntimeError, match="could not be made"):
-        code.wait_for(DECODER)
+    assert not code.wait_for(DECODER)
+    assert made == ["helping", ENCODER, "helping", DECODER]
     code.begin.cache_clear()
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 from transformers import (
     BertForMaskedLM,
     BertForQuestionAnswering,
@@ -14,8 +14,6 @@ from transformers import (
     DistilBertForSequenceClassification,
     PreTrainedModel,
 )
-
-from models.lean.encoder_pass import Embeddings
 
 _KNOWN = (
     BertForMaskedLM,
@@ -44,6 +42,16 @@ class Block:
         return [getattr(self.attention, "joint", None)] + [
             getattr(each, "layout", None) for each in (self.together, self.wide, self.narrow)
         ]
+
+
+class Embeddings(NamedTuple):
+    """Tables `[entry, width]` of words, places and, where the network tells them apart, texts; and their norm."""
+
+    words: Tensor
+    places: Tensor
+    texts: Tensor | None
+    norm: list[Tensor]
+    epsilon: float
 
 
 def is_plain(network: PreTrainedModel) -> bool:
