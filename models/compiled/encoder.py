@@ -1,7 +1,6 @@
 """An encoder whose passes are compiled."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,11 +14,8 @@ from models.compiled.helpers import helpers, threads
 from models.compiled.room import Room
 from models.compiled.tables import Array, empty, in_halves, in_pairs
 from models.kernels.encoder_layout import PHASES, EncoderPass, EncoderWeights
-from models.kernels.layout import COUNTS, OUTPUTS, record_of
+from models.kernels.layout import COUNTS, MOST_ROWS, OUTPUTS, record_of
 from models.kernels.processor import ATTENTION, ENCODER
-
-_ROWS = 6
-"""Of one tile's product, for which `scratch` has room."""
 
 
 def encoder_of(network: PreTrainedModel) -> "CompiledEncoder | None":
@@ -52,8 +48,8 @@ class CompiledEncoder:
         read = torch.from_numpy(self._answers.read(texts))
         if only is not None:
             return read[texts.back][None]
-        if texts.seen is not None:
-            places = torch.from_numpy(texts.seen)
+        if texts.real is not None:
+            places = torch.from_numpy(texts.real)
             read = torch.zeros(ids.numel(), read.shape[1]).index_copy_(0, places, read)
         return read.view(*ids.shape, -1)
 
@@ -89,13 +85,13 @@ class _Passes:
 
     def read(self, texts: Texts) -> Array:
         """What comes out behind the last block for all that is wanted, `[token, width]`."""
-        x = empty(len(texts.ids), self._width)
+        x = empty(int(texts.sizes.sum()), self._width)
         self._make(texts, x, ends_of(*self._sizes, len(x), len(texts.wanted)), empty(0, 0))
         return x[: len(texts.wanted)]
 
     def look(self, texts: Texts) -> Array:
         """The attention of a single text, `[block, head * query * key]`."""
-        tokens, heads = len(texts.ids), self._width // len(self._weights.head)
+        tokens, heads = int(texts.sizes.sum()), self._width // len(self._weights.head)
         seen = empty(len(self._weights.joint), heads * tokens * tokens)
         # Nothing is wanted of the last block but its attention.
         ends = ends_of(*self._sizes, tokens, tokens)[: 1 - PHASES]
@@ -105,14 +101,11 @@ class _Passes:
     def _make(self, texts: Texts, x: Array, ends: Array, seen: Array) -> None:
         tokens, floats = len(x), np.float32
         longest = -(-int(texts.sizes.max()) // OUTPUTS) * OUTPUTS
-        own = 2 * _ROWS * OUTPUTS + longest * (2 * len(self._weights.head) + _ROWS)
+        own = 2 * MOST_ROWS * OUTPUTS + longest * (2 * len(self._weights.head) + MOST_ROWS)
         with self._room.taken() as room:
             kept = x if self._kind is floats else room.numbers(self._kind, tokens, self._width)
-            given: dict[str, Any] = {
-                name: getattr(texts, name) for name in Texts._fields if name in EncoderPass._fields
-            }
             work = EncoderPass(
-                **given | {"seen": seen}, ends=ends, counts=np.zeros(COUNTS, np.int64), x=x, kept=kept,
+                *texts.given, ends=ends, counts=np.zeros(COUNTS, np.int64), x=x, kept=kept, seen=seen,
                 joint=room.numbers(floats, tokens, 3 * self._width),
                 found=room.numbers(self._kind, tokens, self._width),
                 inner=room.numbers(self._kind, tokens, self._inner),

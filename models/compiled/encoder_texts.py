@@ -14,21 +14,25 @@ Counts = NDArray[np.int64]
 
 
 class Texts(NamedTuple):
-    """What `EncoderPass` says of texts; `back` is where what is wanted stands among `wanted`, where somebody said so.
+    """What an `EncoderPass` begins with: of `first` to `types` it says what they are.
 
-    `seen` are the places of all tokens in the rows that they came in, where these had padding.
+    Where somebody said what is wanted, `back` is where each of it stands among `wanted`. Where there was padding,
+    `real` are the places of all tokens in the rows that they came in.
     """
 
-    first: Counts
-    sizes: Counts
-    wanted: Counts
-    asked_first: Counts
-    asked: Counts
-    ids: Counts
-    columns: Counts
-    types: Counts
+    given: tuple[Counts, Counts, Counts, Counts, Counts, Counts, Counts, Counts]
     back: Counts | None
-    seen: Counts | None
+    real: Counts | None
+
+    @property
+    def sizes(self) -> Counts:
+        """How many tokens each text has."""
+        return self.given[1]
+
+    @property
+    def wanted(self) -> Counts:
+        """The tokens that are wanted, in order."""
+        return self.given[2]
 
 
 def texts_of(ids: Tensor, types: Tensor | None, mask: Tensor | None, only: Sequence[int] | None) -> Texts:
@@ -39,21 +43,22 @@ def texts_of(ids: Tensor, types: Tensor | None, mask: Tensor | None, only: Seque
     rows, tokens = ids.shape
     columns, one_text = _columns(rows, tokens)
     flat, of_texts = ids.reshape(-1).numpy(), one_text if types is None else types.reshape(-1).numpy()
-    sizes, seen = (tokens,) * rows, None
+    sizes, real = (tokens,) * rows, None
     if mask is not None:
-        real = mask.reshape(-1).numpy() != 0
-        if not real.all():
-            seen = real.nonzero()[0]
-            sizes = tuple(real.reshape(rows, tokens).sum(axis=1).tolist())
-            flat, columns, of_texts = flat[seen], columns[seen], of_texts[seen]
+        is_real = mask.reshape(-1).numpy() != 0
+        if not is_real.all():
+            real = is_real.nonzero()[0]
+            sizes = tuple(is_real.reshape(rows, tokens).sum(axis=1).tolist())
+            flat, columns, of_texts = flat[real], columns[real], of_texts[real]
     many, first, everything = _laid_out(sizes)
     inputs = (np.ascontiguousarray(flat, np.int64), columns, np.ascontiguousarray(of_texts, np.int64))
     if only is None:
-        return Texts(first, many, everything, first, many, *inputs, None, seen)
-    wanted, back = np.unique(only if seen is None else np.searchsorted(seen, only), return_inverse=True)
+        return Texts((first, many, everything, first, many, *inputs), None, real)
+    places = np.array(only, np.int64)
+    wanted, back = np.unique(places if real is None else np.searchsorted(real, places), return_inverse=True)
     asked_first = np.searchsorted(wanted, first)
     asked = np.searchsorted(wanted, first + many) - asked_first
-    return Texts(first, many, wanted, asked_first, asked, *inputs, back, seen)
+    return Texts((first, many, wanted, asked_first, asked, *inputs), back, real)
 
 
 @lru_cache(1024)
@@ -76,7 +81,8 @@ def ends_of(blocks: int, tiles: int, wide: int, tokens: int, wanted: int) -> Cou
     layers and so many `tiles` all others."""
 
     def phases(rows: int) -> list[int]:
-        norm = -(-rows // ROWS_OF_A_NORM)
+        # A phase without parts would never end.
+        norm = max(1, -(-rows // ROWS_OF_A_NORM))
         return [tiles, tiles, norm, wide, tiles, norm]
 
     parts = [-(-tokens // ROWS_OF_A_NORM), *phases(tokens) * (blocks - 1), *phases(wanted)]

@@ -15,14 +15,11 @@ from models.compiled.gpt2_weights import weights_of
 from models.compiled.helpers import helpers, threads
 from models.compiled.room import Part, Room
 from models.kernels.decoder_layout import HEAD_WIDTH, TILES_OF_WORDS, Pass, Weights
-from models.kernels.layout import COUNTS, OUTPUTS, record_of
+from models.kernels.layout import COUNTS, MOST_ROWS, OUTPUTS, record_of
 from models.kernels.processor import DECODER
 from models.lean.decoder_pass import Texts
 
 Counts = NDArray[np.int64]
-
-_ROWS = 6
-"""Of one tile's product, for which `scratch` has room."""
 
 
 class CompiledGPT2:
@@ -114,7 +111,7 @@ def _pass(weights: Weights, lines: _Lines, ends: Counts, most: int, room: Part) 
         inner=room.numbers(floats, tokens, inner), final=room.numbers(floats, rows, width),
         scores=np.empty((rows, words), floats), largest=room.numbers(floats, rows, tiles),
         sums=room.numbers(floats, rows, tiles), best=np.empty((rows, most), np.int64),
-        values=np.empty((rows, most), floats), scratch=room.numbers(floats, taking_part, _ROWS * OUTPUTS + longest),
+        values=np.empty((rows, most), floats), scratch=room.numbers(floats, taking_part, MOST_ROWS * OUTPUTS + longest),
         kept=room.numbers(floats, taking_part, most),
         kept_words=room.numbers(np.int64, taking_part, most),
     )  # fmt: skip

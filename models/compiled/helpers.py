@@ -30,7 +30,7 @@ class Helpers:
 
         No more `threads` take part than these, for which the pass must have room.
         """
-        has_all = self._taken.acquire(blocking=False)
+        has_all = threads > 1 and self._taken.acquire(blocking=False)
         try:
             helpers = min(threads - 1, len(self._mailboxes)) if has_all else 0
             while self._count < helpers:

@@ -8,8 +8,8 @@ import numpy as np
 from models.kernels.arithmetic import exponential, largest_at
 from models.kernels.encoder_layout import EncoderPass
 from models.kernels.language import compiled
-from models.kernels.layout import OUTPUTS
-from models.kernels.tiles import MOST_ROWS, by_few_floats, by_floats, rows_of_next
+from models.kernels.layout import MOST_ROWS, OUTPUTS
+from models.kernels.tiles import by_few_floats, by_floats, rows_of_next
 
 _NEVER = np.float32(-3.0e38)
 """The score of no token."""

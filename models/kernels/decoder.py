@@ -8,7 +8,7 @@ from numba import carray  # type: ignore[attr-defined]
 from models.kernels.arithmetic import exponential, gelu, norm
 from models.kernels.decoder_layout import HEAD_WIDTH, PHASES, TILES_OF_WORDS, Pass, Weights
 from models.kernels.language import compiled
-from models.kernels.layout import OUTPUTS
+from models.kernels.layout import MOST_ROWS, OUTPUTS
 from models.kernels.ranking import rank, sum_up
 from models.kernels.records import (
     block_of_halves,
@@ -22,7 +22,7 @@ from models.kernels.records import (
     table_of_floats,
 )
 from models.kernels.sharing import shared
-from models.kernels.tiles import MOST_ROWS, by_bytes, by_halves, rows_of_next
+from models.kernels.tiles import by_bytes, by_halves, rows_of_next
 
 _ADD, _SET, _SET_WIDE = 0, 1, 2
 """What becomes of a product: it is added to what was there, or set as it is, or behind the activation."""

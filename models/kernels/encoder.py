@@ -11,7 +11,7 @@ from models.kernels.arithmetic import gelu_exactly, norm_in_place, rounded
 from models.kernels.attention import attention
 from models.kernels.encoder_layout import PHASES, ROWS_OF_A_NORM, EncoderPass, EncoderWeights
 from models.kernels.language import compiled
-from models.kernels.layout import OUTPUTS
+from models.kernels.layout import MOST_ROWS, OUTPUTS
 from models.kernels.records import (
     block_of_halves,
     counts,
@@ -22,7 +22,7 @@ from models.kernels.records import (
     table_of_floats,
 )
 from models.kernels.sharing import shared
-from models.kernels.tiles import FETCHED, MOST_ROWS, by_exact_halves, by_pairs, rows_of_next
+from models.kernels.tiles import FETCHED, by_exact_halves, by_pairs, rows_of_next
 
 _ADD, _SET, _ACTIVATE = 0, 1, 2
 """What becomes of a product: it is added to what was there, or set as it is, or kept behind the activation."""

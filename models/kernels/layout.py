@@ -15,6 +15,9 @@ FIELDS = 5
 OUTPUTS = 64
 """How many outputs one tile of weights has."""
 
+MOST_ROWS = 6
+"""Of one tile's product; each thread has room for so many rows of sums."""
+
 COUNTS = 48
 """Numbers of 64 bits that `sharing.py` counts in."""
 

@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 
 from models.kernels.language import compiled, instruction
-from models.kernels.layout import OUTPUTS
+from models.kernels.layout import MOST_ROWS, OUTPUTS
 
 _LANES = 16
 _FLOATS = ir.VectorType(ir.FloatType(), _LANES)
@@ -26,9 +26,6 @@ _INDEX, _PLACE = ir.IntType(64), ir.IntType(32)
 
 FETCHED = 64
 """Bytes that are fetched at once, for each step of a product."""
-
-MOST_ROWS = 6
-"""Of one tile's product."""
 
 _SECOND_CACHE = 2
 """How near they are wanted, as LLVM counts: 3 is the nearest."""
