@@ -58,17 +58,15 @@ class CompiledEncoder:
         """Whether the code is there that shows attention."""
         return is_there(ATTENTION)
 
-    def attention(
-        self, network: PreTrainedModel, ids: Tensor, types: Tensor | None, mask: Tensor | None
-    ) -> list[Tensor]:
-        """Each layer's attention `[1, head, query, key]` over a single text, nearly exact; see `read`.
+    def attention(self, network: PreTrainedModel, ids: Tensor, types: Tensor | None) -> list[Tensor]:
+        """Each layer's attention `[1, head, query, key]` over a single text without padding, nearly exact; see `read`.
 
         `network` is the one that this was made of.
         """
         if self._looks is None:
             # Few texts are looked at; who only wants an answer needs none of these weights.
             self._looks = _Passes(ATTENTION, weights_of(network, in_halves), np.float32)
-        texts = texts_of(ids, types, mask, None)
+        texts = texts_of(ids, types, None, None)
         seen = torch.from_numpy(self._looks.look(texts))
         size = int(texts.sizes[0])
         return list(seen.view(len(seen), 1, -1, size, size).unbind())

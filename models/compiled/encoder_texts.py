@@ -77,8 +77,10 @@ def _laid_out(sizes: tuple[int, ...]) -> tuple[Counts, Counts, Counts]:
 
 @lru_cache(1024)
 def ends_of(blocks: int, tiles: int, wide: int, tokens: int, wanted: int) -> Counts:
-    """After how many parts, counted from the first, each phase of a pass ends; of tiles of 64, `wide` have the wide
-    layers and so many `tiles` all others."""
+    """After how many parts, counted from the first, each phase of a pass ends.
+
+    Wide layers have so many tiles of 64 outputs (`wide`), all others `tiles`.
+    """
 
     def phases(rows: int) -> list[int]:
         # A phase without parts would never end.

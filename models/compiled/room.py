@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _APART = 64
-"""Bytes; each array begins with a line of the caches."""
+"""Arrays begin at multiples of so many bytes behind the first: a line of the caches."""
 
 
 class Part:

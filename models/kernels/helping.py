@@ -4,8 +4,8 @@ A mailbox is `MAILBOX` whole numbers: those that a semaphore of POSIX takes, whe
 the addresses of what it shares, and where the helper may run. Who leads asks, takes part, and goes on when nobody reads
 any more what the pass was given: whoever has not come by then is told not to.
 
-A helper never runs where the leader does: a virtual machine's idle core may look as if the host had taken it away, and
-Linux would wake the helper on the leader's, to wait there until the pass is over.
+A helper is kept from the core that its leader is on: left to itself, Linux often woke it there although another was
+idle, to wait until the pass was over (seen on a virtual machine of two cores).
 """
 
 from typing import Any

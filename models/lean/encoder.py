@@ -161,8 +161,9 @@ class LeanEncoder:
         One caller at a time.
         """
         compiled = compiled_encoder(self._network)
-        if compiled is not None and len(input_ids) == 1 and compiled.shows_attention:
-            return compiled.attention(self._network, input_ids, token_type_ids, attention_mask)
+        is_padded = attention_mask is not None and not bool(attention_mask.all())
+        if compiled is not None and len(input_ids) == 1 and not is_padded and compiled.shows_attention:
+            return compiled.attention(self._network, input_ids, token_type_ids)
         x, visible = embedded(input_ids, token_type_ids, embeddings_of(self._network)), visible_of(attention_mask)
         seen: list[Tensor] = []
         for block, products in zip(self._blocks, self._nearly(), strict=True):

@@ -205,6 +205,17 @@ def test_attention_that_is_looked_at_is_nearly_exact(
     assert bool(compiled_encoder(network)._looks) == compiled_so  # type: ignore[union-attr]
 
 
+def test_attention_over_a_text_with_padding_is_as_wide_as_the_text() -> None:
+    network, ids = made("BertForMaskedLM"), some_ids(1, 12)
+    mask = torch.ones_like(ids)
+    mask[0, 9:] = 0
+    network.set_attn_implementation("eager")
+    exact = network(input_ids=ids, attention_mask=mask, output_attentions=True).attentions
+    pack(network, Precision.BFLOAT16)
+    for ours, theirs in zip(LeanEncoder(network).attention(ids, attention_mask=mask), exact, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
+
+
 @pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-sentiment", "clearhead-qa"])
 def test_bundled_encoders_are_compiled(name: str) -> None:
     model = ModelStore(precision=Precision.BFLOAT16).load(REGISTRY[name])
