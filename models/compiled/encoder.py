@@ -12,8 +12,8 @@ from models.compiled.encoder_texts import Texts, ends_of, texts_of
 from models.compiled.encoder_weights import fits, weights_of
 from models.compiled.helpers import helpers, threads
 from models.compiled.room import Room
-from models.compiled.tables import Array, empty, in_halves, in_pairs
-from models.kernels.encoder_layout import PHASES, EncoderPass, EncoderWeights
+from models.compiled.tables import Array, empty, in_pairs, in_whole
+from models.kernels.encoder_layout import FACTOR, PHASES, EncoderPass, EncoderWeights
 from models.kernels.layout import COUNTS, MOST_ROWS, OUTPUTS, record_of
 from models.kernels.processor import ATTENTION, ENCODER
 
@@ -32,7 +32,7 @@ class CompiledEncoder:
     """The embeddings and the blocks of a `network`, laid out once; whoever changes a weight must do so again."""
 
     def __init__(self, network: PreTrainedModel) -> None:
-        self._answers = _Passes(ENCODER, weights_of(network, in_pairs), np.int16)
+        self._answers = _Passes(ENCODER, weights_of(network, in_pairs), 0)
         self._looks: _Passes | None = None
 
     def read(
@@ -65,7 +65,7 @@ class CompiledEncoder:
         """
         if self._looks is None:
             # Few texts are looked at; who only wants an answer needs none of these weights.
-            self._looks = _Passes(ATTENTION, weights_of(network, in_halves), np.float32)
+            self._looks = _Passes(ATTENTION, weights_of(network, in_whole), FACTOR)
         texts = texts_of(ids, types, None, None)
         seen = torch.from_numpy(self._looks.look(texts))
         size = int(texts.sizes[0])
@@ -73,11 +73,11 @@ class CompiledEncoder:
 
 
 class _Passes:
-    """Passes by the code of a `name`, which multiply numbers of a `kind`."""
+    """Passes by the code of a `name`; each group of inputs has so many numbers more `behind` its row."""
 
-    def __init__(self, name: str, weights: EncoderWeights, kind: type) -> None:
+    def __init__(self, name: str, weights: EncoderWeights, behind: int) -> None:
         self._weights, self._record, self._share = weights, record_of(weights), address_of(name, name)
-        self._kind, self._room = kind, Room()
+        self._behind, self._room = behind, Room()
         self._width, self._inner = weights.words.shape[1], weights.wide_bias.shape[1]
         self._sizes = (len(weights.joint), self._width // OUTPUTS, self._inner // OUTPUTS)
 
@@ -97,16 +97,18 @@ class _Passes:
         return seen
 
     def _make(self, texts: Texts, x: Array, ends: Array, seen: Array) -> None:
-        tokens, floats = len(x), np.float32
+        tokens, floats, head = len(x), np.float32, len(self._weights.head)
         longest = -(-int(texts.sizes.max()) // OUTPUTS) * OUTPUTS
-        own = 2 * MOST_ROWS * OUTPUTS + longest * (2 * len(self._weights.head) + MOST_ROWS)
+        own = 2 * MOST_ROWS * OUTPUTS + longest * (2 * head + MOST_ROWS)
         with self._room.taken() as room:
-            kept = x if self._kind is floats else room.numbers(self._kind, tokens, self._width)
+
+            def kept(width: int, group: int) -> Array:
+                return room.numbers(np.int16, tokens, width + width // group * self._behind)
+
             work = EncoderPass(
-                *texts.given, ends=ends, counts=np.zeros(COUNTS, np.int64), x=x, kept=kept, seen=seen,
+                *texts.given, ends=ends, counts=np.zeros(COUNTS, np.int64), x=x, seen=seen,
                 joint=room.numbers(floats, tokens, 3 * self._width),
-                found=room.numbers(self._kind, tokens, self._width),
-                inner=room.numbers(self._kind, tokens, self._inner),
+                kept=kept(self._width, OUTPUTS), found=kept(self._width, head), inner=kept(self._inner, OUTPUTS),
                 scratch=room.numbers(floats, threads(), own),
             )  # fmt: skip
             helpers().make(self._share, self._record, record_of(work), len(work.scratch))

@@ -1,5 +1,7 @@
 """Functions of single numbers and of vectors, written so that LLVM makes 16 numbers' operations at once of them."""
 
+from collections.abc import Callable
+from functools import partial
 from math import factorial, log, sqrt
 from typing import Any
 
@@ -44,12 +46,19 @@ def _as_pair(builder: Any, number: Any) -> Any:
     return builder.trunc(builder.lshr(builder.add(builder.add(bits, odd), _BITS(0x7FFF)), _BITS(16)), ir.IntType(16))
 
 
+def _as_whole(builder: Any, number: Any) -> Any:
+    return builder.trunc(builder.fptosi(_nearest(builder, number), _BITS), ir.IntType(16))
+
+
 # Numba would compute whole numbers in 64 bits, of which a register holds half as many.
 _whole = instruction(types.float32(types.float32), _nearest)
 _two_to_the = instruction(types.float32(types.float32), _power_of_2)
 
 rounded = instruction(types.int16(types.float32), _as_pair)
 """A number in bfloat16, to the nearest, and to the even one of two: the upper half of float32's bits."""
+
+whole = instruction(types.int16(types.float32), _as_whole)
+"""The nearest whole number, which 16 bits can hold."""
 
 
 @compiled
@@ -121,14 +130,19 @@ def norm_in_place(x: Any, factors: Any, biases: Any, epsilon: float) -> None:
         x[i] = (x[i] - mean) * scale * factors[i] + biases[i]
 
 
-def _largest(builder: Any, address: Any, count: Any) -> Any:
-    """A loop over registers, since LLVM itself takes the largest one number at a time."""
+def _size(builder: Any, read: Any) -> Any:
+    kind = ir.FunctionType(_VECTOR, [_VECTOR])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fabs.v16f32"), [read])  # type: ignore[no-untyped-call]
+
+
+def _largest(builder: Any, address: Any, count: Any, of: Callable[[Any, Any], Any] = lambda _, read: read) -> Any:
+    """A loop over registers, since LLVM itself takes the largest one number at a time; `of` what is read."""
     before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("loop", "after"))
     builder.branch(loop)
     builder.position_at_end(loop)
     place, most = builder.phi(_INDEX), builder.phi(_VECTOR)
     at = builder.inttoptr(builder.add(address, builder.mul(place, _INDEX(4))), _VECTOR.as_pointer())
-    read = builder.load(at, align=4)
+    read = of(builder, builder.load(at, align=4))
     greater = builder.select(builder.fcmp_ordered(">", read, most), read, most)
     following = builder.add(place, _INDEX(_LANES))
     builder.cbranch(builder.icmp_signed("<", following, count), loop, after)
@@ -146,3 +160,7 @@ def _largest(builder: Any, address: Any, count: Any) -> Any:
 
 largest_at = instruction(types.float32(types.uintp, types.intp), _largest)
 """The largest of so many float32 numbers at an address, a multiple of 16."""
+
+
+largest_size_at = instruction(types.float32(types.uintp, types.intp), partial(_largest, of=_size))
+"""The largest absolute value of so many float32 numbers at an address, a multiple of 16."""

@@ -45,8 +45,8 @@ def _lay_out(head: int, narrow: int, first: int, size: int, of: EncoderPass, key
                 here[i * OUTPUTS + token] = np.float32(0)
 
 
-def attention(kept: Callable[..., Any]) -> Callable[..., None]:
-    """A function of one head and one text, that says what its tokens find in the numbers that are `kept`."""
+def attention(keep: Callable[..., None]) -> Callable[..., None]:
+    """A function of one head and one text; what tokens find is kept in other numbers (see `numbers.py`)."""
 
     @compiled
     def attend(head: int, narrow: int, text: int, block: int, is_last: bool, of: EncoderPass, scratch: Any) -> None:
@@ -91,9 +91,10 @@ def attention(kept: Callable[..., Any]) -> Callable[..., None]:
                     by_few_floats(at, room, size, rows, values.ctypes.data, to, narrow, to)
                 for row in range(rows):
                     place = of.asked_first[text] + done + row if is_last else first + done + row
-                    found, total = of.found[place][head * narrow :], queries[row]
+                    found, share = sums[row * narrow :], np.float32(1) / queries[row]
                     for i in range(narrow):
-                        found[i] = kept(sums[row * narrow + i] / total)
+                        found[i] *= share
+                    keep(found, narrow, narrow, of.found[place], head * narrow)
             done += rows
 
     return attend

@@ -1,17 +1,18 @@
 """The blocks of BERT and DistilBERT (Devlin et al., 2019; Sanh et al., 2019) over several texts, as one call.
 
-Twice: for answers, with weights and what they multiply in bfloat16; and for attention that is looked at, with weights
-in float16 and nothing else rounded.
+Twice: for answers, with weights and what they multiply in bfloat16; and for attention that is looked at, as whole
+numbers that are rounded an eighth as much.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from models.kernels.arithmetic import gelu_exactly, norm_in_place, rounded
+from models.kernels.arithmetic import gelu_exactly, norm_in_place
 from models.kernels.attention import attention
 from models.kernels.encoder_layout import PHASES, ROWS_OF_A_NORM, EncoderPass, EncoderWeights
 from models.kernels.language import compiled
 from models.kernels.layout import MOST_ROWS, OUTPUTS
+from models.kernels.numbers import FETCHED_FOR_AN_INPUT, keep_rounded, keep_whole, times_rounded, times_whole
 from models.kernels.records import (
     block_of_halves,
     counts,
@@ -22,7 +23,7 @@ from models.kernels.records import (
     table_of_floats,
 )
 from models.kernels.sharing import shared
-from models.kernels.tiles import FETCHED, by_exact_halves, by_pairs, rows_of_next
+from models.kernels.tiles import rows_of_next
 
 _ADD, _SET, _ACTIVATE = 0, 1, 2
 """What becomes of a product: it is added to what was there, or set as it is, or kept behind the activation."""
@@ -75,15 +76,13 @@ def _next(phase: int, part: int, third: int, weights: EncoderWeights) -> Any:
     return weights.joint[min(block + 1, len(weights.joint) - 1)][0]
 
 
-def _reading(by: Callable[..., None], inputs: int, kept: Callable[..., Any], matrix: Callable[..., Any]) -> Any:
-    """What takes part in passes whose products are made `by` tiles, so many `inputs` at once.
+_FETCHING = MOST_ROWS * 2 * OUTPUTS // FETCHED_FOR_AN_INPUT
+"""A tile of the same size is fetched by so many of the first rows; later ones fetch what is there."""
 
-    What they multiply is `kept` in other numbers, a `matrix` of which is read from records.
-    """
-    attend = attention(kept)
-    # A tile of the same size is fetched by the first rows; later ones fetch what is there.
-    fetched = FETCHED // inputs
-    fetching = MOST_ROWS * 2 * OUTPUTS // fetched
+
+def _reading(keep: Callable[..., None], times: Callable[..., None]) -> Any:
+    """What takes part in passes whose products are made so of what is kept so (see `numbers.py`)."""
+    attend = attention(keep)
 
     @compiled
     def pass_of(at: int) -> EncoderPass:
@@ -91,35 +90,32 @@ def _reading(by: Callable[..., None], inputs: int, kept: Callable[..., Any], mat
         return EncoderPass(
             counts(record, 0), counts(record, 1), counts(record, 2), counts(record, 3), counts(record, 4),
             counts(record, 5), counts(record, 6), counts(record, 7), counts(record, 8), counts(record, 9),
-            matrix_of_floats(record, 10), matrix(record, 11), matrix_of_floats(record, 12), matrix(record, 13),
-            matrix(record, 14), matrix_of_floats(record, 15), matrix_of_floats(record, 16),
+            matrix_of_floats(record, 10), matrix_of_halves(record, 11), matrix_of_floats(record, 12),
+            matrix_of_halves(record, 13), matrix_of_halves(record, 14), matrix_of_floats(record, 15),
+            matrix_of_floats(record, 16),
         )  # fmt: skip
 
     @compiled
-    def keep(x: Any, to: Any) -> None:
-        for i in range(len(x)):
-            to[i] = kept(x[i])
-
-    @compiled
     def product(
-        x: Any, rows: int, tile: Any, bias: Any, to: Any, start: int, sums: Any, then: int, of: EncoderPass, ahead: Any
-    ) -> None:
+        x: Any, group: int, rows: int, tile: Any, bias: Any, to: Any, start: int, sums: Any, then: int, of: EncoderPass,
+        ahead: Any,
+    ) -> None:  # fmt: skip
         """What the first `rows` of `x` `[token, in]` make by a `tile` `[in, 64]` and its `bias` `[64]`.
 
         It stands in `to` `[token, out]` from `start` on, or behind the activation so in `inner`. The tile `ahead` is
         fetched meanwhile.
         """
-        first, count = 0, x.shape[1]
+        first, fetched = 0, len(tile) * FETCHED_FOR_AN_INPUT // MOST_ROWS
         while first < rows:
             some = rows_of_next(rows - first)
-            far = ahead.ctypes.data + first * count * fetched // MOST_ROWS if first < fetching else tile.ctypes.data
-            by(x[first].ctypes.data, count, count, some, tile.ctypes.data, sums.ctypes.data, OUTPUTS, far)
+            far = ahead.ctypes.data + first * fetched if first < _FETCHING else tile.ctypes.data
+            times(x, first, some, tile, far, group, sums)
             for row in range(some):
                 found = sums[row * OUTPUTS :]
                 if then == _ACTIVATE:
-                    inner = of.inner[first + row][start:]
                     for i in range(OUTPUTS):
-                        inner[i] = kept(gelu_exactly(found[i] + bias[i]))
+                        found[i] = gelu_exactly(found[i] + bias[i])
+                    keep(found, OUTPUTS, OUTPUTS, of.inner[first + row], start)
                 elif then == _ADD:
                     here = to[first + row][start:]
                     for i in range(OUTPUTS):
@@ -142,7 +138,7 @@ def _reading(by: Callable[..., None], inputs: int, kept: Callable[..., Any], mat
                 for i in range(len(x)):
                     x[i] += text[i]
             norm_in_place(x, weights.norm[0], weights.norm[1], weights.epsilon[0])
-            keep(x, of.kept[token])
+            keep(x, len(x), OUTPUTS, of.kept[token], 0)
 
     @compiled
     def do(phase: int, part: int, number: int, weights: EncoderWeights, of: EncoderPass) -> None:
@@ -158,26 +154,26 @@ def _reading(by: Callable[..., None], inputs: int, kept: Callable[..., Any], mat
             for third in range(3):
                 tile, here = weights.joint[block][third * (width // OUTPUTS) + part], third * width + start
                 bias, ahead = weights.joint_bias[block][here:], _next(phase, part, third, weights)
-                product(of.kept, len(of.x), tile, bias, of.joint, here, scratch, _SET, of, ahead)
+                product(of.kept, OUTPUTS, len(of.x), tile, bias, of.joint, here, scratch, _SET, of, ahead)
             narrow = len(weights.head)
             for head in range(start // narrow, (start + OUTPUTS) // narrow):
                 for text in range(len(of.first)):
                     attend(head, narrow, text, block, is_last, of, scratch)
         elif kind == 1:
             tile, bias = weights.together[block][part], weights.together_bias[block][start:]
-            product(of.found, rows, tile, bias, of.x, start, scratch, _ADD, of, ahead)
+            product(of.found, len(weights.head), rows, tile, bias, of.x, start, scratch, _ADD, of, ahead)
         elif kind == 3:
             tile, bias = weights.wide[block][part], weights.wide_bias[block][start:]
-            product(of.kept, rows, tile, bias, of.x, start, scratch, _ACTIVATE, of, ahead)
+            product(of.kept, OUTPUTS, rows, tile, bias, of.x, start, scratch, _ACTIVATE, of, ahead)
         elif kind == 4:
             tile, bias = weights.narrow[block][part], weights.narrow_bias[block][start:]
-            product(of.inner, rows, tile, bias, of.x, start, scratch, _ADD, of, ahead)
+            product(of.inner, OUTPUTS, rows, tile, bias, of.x, start, scratch, _ADD, of, ahead)
         else:
             which = 0 if kind == 2 else 1
             norms, epsilon = weights.norms[block], weights.epsilons[block, which]
             for row in range(part * ROWS_OF_A_NORM, min((part + 1) * ROWS_OF_A_NORM, rows)):
                 norm_in_place(of.x[row], norms[2 * which], norms[2 * which + 1], epsilon)
-                keep(of.x[row], of.kept[row])
+                keep(of.x[row], width, OUTPUTS, of.kept[row], 0)
 
     @compiled
     def prepare(phase: int, weights: EncoderWeights, of: EncoderPass) -> None:
@@ -188,17 +184,6 @@ def _reading(by: Callable[..., None], inputs: int, kept: Callable[..., Any], mat
     return shared(_weights, pass_of, do, prepare)
 
 
-@compiled
-def _rounded(x: float) -> Any:
-    return rounded(x)
+share_for_answers = _reading(keep_rounded, times_rounded)
 
-
-@compiled
-def _as_it_is(x: float) -> Any:
-    return x
-
-
-share_for_answers = _reading(by_pairs, 2, _rounded, matrix_of_halves)
-
-share_for_attention = _reading(by_exact_halves, 1, _as_it_is, matrix_of_floats)
-"""The same where `kept` is `x` itself."""
+share_for_attention = _reading(keep_whole, times_whole)

@@ -15,6 +15,12 @@ PHASES = 6
 One phase is before all blocks, for embeddings.
 """
 
+FACTOR = 2
+"""A factor takes the place of so many numbers of 16 bits."""
+
+MOST_INPUT = 2**14 - 1
+"""The largest whole number that an input is kept as."""
+
 
 class EncoderWeights(NamedTuple):
     """All blocks' weights in 16 bits, `[block, tile, in, 64]`, and biases `[block, out]` and norms in float32.

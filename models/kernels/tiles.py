@@ -39,6 +39,9 @@ class _Floats:
 
     weight_size = 4
 
+    sums: ir.Type = _FLOATS
+    """Registers in which products are added up."""
+
     def weights(self, builder: Any, at: Any) -> Any:
         """One register of weights."""
         return builder.load(at(_FLOATS), align=4)
@@ -84,6 +87,17 @@ class _Pairs(_Floats):
         return builder.call(dot, [total, number, weight])
 
 
+class _Whole(_Pairs):
+    """Weights and inputs as whole numbers of 16 bits, two at once, whose products are added up exactly."""
+
+    sums = _WHOLE
+
+    def added(self, builder: Any, weight: Any, number: Any, total: Any) -> Any:
+        kind = ir.FunctionType(_WHOLE, [_WHOLE] * 3)
+        dot = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpwssd.512")  # type: ignore[no-untyped-call]
+        return builder.call(dot, [total, number, weight])
+
+
 def _tile(kept: _Floats, rows: int, outputs: int, steps: int) -> Callable[..., Any]:
     """The product of so many `rows` by a tile of so many `outputs` whose weights are `kept` so.
 
@@ -91,6 +105,9 @@ def _tile(kept: _Floats, rows: int, outputs: int, steps: int) -> Callable[..., A
     number of inputs, the address of the sums and how many numbers one row of these is behind the other, and an address
     from which on memory is fetched meanwhile, 64 bytes for each step. Sums are made in as many parts as there are
     `steps`.
+
+    Sums of whole numbers are added to what is there, each row's times a factor, the first of which is at one more
+    address and the others in as many bytes behind each other as the inputs are.
     """
     registers = outputs // _LANES
 
@@ -111,14 +128,22 @@ def _tile(kept: _Floats, rows: int, outputs: int, steps: int) -> Callable[..., A
         return found
 
     def write(
-        builder: Any, weights: Any, inputs: Any, stride: Any, count: Any, sums: Any, apart: Any, ahead: Any
+        builder: Any,
+        weights: Any,
+        inputs: Any,
+        stride: Any,
+        count: Any,
+        sums: Any,
+        apart: Any,
+        ahead: Any,
+        *factors: Any,
     ) -> None:
         before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("loop", "after"))
         builder.branch(loop)
         builder.position_at_end(loop)
         first = builder.phi(_INDEX)
         # For each step and row, the registers of its sums.
-        sets = [[builder.phi(_FLOATS) for _ in range(registers)] for _ in range(steps * rows)]
+        sets = [[builder.phi(kept.sums) for _ in range(registers)] for _ in range(steps * rows)]
         _fetch(builder, builder.add(ahead, builder.mul(first, _INDEX(FETCHED // kept.inputs // steps))))
         greater = []
         for step in range(steps):
@@ -129,17 +154,26 @@ def _tile(kept: _Floats, rows: int, outputs: int, steps: int) -> Callable[..., A
         first.add_incoming(_INDEX(0), before)
         first.add_incoming(following, loop)
         for total, new in zip(chain(*sets), chain(*greater), strict=True):
-            total.add_incoming(_FLOATS([0.0] * _LANES), before)
+            total.add_incoming(kept.sums(None), before)
             total.add_incoming(new, loop)
         builder.position_at_end(after)
         for row in range(rows):
             for register in range(registers):
                 parts = [new[register] for new in greater[row::rows]]
                 place = builder.add(builder.mul(apart, _INDEX(row)), _INDEX(register * _LANES))
-                at = _pointer(builder, sums, place, 4)
-                builder.store(reduce(builder.fadd, parts), at(_FLOATS), align=4)
+                at = _pointer(builder, sums, place, 4)(_FLOATS)
+                if factors:
+                    own = _pointer(builder, factors[0], builder.mul(_INDEX(row), stride), kept.size)(ir.FloatType())
+                    factor = _everywhere(builder, builder.load(own, align=2), ir.FloatType())
+                    exact = builder.sitofp(*parts, _FLOATS)
+                    found = _Floats().added(builder, exact, factor, builder.load(at, align=4))
+                else:
+                    found = reduce(builder.fadd, parts)
+                builder.store(found, at, align=4)
 
-    places = (types.uintp, types.uintp, types.intp, types.intp, types.uintp, types.intp, types.uintp)
+    places = [types.uintp, types.uintp, types.intp, types.intp, types.uintp, types.intp, types.uintp]
+    if kept.sums is _WHOLE:
+        places.append(types.uintp)
     return instruction(types.void(*places), write)
 
 
@@ -174,16 +208,16 @@ def _product_by(kept: _Floats, outputs: int, in_flight: int) -> Callable[..., No
 
     @compiled
     def product(
-        inputs: int, stride: int, count: int, rows: int, weights: int, sums: int, apart: int, ahead: int
+        inputs: int, stride: int, count: int, rows: int, weights: int, sums: int, apart: int, ahead: int, *factors: int
     ) -> None:
         if rows == 1:
-            one(weights, inputs, stride, count, sums, apart, ahead)
+            one(weights, inputs, stride, count, sums, apart, ahead, *factors)
         elif rows == 2:
-            two(weights, inputs, stride, count, sums, apart, ahead)
+            two(weights, inputs, stride, count, sums, apart, ahead, *factors)
         elif rows == 3:
-            three(weights, inputs, stride, count, sums, apart, ahead)
+            three(weights, inputs, stride, count, sums, apart, ahead, *factors)
         else:
-            six(weights, inputs, stride, count, sums, apart, ahead)
+            six(weights, inputs, stride, count, sums, apart, ahead, *factors)
 
     return product
 
@@ -196,8 +230,15 @@ All three are addresses. There are as many inputs as `count`, a multiple of 4, a
 from `ahead` on.
 """
 
-by_pairs, by_exact_halves, by_floats = (_product_by(kept, OUTPUTS, 1) for kept in (_Pairs(), _Halves(), _Floats()))
+by_pairs, by_floats = (_product_by(kept, OUTPUTS, 1) for kept in (_Pairs(), _Floats()))
 """The same, and each row's sums are alike to the last bit however many rows there are."""
+
+by_whole = _product_by(_Whole(), OUTPUTS, 1)
+"""The same; a row's sums are multiplied by a factor of its own and added to what is there.
+
+The first factor, a float32, is at one more address, and each other one as many numbers of 16 bits behind the one before
+it as the rows of `inputs` are.
+"""
 
 by_few_floats = _product_by(_Floats(), OUTPUTS // 2, 1)
 """The same for tiles of 32 outputs."""

@@ -158,6 +158,42 @@ def test_a_row_is_multiplied_alike_whoever_else_is_read() -> None:
         assert (some == found[:rows]).all()
 
 
+@pytest.mark.skipif(not binding.get_host_cpu_features().get("avx512vnni"), reason="no products of whole numbers here")
+@pytest.mark.parametrize("group", [32, 64])
+def test_whole_numbers_multiply_nearly_exactly_and_never_beyond_what_a_sum_can_hold(group: int) -> None:
+    from models.compiled.tables import in_whole
+    from models.kernels.encoder_layout import FACTOR
+    from models.kernels.language import compiled
+    from models.kernels.numbers import keep_whole, times_whole
+
+    @compiled
+    def product(x: np.ndarray, group: int, kept: np.ndarray, tile: np.ndarray, sums: np.ndarray) -> None:
+        for row in range(len(x)):
+            keep_whole(x[row], x.shape[1], group, kept[row], 0)
+        times_whole(kept, 0, len(x), tile, tile.ctypes.data, group, sums)
+
+    def of(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        kept = np.empty((len(x), x.shape[1] * (group + FACTOR) // group), np.int16)
+        sums = np.full(len(x) * OUTPUTS, np.nan, np.float32)
+        product(x.numpy(), group, kept, in_whole([weight])[0, 0], sums)
+        return torch.from_numpy(sums).view(len(x), OUTPUTS)
+
+    chance = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(6, 192, generator=chance), torch.randn(OUTPUTS, 192, generator=chance)
+    x[:, 7] *= 50
+    exact = x.double() @ weight.double().T
+    rounded = x.bfloat16().double() @ weight.bfloat16().double().T
+    assert (of(x, weight) - exact).abs().max() < (rounded - exact).abs().max() / 8
+    for row in range(6):
+        torch.testing.assert_close(of(x[row : row + 1], weight), of(x, weight)[row : row + 1], atol=0, rtol=0)
+    # Every product of a group as large as it can be, once of one sign and once with a single weight.
+    x, weight = torch.full((6, 192), 3.0), torch.full((OUTPUTS, 192), -0.7)
+    weight[1::2] = 0
+    weight[1::2, 100] = 5
+    x[3] = 0
+    torch.testing.assert_close(of(x, weight), x @ weight.T, rtol=1e-3, atol=1e-6)
+
+
 def test_a_record_says_where_arrays_are_and_how_large() -> None:
     arrays = [np.zeros((2, 3), np.float32), np.zeros(5, np.int64), np.zeros((1, 2, 3, 4), np.int16)]
     record = record_of(arrays).reshape(-1, FIELDS)
