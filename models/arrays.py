@@ -11,18 +11,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import PreTrainedModel
 
 
-def batch_of_one(ids: Sequence[int], network: PreTrainedModel) -> Tensor:
-    """Ids `[1, token]` on the network's device."""
-    return given_to(network, np.array(ids, dtype=np.int64).reshape(1, -1))
+def batch_of_one(ids: Sequence[int], device: torch.device) -> Tensor:
+    """Ids `[1, token]` on a network's device."""
+    return given_to(device, np.array(ids, dtype=np.int64).reshape(1, -1))
 
 
-def given_to(network: PreTrainedModel, numbers: NDArray[Any]) -> Tensor:
-    """`numbers` on the network's device."""
+def given_to(device: torch.device, numbers: NDArray[Any]) -> Tensor:
+    """`numbers` on a network's device."""
     tensor = torch.from_numpy(numbers)
-    return tensor if network.device.type == "cpu" else tensor.to(network.device)
+    return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def taken(logits: Tensor) -> NDArray[np.float32]:

@@ -57,6 +57,8 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         self.identity = loaded.identity
         self.network = loaded.network
         self.tokenizer = loaded.tokenizer
+        # transformers looks through the parameters for it, and a network that is loaded does not move.
+        self.device = loaded.network.device
         self._lean = LeanEncoder(loaded.network) if LeanEncoder.knows(loaded.network) else None
         # The attention kernel is a setting of the whole network, so a forward must not run while it is switched. With
         # one thread for each step, a small network can make a pass on every core.

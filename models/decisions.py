@@ -122,7 +122,7 @@ def _next_token(model: TextGeneration, inputs: TextGenerationInput, written: Seq
     number, word = _numbered(target)
     if not 1 <= number <= len(written) + 1:
         raise InputError(f"There is no token {number}; {len(written)} were written.", "target")
-    ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]], model.network)
+    ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]], model.device)
     tokens = encoded.tokens + read_tokens(model.tokenizer, written[: number - 1])
     if word:
         token_id = _one_id(model, word)

@@ -59,7 +59,7 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
         if not positions:
             raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
         tokens = read_tokens(self.tokenizer, ids, encoded["offset_mapping"])
-        return EncodedMasks(batch_of_one(ids, self.network), positions, text, tokens)
+        return EncodedMasks(batch_of_one(ids, self.device), positions, text, tokens)
 
     def inputs_of(self, encoded: EncodedMasks) -> dict[str, Tensor]:
         """The ids."""

@@ -88,7 +88,7 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             ends.append(~inside[starts_and_ends[:, 1]])
             cls_positions.append(ids.index(self.tokenizer.cls_token_id))
         padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
-        network_inputs = {name: given_to(self.network, np.array(rows)) for name, rows in padded.items()}
+        network_inputs = {name: given_to(self.device, np.array(rows)) for name, rows in padded.items()}
         places = (tuple(each) for each in (in_context, begins, ends, cls_positions))
         return EncodedWindows(network_inputs, tuple(tokens), *places)
 

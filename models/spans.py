@@ -1,6 +1,7 @@
 """From start and end logits to answer spans, over one window or several (SQuAD 2.0; Devlin et al., 2019, 4.3)."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,7 @@ class Window:
         starts = np.where(self.in_context & self.begins, self.start_logits, -np.inf).astype(np.float64)
         ends = np.where(self.in_context & self.ends, self.end_logits, -np.inf).astype(np.float64)
         past_the_end = np.full(MAX_ANSWER_TOKENS - 1, -np.inf)
-        following = np.lib.stride_tricks.sliding_window_view(np.concatenate([ends, past_the_end]), MAX_ANSWER_TOKENS)
-        return np.asarray(starts[:, None] + following)
+        return np.asarray(starts[:, None] + np.concatenate([ends, past_the_end])[_following(len(ends))])
 
     @property
     def null_score(self) -> float:
@@ -105,30 +105,36 @@ def answerable(log_odds: float, calibration: Calibration) -> float:
 def best_spans(reading: Reading, count: int) -> list[Span]:
     """The `count` likeliest spans, best first, none overlapping a better one."""
     likeliest = [_likeliest(probabilities, 50 * count) for probabilities in reading.probabilities]
-    ranked = sorted(
-        (-probability, number, place)
-        for number, (places, probabilities) in enumerate(likeliest)
-        for place, probability in zip(places, probabilities, strict=True)
+    numbers = [number for number, places in enumerate(likeliest) for _ in range(len(places))]
+    places = np.concatenate(likeliest)
+    probabilities = np.concatenate(
+        [each.ravel()[some] for each, some in zip(reading.probabilities, likeliest, strict=True)]
     )
     found: list[Span] = []
-    for negative, number, place in ranked:
-        if len(found) == count or not negative:
+    for rank in (-probabilities).argsort(kind="stable").tolist():
+        probability = float(probabilities[rank])
+        if len(found) == count or not probability:
             break
-        offsets, (start, more) = reading.windows[number].offsets, divmod(place, MAX_ANSWER_TOKENS)
-        span = Span(offsets[start][0], offsets[start + more][1], -negative)
+        offsets, (start, more) = reading.windows[numbers[rank]].offsets, divmod(int(places[rank]), MAX_ANSWER_TOKENS)
+        span = Span(offsets[start][0], offsets[start + more][1], probability)
         if all(span.end <= better.start or span.start >= better.end for better in found):
             found.append(span)
     return found
 
 
-def _likeliest(probabilities: NDArray[np.float64], most: int) -> tuple[list[int], list[float]]:
-    """The places in the flattened `probabilities` of the `most` greatest, in no order, and what stands there.
+def _likeliest(probabilities: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """The places in the flattened `probabilities` of the `most` greatest, the first place first.
 
     Enough of them hold the spans that do not overlap, without sorting every pair of tokens.
     """
     flat = probabilities.ravel()
-    places = np.argpartition(flat, -min(most, flat.size))[-most:]
-    return places.tolist(), flat[places].tolist()
+    return np.sort(np.argpartition(flat, -min(most, flat.size))[-most:])
+
+
+@lru_cache(512)
+def _following(tokens: int) -> NDArray[np.int64]:
+    """For each of so many tokens the places of those that an answer may end with, if it begins there."""
+    return np.arange(tokens)[:, None] + np.arange(MAX_ANSWER_TOKENS)
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

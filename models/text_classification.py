@@ -44,7 +44,7 @@ class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Logi
         encoded = self.tokenizer(require_text(inputs.text, "text", "The text"), return_offsets_mapping=True)
         ids = list(encoded["input_ids"])
         self.require_window(len(ids), "text")
-        return EncodedText(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids, encoded["offset_mapping"]))
+        return EncodedText(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, encoded["offset_mapping"]))
 
     def inputs_of(self, encoded: EncodedText) -> dict[str, Tensor]:
         """The ids."""

@@ -89,7 +89,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             )
         if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
             raise InputError("This model does not know one of the tokens to go on from.", "kept")
-        return EncodedPrompt(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids), inputs)
+        return EncodedPrompt(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids), inputs)
 
     def forward(self, encoded: EncodedPrompt) -> Written:
         """Write to the end by the strategy that was asked for."""
@@ -124,7 +124,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         ids = [*encoded.ids[0].tolist(), *written]
         with self.eager_attention():
             return capture_decoder(
-                self.network, batch_of_one(ids, self.network), encoded.tokens + read_tokens(self.tokenizer, written)
+                self.network, batch_of_one(ids, self.device), encoded.tokens + read_tokens(self.tokenizer, written)
             )
 
     @property
@@ -178,7 +178,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def _given(self, encoded: EncodedPrompt) -> Tensor:
         """The ids of the prompt and of what is kept, `[1, token]`."""
-        return torch.cat([encoded.ids, batch_of_one(list(encoded.inputs.kept), self.network)], dim=1)
+        return torch.cat([encoded.ids, batch_of_one(list(encoded.inputs.kept), self.device)], dim=1)
 
     def _chooser(self, encoded: EncodedPrompt) -> Chooser:
         """How each token is chosen, or judged where a beam search chooses."""

@@ -139,13 +139,13 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             (first + shift, last + shift) if first >= len(prefix) and last > first else (-1, -1)
             for first, last in encoded.get("offset_mapping", [(0, 0)] * len(ids))
         ]
-        return EncodedSentence(batch_of_one(ids, self.network), read_tokens(self.tokenizer, ids, offsets), gap)
+        return EncodedSentence(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, offsets), gap)
 
     def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
         """Beam search from the decoder's start token and what is kept behind it."""
         config = self.network.generation_config
         ends, room = end_ids(config), self._room(sentence)
-        given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.network)], dim=1)
+        given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.device)], dim=1)
         steps: tuple[Step, ...] = ()
         if sentence.kept:
             with torch.inference_mode():
@@ -168,7 +168,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
-        read = torch.cat([self.start(), batch_of_one(list(written), self.network)], dim=1)[:, :-1]
+        read = torch.cat([self.start(), batch_of_one(list(written), self.device)], dim=1)[:, :-1]
         with self.eager_attention(), torch.inference_mode():
             output = self.network(
                 input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False
@@ -189,7 +189,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         """The decoder's first token, `[1, 1]`."""
         config = self.network.generation_config
         start = config.decoder_start_token_id
-        return batch_of_one([int(config.bos_token_id if start is None else start)], self.network)
+        return batch_of_one([int(config.bos_token_id if start is None else start)], self.device)
 
     def _room(self, sentence: EncodedSentence) -> int:
         """How many tokens the translation of a sentence may have."""

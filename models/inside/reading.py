@@ -83,7 +83,7 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> Reading:
     ids = list(encoded["input_ids"])
     model.require_window(len(ids), "text")
     inputs = {
-        name: batch_of_one(encoded[name], model.network) for name in ("input_ids", "token_type_ids") if name in encoded
+        name: batch_of_one(encoded[name], model.device) for name in ("input_ids", "token_type_ids") if name in encoded
     }
     sides = encoded.sequence_ids(0)
     # The mark that ends a sentence belongs to it.
@@ -105,11 +105,11 @@ def _prompt(model: TextGeneration, text: str, kinds: tuple[str, ...]) -> Reading
 def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]) -> Reading:
     ids = list(model.tokenizer(text)["input_ids"])
     model.require_window(len(ids), "text")
-    source = EncodedSentence(batch_of_one(ids, model.network), read_tokens(model.tokenizer, ids))
+    source = EncodedSentence(batch_of_one(ids, model.device), read_tokens(model.tokenizer, ids))
     with torch.inference_mode():
         (hypotheses,) = model.forward(EncodedSource((source,), _BEAMS))
     # The last token that is written is never read.
-    read_back = torch.cat([model.start(), batch_of_one(list(hypotheses[0].ids[:-1]), model.network)], dim=1)
+    read_back = torch.cat([model.start(), batch_of_one(list(hypotheses[0].ids[:-1]), model.device)], dim=1)
     tokens = source.tokens if kind == "encoder" else read_tokens(model.tokenizer, read_back[0].tolist())
     inputs = {"input_ids": source.ids, "decoder_input_ids": read_back}
     guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1

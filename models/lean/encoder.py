@@ -1,7 +1,6 @@
 """BERT and DistilBERT (Devlin et al., 2019; Sanh et al., 2019), read with nothing in between."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from transformers.modeling_outputs import MaskedLMOutput, QuestionAnsweringModel
 from transformers.utils.generic import ModelOutput
 
 from models.compiled import compiled_encoder
+from models.compiled.heads import label, span
 from models.encoder_blocks import Block, activation_of, blocks_of, embeddings_of, is_plain
 from models.joint import joint_layers
 from models.layout import LaidOut
@@ -77,6 +77,10 @@ class _Near:
             )
         return cls(joint, together, partial(wide, then=then), narrow)
 
+
+_SCORING = (BertForMaskedLM, DistilBertForMaskedLM)
+_NAMING = (BertForSequenceClassification, DistilBertForSequenceClassification)
+"""Networks that score the vocabulary, and those that name a text; all others say where an answer stands."""
 
 _LONG = 128
 """From so many tokens on the attention weights of many texts at once would need much memory."""
@@ -145,13 +149,15 @@ class LeanEncoder:
     ) -> ModelOutput:  # fmt: skip
         """The same by compiled blocks."""
         with torch.no_grad():
-            head = _head(self._network, self._then, ids.numel() if only is None else len(only))
-            if head.kind == LABEL:
-                only = range(0, ids.numel(), ids.shape[1])
-            x = compiled.read(ids, types, mask, only)
-            # To wake another thread costs more than a head that scores no vocabulary.
-            with on_one_thread() if head.scoring is None else nullcontext():
-                return _SAID[head.kind](*answered(x, head))
+            if isinstance(self._network, _SCORING):
+                head = _head(self._network, self._then, ids.numel() if only is None else len(only))
+                return _SAID[BLANKS](*answered(compiled.read(ids, types, mask, only), head))
+            if not isinstance(self._network, _NAMING):
+                return _SAID[SPAN](*span(compiled.read(ids, types, mask), self._network.qa_outputs))
+            firsts = compiled.read(ids, types, mask, range(0, ids.numel(), ids.shape[1]))[0]
+            # To wake another thread costs more than such a product.
+            with on_one_thread():
+                return _SAID[LABEL](label(firsts, *_naming(self._network)))
 
     def attention(
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None
@@ -194,11 +200,9 @@ def _head(network: Any, then: str, rows: int) -> Head:
         case DistilBertForMaskedLM():
             norm, output = network.vocab_layer_norm, network.vocab_projector
             return _blanks(network.vocab_transform, then, norm, scoring_by(output, rows))
-        case BertForSequenceClassification():
-            trunk: Any = network.bert
-            return _label(trunk.pooler.dense, "tanh", network.classifier)
-        case DistilBertForSequenceClassification():
-            return _label(network.pre_classifier, "relu", network.classifier)
+        case BertForSequenceClassification() | DistilBertForSequenceClassification():
+            dense, activation, output = _naming(network)
+            return Head(LABEL, numbers_of(dense), activation, [], 0.0, numbers_of(output), None)
         case _:
             return Head(SPAN, None, "none", [], 0.0, numbers_of(network.qa_outputs), None)
 
@@ -207,8 +211,12 @@ def _blanks(dense: nn.Linear, then: str, norm: nn.LayerNorm, scoring: Scoring) -
     return Head(BLANKS, numbers_of(dense), then, [norm.weight, norm.bias], norm.eps, None, scoring)
 
 
-def _label(dense: nn.Linear, then: str, output: nn.Linear) -> Head:
-    return Head(LABEL, numbers_of(dense), then, [], 0.0, numbers_of(output), None)
+def _naming(network: Any) -> tuple[nn.Linear, str, nn.Linear]:
+    """The two layers of a `network` that names texts, and the activation between them."""
+    if isinstance(network, BertForSequenceClassification):
+        pooler: Any = network.bert.pooler
+        return pooler.dense, "tanh", network.classifier
+    return network.pre_classifier, "relu", network.classifier
 
 
 _SAID: dict[str, Callable[..., ModelOutput]] = {
