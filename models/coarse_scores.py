@@ -3,8 +3,12 @@
 The output embedding is the largest matrix of a small model, and one token reads all of it to write one word. In 8 bits
 there is a quarter to read. Only the best scores are ever shown or chosen from: these are exact, and the errors of all
 others, which only share what probability is left, balance each other.
+
+Processors without instructions for it (VNNI) add products of bytes up in 16 bits, two by two, which hold no more than
+32,767 (oneDNN's guide "Nuances of int8 computations"): there weights have 7 bits.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -19,6 +23,7 @@ MOST_ROWS = 64
 
 SMALLEST_VOCABULARY = 4096
 _LEVELS, _MIDDLE = 127, 128
+_LEVELS_OF_7_BITS = 63
 _LEAST = torch.finfo(torch.float32).tiny
 
 
@@ -27,9 +32,19 @@ def can_be_coarse(weight: Tensor) -> bool:
     return len(weight) >= SMALLEST_VOCABULARY and "fbgemm" in torch.backends.quantized.supported_engines
 
 
-def in_bytes(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """A `weight` `[vocabulary, in]` in whole numbers of 8 bits, and the scales `[vocabulary]` of its rows."""
-    scales = weight.abs().amax(dim=1).clamp_min(_LEAST) / _LEVELS
+@cache
+def levels_of_weights() -> int:
+    """The largest whole number that a weight may be for this processor's products of bytes to be right."""
+    inputs, most = torch.full((1, 64), 255, dtype=torch.uint8), torch.full((64, 64), _LEVELS, dtype=torch.int8)
+    laid_out = torch.ops.onednn.qlinear_prepack(most, None)
+    plain = torch.ones(64), torch.zeros(64, dtype=torch.long)
+    sums = _product_of_bytes(inputs, 0, laid_out, *plain)
+    return _LEVELS if bool((sums == 255 * _LEVELS * 64).all()) else _LEVELS_OF_7_BITS
+
+
+def in_bytes(weight: Tensor, levels: int = _LEVELS) -> tuple[Tensor, Tensor]:
+    """A `weight` `[vocabulary, in]` in whole numbers up to `levels`, and the scales `[vocabulary]` of its rows."""
+    scales = weight.abs().amax(dim=1).clamp_min(_LEAST) / levels
     return (weight / scales[:, None]).round().to(torch.int8), scales
 
 
@@ -48,7 +63,7 @@ class CoarseScores:
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         exact = weight.detach()
         self._bias = None if bias is None else bias.detach()
-        rounded, scales = in_bytes(exact)
+        rounded, scales = in_bytes(exact, levels_of_weights())
         self.bytes = rounded.nbytes
         laid_out: Tensor = torch.ops.onednn.qlinear_prepack(rounded, None)
         self.numbers = Coarse(exact, laid_out, scales, torch.zeros(len(scales), dtype=torch.long))
@@ -75,6 +90,15 @@ class CoarseScores:
 
 
 @scripted
+def _product_of_bytes(inputs: Tensor, middle: int, weight: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
+    """`inputs` `[row, in]`, of which `middle` stands for zero, by a weight that is laid out, each output scaled."""
+    product: Tensor = torch.ops.onednn.qlinear_pointwise(
+        inputs, 1.0, middle, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+    return product
+
+
+@scripted
 def coarse_best(
     rows: Tensor,
     numbers: Coarse,
@@ -91,9 +115,7 @@ def coarse_best(
     steps = rows.abs().amax(1, True).clamp_min_(least).div_(levels)
     # Half a level above the middle, so that what is cut off behind the point is rounded.
     inputs = (rows / steps).add_(middle + 0.5).to(torch.uint8)
-    scores: Tensor = torch.ops.onednn.qlinear_pointwise(
-        inputs, 1.0, middle, numbers.weight, numbers.scales, numbers.zeros, None, 1.0, 0, torch.float32, "none", [], ""
-    )
+    scores = _product_of_bytes(inputs, middle, numbers.weight, numbers.scales, numbers.zeros)
     scores *= steps
     if bias is not None:
         scores += bias

@@ -1,5 +1,9 @@
 """Scores in 8 bits: the best are exact, all others near, and nothing is rounded where nobody asked for it."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import Tensor
@@ -36,6 +40,16 @@ def test_the_best_are_exact_and_the_rest_is_near(bias: Tensor | None, shape: tup
     torch.testing.assert_close(scores.gather(-1, best.indices), best.values, atol=1e-4, rtol=1e-5)
     off = (scores - exact).norm(dim=-1) / exact.norm(dim=-1)
     assert 0 < off.max() < 0.02
+
+
+@pytest.mark.parametrize("instructions", ["AVX2", "AVX512_CORE"])
+def test_the_same_where_sums_of_bytes_have_16_bits(instructions: str) -> None:
+    these = f"{__file__}::{test_the_best_are_exact_and_the_rest_is_near.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", these]
+    # oneDNN, in a process of its own, believes that there are no others.
+    as_told = os.environ | {"ONEDNN_MAX_CPU_ISA": instructions}
+    ran = subprocess.run(command, env=as_told, check=False, capture_output=True, text=True)  # noqa: S603 our own module
+    assert ran.returncode == 0, ran.stdout
 
 
 @pytest.mark.parametrize("bias", [None, torch.randn(VOCABULARY, generator=torch.Generator().manual_seed(1))])
