@@ -99,7 +99,7 @@ class _Passes:
     def _make(self, texts: Texts, x: Array, ends: Array, seen: Array) -> None:
         tokens, floats, head = len(x), np.float32, len(self._weights.head)
         longest = -(-int(texts.sizes.max()) // OUTPUTS) * OUTPUTS
-        own = 2 * MOST_ROWS * OUTPUTS + longest * (2 * head + MOST_ROWS)
+        own = 2 * MOST_ROWS * OUTPUTS + longest * 2 * (head + MOST_ROWS)
         with self._room.taken() as room:
 
             def kept(width: int, group: int) -> Array:

@@ -23,8 +23,6 @@ _LOWEST, _HIGHEST = np.float32(-87), np.float32(87)
 """Powers of e that float32 can hold; what lies beyond is as good as 0, or as large as can be."""
 
 _TERMS = tuple(np.float32(1 / factorial(power)) for power in range(8))
-_ERF_SCALE = np.float32(0.3275911)
-_ERF = tuple(np.float32(each) for each in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429))
 _LOG_2_ABOVE = np.float32(0.693359375)
 _LOG_2_BELOW = np.float32(log(2) - 0.693359375)
 """The first has so few bits that a whole number times it is exact."""
@@ -40,10 +38,15 @@ def _power_of_2(builder: Any, power: Any) -> Any:
     return builder.bitcast(builder.shl(above, _BITS(_FRACTION)), ir.FloatType())
 
 
-def _as_pair(builder: Any, number: Any) -> Any:
+def _as_half(builder: Any, number: Any) -> Any:
     bits = builder.bitcast(number, _BITS)
     odd = builder.and_(builder.lshr(bits, _BITS(16)), _BITS(1))
     return builder.trunc(builder.lshr(builder.add(builder.add(bits, odd), _BITS(0x7FFF)), _BITS(16)), ir.IntType(16))
+
+
+def _as_two(builder: Any, first: Any, second: Any) -> Any:
+    low, high = (builder.zext(_as_half(builder, each), _BITS) for each in (first, second))
+    return builder.or_(low, builder.shl(high, _BITS(16)))
 
 
 def _as_whole(builder: Any, number: Any) -> Any:
@@ -54,8 +57,11 @@ def _as_whole(builder: Any, number: Any) -> Any:
 _whole = instruction(types.float32(types.float32), _nearest)
 _two_to_the = instruction(types.float32(types.float32), _power_of_2)
 
-rounded = instruction(types.int16(types.float32), _as_pair)
+rounded = instruction(types.int16(types.float32), _as_half)
 """A number in bfloat16, to the nearest, and to the even one of two: the upper half of float32's bits."""
+
+pair = instruction(types.int32(types.float32, types.float32), _as_two)
+"""Two numbers in bfloat16 side by side, the first one in front."""
 
 whole = instruction(types.int16(types.float32), _as_whole)
 """The nearest whole number, which 16 bits can hold."""
@@ -83,21 +89,6 @@ def gelu(x: np.float32) -> Any:
     """Hendrycks & Gimpel, 2016, by the hyperbolic tangent, which is written here as a logistic function."""
     inner = np.float32(2 * sqrt(2 / np.pi)) * (x + np.float32(0.044715) * x * x * x)
     return x / (np.float32(1) + exponential(-inner))
-
-
-@compiled
-def gelu_exactly(x: np.float32) -> Any:
-    """The same by the error function, to 7 decimal places (Abramowitz & Stegun, 1964, formula 7.1.26)."""
-    size = abs(x) * np.float32(sqrt(0.5))
-    t = np.float32(1) / (np.float32(1) + _ERF_SCALE * size)
-    found = _ERF[4]
-    found = found * t + _ERF[3]
-    found = found * t + _ERF[2]
-    found = found * t + _ERF[1]
-    found = found * t + _ERF[0]
-    # Of what lies below, so that nothing is lost where x is far below 0.
-    beyond = np.float32(0.5) * found * t * exponential(-size * size)
-    return x * (np.float32(1) - beyond) if x > 0 else x * beyond
 
 
 @compiled

@@ -1,7 +1,7 @@
 """What tokens find by one head of an encoder (Vaswani et al., 2017, section 3.2.1)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,13 +9,34 @@ from models.kernels.arithmetic import exponential, largest_at
 from models.kernels.encoder_layout import EncoderPass
 from models.kernels.language import compiled
 from models.kernels.layout import MOST_ROWS, OUTPUTS
-from models.kernels.tiles import by_few_floats, by_floats, rows_of_next
+from models.kernels.tiles import FEW, rows_of_next
 
 _NEVER = np.float32(-3.0e38)
 """The score of no token."""
 
 _OTHER = 2 * MOST_ROWS * OUTPUTS
 """Of the numbers of a thread's own, what a few rows take; keys, values and scores lie behind them."""
+
+
+class Products(NamedTuple):
+    """The steps of attention that depend on the numbers in which products are made.
+
+    All are given addresses of room that they read and write as they like; of float32's size, `[row, narrow]` for
+    queries, `[token, narrow]` for keys and for values.
+
+    `lay_out(head, narrow, first, size, of, keys, values, spare)` lays out a text's keys and values; `spare` is room
+    for as many numbers as `_OTHER` says. `ask(query, narrow, scale, queries, row)` keeps a query `[narrow]` times a
+    scale. `score(queries, narrow, rows, keys, size, scores, room)` makes float32 scores, each row with so much `room`.
+    `find(scores, room, size, rows, values, narrow, sums, spare)` makes sums `[row, narrow]` of values by float32 shares
+    in the place of scores; `spare` is as much room as these have. `keep(found, narrow, narrow, row, start)` keeps one
+    row of what was found (see `numbers.py`).
+    """
+
+    lay_out: Callable[..., None]
+    ask: Callable[..., None]
+    score: Callable[..., None]
+    find: Callable[..., None]
+    keep: Callable[..., None]
 
 
 @compiled
@@ -28,25 +49,9 @@ def _softmax(scores: Any, largest: np.float32) -> np.float32:
     return total
 
 
-@compiled
-def _lay_out(head: int, narrow: int, first: int, size: int, of: EncoderPass, keys: Any, values: Any) -> None:
-    """The `keys` of a text as tiles `[tile, narrow, 64]`, filled up with zeros, and its `values` `[token, narrow]`."""
-    width = of.x.shape[1]
-    for token in range(size):
-        value = of.joint[first + token][2 * width + head * narrow :]
-        for i in range(narrow):
-            values[token * narrow + i] = value[i]
-    for start in range(0, size, OUTPUTS):
-        here, some = keys[start * narrow :], min(OUTPUTS, size - start)
-        for i in range(narrow):
-            for token in range(some):
-                here[i * OUTPUTS + token] = of.joint[first + start + token, width + head * narrow + i]
-            for token in range(some, OUTPUTS):
-                here[i * OUTPUTS + token] = np.float32(0)
-
-
-def attention(keep: Callable[..., None]) -> Callable[..., None]:
-    """A function of one head and one text; what tokens find is kept in other numbers (see `numbers.py`)."""
+def attention(by: Products) -> Callable[..., None]:
+    """A function of one head and one text."""
+    lay_out, ask, score, find, keep = by
 
     @compiled
     def attend(head: int, narrow: int, text: int, block: int, is_last: bool, of: EncoderPass, scratch: Any) -> None:
@@ -55,43 +60,37 @@ def attention(keep: Callable[..., None]) -> Callable[..., None]:
         Where attention is to be seen, it is written down, and of the last block nothing else is needed.
         """
         first, size = of.first[text], of.sizes[text]
-        room = (size + OUTPUTS - 1) // OUTPUTS * OUTPUTS
+        most, room = (size + OUTPUTS - 1) // OUTPUTS * OUTPUTS, (size + FEW - 1) // FEW * FEW
         sums, queries = scratch[: MOST_ROWS * OUTPUTS], scratch[MOST_ROWS * OUTPUTS : _OTHER]
-        keys, values = scratch[_OTHER:][: room * narrow], scratch[_OTHER + room * narrow :][: size * narrow]
-        scores = scratch[_OTHER + 2 * room * narrow :]
-        _lay_out(head, narrow, first, size, of, keys, values)
+        keys, values = scratch[_OTHER:].ctypes.data, scratch[_OTHER + most * narrow :].ctypes.data
+        scores = scratch[_OTHER + 2 * most * narrow :]
+        spare = scores[MOST_ROWS * most :].ctypes.data
+        lay_out(head, narrow, first, size, of, keys, values, scratch.ctypes.data)
         scale, is_seen = np.float32(1 / np.sqrt(np.float32(narrow))), len(of.seen) > 0
         done, asked = 0, of.asked[text] if is_last else size
         while done < asked:
             rows = rows_of_next(asked - done)
             for row in range(rows):
                 token = of.wanted[of.asked_first[text] + done + row] if is_last else first + done + row
-                query = of.joint[token][head * narrow :]
-                for i in range(narrow):
-                    queries[row * narrow + i] = query[i] * scale
-            for start in range(0, size, OUTPUTS):
-                at, to = keys[start * narrow :].ctypes.data, scores[start:].ctypes.data
-                by_floats(queries.ctypes.data, narrow, narrow, rows, at, to, room, to)
+                ask(of.joint[token][head * narrow :], narrow, scale, queries.ctypes.data, row)
+            score(queries.ctypes.data, narrow, rows, keys, size, scores.ctypes.data, room)
             for row in range(rows):
                 own = scores[row * room :]
                 for i in range(size, room):
                     own[i] = _NEVER
                 total = _softmax(own[:size], largest_at(own.ctypes.data, room))
+                share = np.float32(1) / total
                 if is_seen:
                     seen = of.seen[block][(head * size + done + row) * size :]
                     for i in range(size):
-                        seen[i] = own[i] / total
+                        seen[i] = own[i] * share
                 # A query that nobody needs any more leaves its place.
-                queries[row] = total
+                queries[row] = share
             if not (is_seen and is_last):
-                at, to = scores.ctypes.data, sums.ctypes.data
-                if narrow == OUTPUTS:
-                    by_floats(at, room, size, rows, values.ctypes.data, to, narrow, to)
-                else:
-                    by_few_floats(at, room, size, rows, values.ctypes.data, to, narrow, to)
+                find(scores.ctypes.data, room, size, rows, values, narrow, sums.ctypes.data, spare)
                 for row in range(rows):
                     place = of.asked_first[text] + done + row if is_last else first + done + row
-                    found, share = sums[row * narrow :], np.float32(1) / queries[row]
+                    found, share = sums[row * narrow :], queries[row]
                     for i in range(narrow):
                         found[i] *= share
                     keep(found, narrow, narrow, of.found[place], head * narrow)

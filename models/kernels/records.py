@@ -20,6 +20,10 @@ def _pointer(kind: Any, number: ir.Type) -> Callable[..., Any]:
 floats_at = _pointer(types.float32, ir.FloatType())
 """A pointer to the float32 numbers at an address, for `numba.carray`."""
 
+halves_at = _pointer(types.int16, ir.IntType(16))
+pairs_at = _pointer(types.int32, ir.IntType(32))
+"""The same for numbers of 16 bits and for pairs of them."""
+
 _counts_at = _pointer(types.int64, ir.IntType(64))
 
 
@@ -53,7 +57,7 @@ def _readers(at: Callable[..., Any]) -> tuple[_Reader, _Reader, _Reader, _Reader
 
 
 floats, matrix_of_floats, table_of_floats, block_of_floats = _readers(floats_at)
-_, matrix_of_halves, table_of_halves, block_of_halves = _readers(_pointer(types.int16, ir.IntType(16)))
+_, matrix_of_halves, table_of_halves, block_of_halves = _readers(halves_at)
 _, _, table_of_bytes, _ = _readers(_pointer(types.int8, ir.IntType(8)))
 counts, matrix_of_counts, _, _ = _readers(_counts_at)
 

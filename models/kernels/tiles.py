@@ -24,6 +24,11 @@ _WHOLE = ir.VectorType(ir.IntType(32), _LANES)
 _INDEX, _PLACE = ir.IntType(64), ir.IntType(32)
 
 
+_ROWS = range(1, MOST_ROWS + 1)
+
+FEW = OUTPUTS // 2
+"""The outputs of a narrow tile."""
+
 FETCHED = 64
 """Bytes that are fetched at once, for each step of a product."""
 
@@ -204,7 +209,7 @@ def _product_by(kept: _Floats, outputs: int, in_flight: int) -> Callable[..., No
     Each addition waits for the one before it, so that with fewer rows than are `in_flight` more sums are made, of
     parts; where all rows are to be added up in the same order, however many are, it is 1.
     """
-    one, two, three, six = (_tile(kept, rows, outputs, max(1, in_flight // rows)) for rows in (1, 2, 3, MOST_ROWS))
+    one, two, three, four, five, six = (_tile(kept, rows, outputs, max(1, in_flight // rows)) for rows in _ROWS)
 
     @compiled
     def product(
@@ -216,6 +221,10 @@ def _product_by(kept: _Floats, outputs: int, in_flight: int) -> Callable[..., No
             two(weights, inputs, stride, count, sums, apart, ahead, *factors)
         elif rows == 3:
             three(weights, inputs, stride, count, sums, apart, ahead, *factors)
+        elif rows == 4:
+            four(weights, inputs, stride, count, sums, apart, ahead, *factors)
+        elif rows == 5:
+            five(weights, inputs, stride, count, sums, apart, ahead, *factors)
         else:
             six(weights, inputs, stride, count, sums, apart, ahead, *factors)
 
@@ -240,11 +249,13 @@ The first factor, a float32, is at one more address, and each other one as many 
 it as the rows of `inputs` are.
 """
 
-by_few_floats = _product_by(_Floats(), OUTPUTS // 2, 1)
+by_few_pairs, by_few_floats = (_product_by(kept, FEW, 1) for kept in (_Pairs(), _Floats()))
 """The same for tiles of 32 outputs."""
 
 
 @compiled
 def rows_of_next(left: int) -> int:
-    """How many of the rows that are `left` the next tile takes."""
-    return MOST_ROWS if left >= MOST_ROWS else 3 if left >= 3 else left
+    """How many of the rows that are `left` the next tile takes: a tile of few rows waits for its weights."""
+    if left <= MOST_ROWS:
+        return left
+    return MOST_ROWS if left >= MOST_ROWS + 3 else (left + 1) // 2

@@ -17,7 +17,7 @@ from torch.nn import functional
 import models.compiled
 from models.compiled import code
 from models.kernels import store
-from models.kernels.layout import COUNTS, FIELDS, OUTPUTS, record_of
+from models.kernels.layout import COUNTS, FIELDS, MOST_ROWS, OUTPUTS, record_of
 from models.kernels.processor import DECODER, ENCODER, is_worth_it
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="helpers sleep as they do in Linux")
@@ -58,7 +58,7 @@ def test_parts_are_each_done_once_and_phases_one_after_the_other() -> None:
 
 
 def test_arithmetic_is_that_of_torch() -> None:
-    from models.kernels.arithmetic import exponential, gelu, gelu_exactly, norm, norm_in_place
+    from models.kernels.arithmetic import exponential, gelu, norm, norm_in_place
 
     x = torch.linspace(-80, 80, 641)
     powers = torch.tensor([float(exponential(np.float32(each))) for each in x])
@@ -66,8 +66,6 @@ def test_arithmetic_is_that_of_torch() -> None:
     assert 0 < exponential(np.float32(-1000)) < 1e-37 and exponential(np.float32(1000)) > 1e37
     ours = torch.tensor([float(gelu(np.float32(each / 4))) for each in x])
     torch.testing.assert_close(ours, functional.gelu(x / 4, approximate="tanh"), rtol=1e-5, atol=1e-6)
-    exactly = torch.tensor([float(gelu_exactly(np.float32(each / 4))) for each in x])
-    torch.testing.assert_close(exactly, functional.gelu(x / 4), rtol=1e-5, atol=1e-6)
     row, factors, biases = (torch.randn(48, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
     normed = np.empty(48, np.float32)
     norm(row.numpy(), factors.numpy(), biases.numpy(), 1e-5, normed)
@@ -75,6 +73,25 @@ def test_arithmetic_is_that_of_torch() -> None:
     in_place = row.clone()
     norm_in_place(in_place.numpy(), factors.numpy(), biases.numpy(), 1e-5)
     torch.testing.assert_close(in_place, torch.from_numpy(normed))
+
+
+@pytest.mark.skipif(not is_worth_it(ENCODER), reason="made of instructions that this processor lacks")
+def test_activations_of_a_tile_are_those_of_torch() -> None:
+    from models.kernels.activation import activate
+    from models.kernels.language import compiled
+
+    # Made as a whole: the interpreter knows nothing of it.
+    made = compiled(lambda sums, biases: activate(sums.ctypes.data, biases.ctypes.data))
+    biases = torch.linspace(-1, 1, OUTPUTS)
+    for first in (*torch.linspace(-9, 9, 400).tolist(), -1e30, 1e30):
+        x = first + torch.linspace(0, 0.05, OUTPUTS)
+        found = x.clone()
+        made(found.numpy(), biases.numpy())
+        exact = functional.gelu((x + biases).double()).float()
+        torch.testing.assert_close(found, exact, atol=2e-7, rtol=2e-7)
+    strange = torch.tensor([float("nan"), float("inf"), float("-inf"), 0.0] * (OUTPUTS // 4))
+    made(strange.numpy(), torch.zeros(OUTPUTS).numpy())
+    assert strange[0].isnan() and strange[1] == float("inf") and abs(strange[2]) < 1e-8 and abs(strange[3]) < 1e-7
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 40.0])
@@ -130,6 +147,35 @@ def test_rounding_is_that_of_torch() -> None:
     for number in [*halfway, *torch.randn(50, generator=torch.Generator().manual_seed(0)).tolist()]:
         theirs = torch.tensor(number).bfloat16().view(torch.int16).item()
         assert bits(np.float32(number)) == theirs
+
+
+def test_squares_are_turned_wherever_they_lie() -> None:
+    from models.kernels.language import compiled
+    from models.kernels.squares import SIDE, turn
+
+    @compiled
+    def turned(source: np.ndarray, target: np.ndarray) -> None:
+        at, to = source[1:].ctypes.data, target.ctypes.data
+        turn(at + 4 * 3, 4 * source.shape[1], to + 4 * 5, 4 * target.shape[1])
+
+    source = np.arange(40 * 50, dtype=np.int32).reshape(40, 50)
+    target = np.zeros((20, 30), np.int32)
+    turned(source, target)
+    assert (target[:SIDE, 5 : 5 + SIDE] == source[1 : 1 + SIDE, 3 : 3 + SIDE].T).all()
+    target[:SIDE, 5 : 5 + SIDE] = 0
+    assert not target.any(), "nothing else was written"
+
+
+def test_tiles_take_all_rows_and_no_few_where_more_are_left() -> None:
+    from models.kernels.tiles import rows_of_next
+
+    for rows in range(1, 100):
+        left, taken = rows, []
+        while left:
+            taken.append(rows_of_next.py_func(left))  # type: ignore[attr-defined]
+            left -= taken[-1]
+        assert sum(taken) == rows and max(taken) <= MOST_ROWS
+        assert min(taken) >= min(rows, 3)
 
 
 @pytest.mark.skipif(not binding.get_host_cpu_features().get("avx512bf16"), reason="no products in bfloat16 here")

@@ -1,0 +1,61 @@
+"""Attention's products in float32; see `attention.py`."""
+
+from typing import Any
+
+import numpy as np
+from numba import carray  # type: ignore[attr-defined]
+
+from models.kernels.encoder_layout import EncoderPass
+from models.kernels.language import compiled
+from models.kernels.layout import OUTPUTS
+from models.kernels.records import floats_at
+from models.kernels.tiles import FEW, by_few_floats, by_floats
+
+
+@compiled
+def lay_out(
+    head: int, narrow: int, first: int, size: int, of: EncoderPass, keys: int, values: int, _spare: int
+) -> None:
+    """Keys as tiles `[narrow, 64]`, of which the last may have 32 of them, filled up with zeros; values as they are."""
+    width = of.x.shape[1]
+    kept = carray(floats_at(values), (size * narrow,))
+    for token in range(size):
+        value = of.joint[first + token][2 * width + head * narrow :]
+        for i in range(narrow):
+            kept[token * narrow + i] = value[i]
+    for start in range(0, size, OUTPUTS):
+        wide, some = OUTPUTS if size - start > FEW else FEW, min(OUTPUTS, size - start)
+        tile = carray(floats_at(keys + 4 * start * narrow), (narrow * wide,))
+        for i in range(narrow):
+            for token in range(some):
+                tile[i * wide + token] = of.joint[first + start + token, width + head * narrow + i]
+            for token in range(some, wide):
+                tile[i * wide + token] = np.float32(0)
+
+
+@compiled
+def ask(query: Any, narrow: int, scale: np.float32, queries: int, row: int) -> None:
+    """A query times a scale."""
+    kept = carray(floats_at(queries + 4 * row * narrow), (narrow,))
+    for i in range(narrow):
+        kept[i] = query[i] * scale
+
+
+@compiled
+def score(queries: int, narrow: int, rows: int, keys: int, size: int, scores: int, room: int) -> None:
+    """Scores of all keys."""
+    for start in range(0, size, OUTPUTS):
+        at, to = keys + 4 * start * narrow, scores + 4 * start
+        if size - start > FEW:
+            by_floats(queries, narrow, narrow, rows, at, to, room, to)
+        else:
+            by_few_floats(queries, narrow, narrow, rows, at, to, room, to)
+
+
+@compiled
+def find(scores: int, room: int, size: int, rows: int, values: int, narrow: int, sums: int, _spare: int) -> None:
+    """Sums of values."""
+    if narrow == OUTPUTS:
+        by_floats(scores, room, size, rows, values, sums, narrow, sums)
+    else:
+        by_few_floats(scores, room, size, rows, values, sums, narrow, sums)
