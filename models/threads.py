@@ -114,16 +114,3 @@ def fair_share(turn: object, most: int = sys.maxsize) -> Iterator[None]:
         if threads != torch.get_num_threads():
             torch.set_num_threads(threads)
         yield
-
-
-@contextmanager
-def on_one_thread() -> Iterator[None]:
-    """Let the calling thread's operations inside be made by itself, for those that are over before another wakes."""
-    before = torch.get_num_threads()
-    if before > 1:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if before > 1:
-            torch.set_num_threads(before)

@@ -24,17 +24,20 @@ class Products(NamedTuple):
     All are given addresses of room that they read and write as they like; of float32's size, `[row, narrow]` for
     queries, `[token, narrow]` for keys and for values.
 
-    `lay_out(head, narrow, first, size, of, keys, values, spare)` lays out a text's keys and values; `spare` is room
-    for as many numbers as `_OTHER` says. `ask(query, narrow, scale, queries, row)` keeps a query `[narrow]` times a
-    scale. `score(queries, narrow, rows, keys, size, scores, room)` makes float32 scores, each row with so much `room`.
+    `lay_out(head, narrow, first, size, of, keys, values, spare)` lays out a text's keys, as tiles of 64 tokens of which
+    the last may have 32, and its values; `spare` is room for as many numbers as `_OTHER` says.
+    `ask(query, narrow, scale, queries, row)` keeps a query `[narrow]` times a scale. `wide` and `few` make scores in
+    float32 by a tile of 64 keys and of 32 (see `tiles.py`), each number of which takes so many `bytes_each`.
     `find(scores, room, size, rows, values, narrow, sums, spare)` makes sums `[row, narrow]` of values by float32 shares
-    in the place of scores; `spare` is as much room as these have. `keep(found, narrow, narrow, row, start)` keeps one
-    row of what was found (see `numbers.py`).
+    in the place of scores, of which each row has so much `room`; `spare` is as much room as these have.
+    `keep(found, narrow, narrow, row, start)` keeps one row of what was found (see `numbers.py`).
     """
 
     lay_out: Callable[..., None]
     ask: Callable[..., None]
-    score: Callable[..., None]
+    wide: Callable[..., None]
+    few: Callable[..., None]
+    bytes_each: int
     find: Callable[..., None]
     keep: Callable[..., None]
 
@@ -51,7 +54,17 @@ def _softmax(scores: Any, largest: np.float32) -> np.float32:
 
 def attention(by: Products) -> Callable[..., None]:
     """A function of one head and one text."""
-    lay_out, ask, score, find, keep = by
+    lay_out, ask, wide, few, bytes_each, find, keep = by
+
+    @compiled
+    def score(queries: int, narrow: int, rows: int, keys: int, size: int, scores: int, room: int) -> None:
+        """Scores of all keys, each row with so much `room`."""
+        for start in range(0, size, OUTPUTS):
+            at, to = keys + bytes_each * start * narrow, scores + 4 * start
+            if size - start > FEW:
+                wide(queries, narrow, narrow, rows, at, to, room, to)
+            else:
+                few(queries, narrow, narrow, rows, at, to, room, to)
 
     @compiled
     def attend(head: int, narrow: int, text: int, block: int, is_last: bool, of: EncoderPass, scratch: Any) -> None:

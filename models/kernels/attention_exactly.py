@@ -1,10 +1,12 @@
 """Attention's products in float32; see `attention.py`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
+from models.kernels.attention import Products
 from models.kernels.encoder_layout import EncoderPass
 from models.kernels.language import compiled
 from models.kernels.layout import OUTPUTS
@@ -42,20 +44,14 @@ def ask(query: Any, narrow: int, scale: np.float32, queries: int, row: int) -> N
 
 
 @compiled
-def score(queries: int, narrow: int, rows: int, keys: int, size: int, scores: int, room: int) -> None:
-    """Scores of all keys."""
-    for start in range(0, size, OUTPUTS):
-        at, to = keys + 4 * start * narrow, scores + 4 * start
-        if size - start > FEW:
-            by_floats(queries, narrow, narrow, rows, at, to, room, to)
-        else:
-            by_few_floats(queries, narrow, narrow, rows, at, to, room, to)
-
-
-@compiled
 def find(scores: int, room: int, size: int, rows: int, values: int, narrow: int, sums: int, _spare: int) -> None:
     """Sums of values."""
     if narrow == OUTPUTS:
         by_floats(scores, room, size, rows, values, sums, narrow, sums)
     else:
         by_few_floats(scores, room, size, rows, values, sums, narrow, sums)
+
+
+def products(keep: Callable[..., None]) -> Products:
+    """All of them; what is found is kept by `keep`."""
+    return Products(lay_out, ask, by_floats, by_few_floats, 4, find, keep)

@@ -3,12 +3,14 @@
 Numbers that are multiplied one after the other stand side by side in pairs (see `tiles.py`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from models.kernels.arithmetic import pair, rounded
+from models.kernels.attention import Products
 from models.kernels.encoder_layout import EncoderPass
 from models.kernels.language import compiled
 from models.kernels.layout import OUTPUTS
@@ -67,17 +69,6 @@ def ask(query: Any, narrow: int, scale: np.float32, queries: int, row: int) -> N
 
 
 @compiled
-def score(queries: int, narrow: int, rows: int, keys: int, size: int, scores: int, room: int) -> None:
-    """Scores of all keys."""
-    for start in range(0, size, OUTPUTS):
-        at, to = keys + 2 * start * narrow, scores + 4 * start
-        if size - start > FEW:
-            by_pairs(queries, narrow, narrow, rows, at, to, room, to)
-        else:
-            by_few_pairs(queries, narrow, narrow, rows, at, to, room, to)
-
-
-@compiled
 def find(scores: int, room: int, size: int, rows: int, values: int, narrow: int, sums: int, spare: int) -> None:
     """Sums of values."""
     even = (size + 1) // 2 * 2
@@ -91,3 +82,8 @@ def find(scores: int, room: int, size: int, rows: int, values: int, narrow: int,
         by_pairs(spare, room, even, rows, values, sums, narrow, sums)
     else:
         by_few_pairs(spare, room, even, rows, values, sums, narrow, sums)
+
+
+def products(keep: Callable[..., None]) -> Products:
+    """All of them; what is found is kept by `keep`."""
+    return Products(lay_out, ask, by_pairs, by_few_pairs, 2, find, keep)

@@ -5,13 +5,12 @@ numbers that are rounded an eighth as much.
 """
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from models.kernels import attention_exactly, attention_rounded
 from models.kernels.activation import activate
 from models.kernels.arithmetic import norm_in_place
-from models.kernels.attention import Products, attention
+from models.kernels.attention import attention
 from models.kernels.encoder_layout import PHASES, ROWS_OF_A_NORM, EncoderPass, EncoderWeights
 from models.kernels.language import compiled
 from models.kernels.layout import MOST_ROWS, OUTPUTS
@@ -83,12 +82,8 @@ _FETCHING = MOST_ROWS * 2 * OUTPUTS // FETCHED_FOR_AN_INPUT
 """A tile of the same size is fetched by so many of the first rows; later ones fetch what is there."""
 
 
-def _reading(keep: Callable[..., None], times: Callable[..., None], by: ModuleType) -> Any:
-    """What takes part in passes whose products are made so of what is kept so (see `numbers.py`).
-
-    Those of attention are made by a module's functions.
-    """
-    attend = attention(Products(by.lay_out, by.ask, by.score, by.find, keep))
+def _reading(keep: Callable[..., None], times: Callable[..., None], attend: Callable[..., None]) -> Any:
+    """What takes part in passes whose products are made so of what is kept so (see `numbers.py`)."""
 
     @compiled
     def pass_of(at: int) -> EncoderPass:
@@ -189,6 +184,6 @@ def _reading(keep: Callable[..., None], times: Callable[..., None], by: ModuleTy
     return shared(_weights, pass_of, do, prepare)
 
 
-share_for_answers = _reading(keep_rounded, times_rounded, attention_rounded)
+share_for_answers = _reading(keep_rounded, times_rounded, attention(attention_rounded.products(keep_rounded)))
 
-share_for_attention = _reading(keep_whole, times_whole, attention_exactly)
+share_for_attention = _reading(keep_whole, times_whole, attention(attention_exactly.products(keep_whole)))

@@ -23,9 +23,6 @@ _BYTES = ir.VectorType(ir.IntType(8), _LANES)
 _WHOLE = ir.VectorType(ir.IntType(32), _LANES)
 _INDEX, _PLACE = ir.IntType(64), ir.IntType(32)
 
-
-_ROWS = range(1, MOST_ROWS + 1)
-
 FEW = OUTPUTS // 2
 """The outputs of a narrow tile."""
 
@@ -209,7 +206,9 @@ def _product_by(kept: _Floats, outputs: int, in_flight: int) -> Callable[..., No
     Each addition waits for the one before it, so that with fewer rows than are `in_flight` more sums are made, of
     parts; where all rows are to be added up in the same order, however many are, it is 1.
     """
-    one, two, three, four, five, six = (_tile(kept, rows, outputs, max(1, in_flight // rows)) for rows in _ROWS)
+    one, two, three, four, five, six = (
+        _tile(kept, rows, outputs, max(1, in_flight // rows)) for rows in range(1, MOST_ROWS + 1)
+    )
 
     @compiled
     def product(

@@ -30,7 +30,6 @@ from models.near_products import NearProduct
 from models.packed_linear import scoring_by
 from models.products import Numbers, in_a_row
 from models.scoring import Scoring
-from models.threads import on_one_thread
 
 if TYPE_CHECKING:
     from models.compiled.encoder import CompiledEncoder
@@ -155,9 +154,7 @@ class LeanEncoder:
             if not isinstance(self._network, _NAMING):
                 return _SAID[SPAN](*span(compiled.read(ids, types, mask), self._network.qa_outputs))
             firsts = compiled.read(ids, types, mask, range(0, ids.numel(), ids.shape[1]))[0]
-            # To wake another thread costs more than such a product.
-            with on_one_thread():
-                return _SAID[LABEL](label(firsts, *_naming(self._network)))
+            return _SAID[LABEL](label(firsts, *_naming(self._network)))
 
     def attention(
         self, input_ids: Tensor, token_type_ids: Tensor | None = None, attention_mask: Tensor | None = None

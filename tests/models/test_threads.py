@@ -153,18 +153,3 @@ def test_an_answer_is_never_taken_for_several(
         visitor.start()
         visitor.join()
     assert CORES in taken and set(taken) <= {CORES, 1}
-
-
-def test_what_is_over_soon_is_made_by_one_thread_and_the_next_pass_has_as_many_as_before() -> None:
-    def visit(found: list[int]) -> None:
-        torch.set_num_threads(3)
-        with pytest.raises(ValueError, match="mistaken"), threads.on_one_thread():
-            found.append(torch.get_num_threads())
-            raise ValueError("mistaken")
-        found.append(torch.get_num_threads())
-
-    found: list[int] = []
-    visitor = threading.Thread(target=visit, args=(found,))
-    visitor.start()
-    visitor.join()
-    assert found == [1, 3]
