@@ -1,8 +1,8 @@
 """GELU of a tile's numbers (Hendrycks & Gimpel, 2016), 16 at once and without a division.
 
 For a standard normal `X` it is `x P(X <= x) = max(x, 0) - |x| P(X > |x|)`. What is taken away is read off polynomials,
-one for each sixteenth of the numbers up to 6, beyond which it is nothing in 8 decimal places: registers hold the
-coefficients of the same power of all of them.
+one for each sixteenth of the numbers up to 6, beyond which it is less than a hundred-millionth: a register holds the
+coefficients of one power of all of them.
 """
 
 from math import erfc, sqrt

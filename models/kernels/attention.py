@@ -26,11 +26,11 @@ class Products(NamedTuple):
 
     `lay_out(head, narrow, first, size, of, keys, values, spare)` lays out a text's keys, as tiles of 64 tokens of which
     the last may have 32, and its values; `spare` is room for as many numbers as `_OTHER` says.
-    `ask(query, narrow, scale, queries, row)` keeps a query `[narrow]` times a scale. `wide` and `few` make scores in
-    float32 by a tile of 64 keys and of 32 (see `tiles.py`), each number of which takes so many `bytes_each`.
-    `find(scores, room, size, rows, values, narrow, sums, spare)` makes sums `[row, narrow]` of values by float32 shares
-    in the place of scores, of which each row has so much `room`; `spare` is as much room as these have.
-    `keep(found, narrow, narrow, row, start)` keeps one row of what was found (see `numbers.py`).
+    `ask(query, narrow, scale, queries, row)` keeps a query `[narrow]` times a scale. `wide` and `few` are products
+    by a tile of 64 outputs and of 32 (see `tiles.py`), each number of which takes so many `bytes_each`.
+    `shares(scores, room, size, rows, spare)` says where what values are multiplied by stands and how many there are of
+    each row, which has so much `room`: float32 shares in the place of scores, or these rounded to `spare`, which is as
+    much room. `keep(found, narrow, narrow, row, start)` keeps one row of what was found (see `numbers.py`).
     """
 
     lay_out: Callable[..., None]
@@ -38,7 +38,7 @@ class Products(NamedTuple):
     wide: Callable[..., None]
     few: Callable[..., None]
     bytes_each: int
-    find: Callable[..., None]
+    shares: Callable[..., tuple[int, int]]
     keep: Callable[..., None]
 
 
@@ -54,7 +54,7 @@ def _softmax(scores: Any, largest: np.float32) -> np.float32:
 
 def attention(by: Products) -> Callable[..., None]:
     """A function of one head and one text."""
-    lay_out, ask, wide, few, bytes_each, find, keep = by
+    lay_out, ask, wide, few, bytes_each, shares, keep = by
 
     @compiled
     def score(queries: int, narrow: int, rows: int, keys: int, size: int, scores: int, room: int) -> None:
@@ -100,7 +100,12 @@ def attention(by: Products) -> Callable[..., None]:
                 # A query that nobody needs any more leaves its place.
                 queries[row] = share
             if not (is_seen and is_last):
-                find(scores.ctypes.data, room, size, rows, values, narrow, sums.ctypes.data, spare)
+                at, count = shares(scores.ctypes.data, room, size, rows, spare)
+                to = sums.ctypes.data
+                if narrow == OUTPUTS:
+                    wide(at, room, count, rows, values, to, narrow, to)
+                else:
+                    few(at, room, count, rows, values, to, narrow, to)
                 for row in range(rows):
                     place = of.asked_first[text] + done + row if is_last else first + done + row
                     found, share = sums[row * narrow :], queries[row]

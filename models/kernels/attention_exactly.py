@@ -44,14 +44,11 @@ def ask(query: Any, narrow: int, scale: np.float32, queries: int, row: int) -> N
 
 
 @compiled
-def find(scores: int, room: int, size: int, rows: int, values: int, narrow: int, sums: int, _spare: int) -> None:
-    """Sums of values."""
-    if narrow == OUTPUTS:
-        by_floats(scores, room, size, rows, values, sums, narrow, sums)
-    else:
-        by_few_floats(scores, room, size, rows, values, sums, narrow, sums)
+def shares(scores: int, _room: int, size: int, _rows: int, _spare: int) -> tuple[int, int]:
+    """Shares as they are."""
+    return scores, size
 
 
 def products(keep: Callable[..., None]) -> Products:
     """All of them; what is found is kept by `keep`."""
-    return Products(lay_out, ask, by_floats, by_few_floats, 4, find, keep)
+    return Products(lay_out, ask, by_floats, by_few_floats, 4, shares, keep)

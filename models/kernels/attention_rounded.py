@@ -69,21 +69,18 @@ def ask(query: Any, narrow: int, scale: np.float32, queries: int, row: int) -> N
 
 
 @compiled
-def find(scores: int, room: int, size: int, rows: int, values: int, narrow: int, sums: int, spare: int) -> None:
-    """Sums of values."""
+def shares(scores: int, room: int, size: int, rows: int, spare: int) -> tuple[int, int]:
+    """Shares rounded, and filled up with a zero where they are odd."""
     even = (size + 1) // 2 * 2
     for row in range(rows):
-        shares = carray(floats_at(scores + 4 * row * room), (size,))
+        exact = carray(floats_at(scores + 4 * row * room), (size,))
         kept = carray(halves_at(spare + 2 * row * room), (even,))
         kept[even - 1] = 0
         for i in range(size):
-            kept[i] = rounded(shares[i])
-    if narrow == OUTPUTS:
-        by_pairs(spare, room, even, rows, values, sums, narrow, sums)
-    else:
-        by_few_pairs(spare, room, even, rows, values, sums, narrow, sums)
+            kept[i] = rounded(exact[i])
+    return spare, even
 
 
 def products(keep: Callable[..., None]) -> Products:
     """All of them; what is found is kept by `keep`."""
-    return Products(lay_out, ask, by_pairs, by_few_pairs, 2, find, keep)
+    return Products(lay_out, ask, by_pairs, by_few_pairs, 2, shares, keep)
