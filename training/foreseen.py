@@ -3,10 +3,6 @@
 Both tokenizers are byte-level, so a place before a piece is one before a token if as many bytes lie behind it. There a
 token's probability goes to the piece that it begins with. At an eighth of the places no token begins, or one that is
 cut in another way, and nothing is foreseen.
-
-A distribution is kept as draws of equal weight, whose gradient is on average that of all its probabilities (Anshumann
-et al., "Sparse Logit Sampling", 2025). They are drawn systematically: at equal distances of the sum of probabilities,
-the first one by chance.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,12 +14,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from training.expectations import expectations_of
 from training.teacher import START
 
-DRAWS = 24
 # Of the teacher's own tokens at a time.
 ROWS, WINDOW = 8, 512
-SCORED_AT_ONCE = 128
 SEED = 23
 FILE_OF = 25
 """Batches in a file of what is kept."""
@@ -77,35 +72,20 @@ def tokens_beside(pieces: dict[int, int], tokens: dict[int, int], first: list[in
     ]
 
 
-def draws(hidden: Tensor, head: Tensor, first: Tensor) -> Tensor:
-    """Pieces [n, DRAWS] drawn from what `hidden` [n, width] and `head` [token, width] expect, each token's by `first`.
-
-    Tokens that begin with the same piece are to stand together: so no piece is drawn much too often or too rarely.
-    """
-    drawn = torch.empty(len(hidden), DRAWS, dtype=torch.int16)
-    steps = torch.arange(DRAWS, device=hidden.device)
-    for start in range(0, len(hidden), SCORED_AT_ONCE):
-        rows = slice(start, start + SCORED_AT_ONCE)
-        sums = (hidden[rows] @ head.T).float().softmax(dim=-1).cumsum(dim=-1)
-        points = (steps + torch.rand(len(sums), 1, device=sums.device)) / DRAWS * sums[:, -1:]
-        drawn[rows] = first[torch.searchsorted(sums, points).clamp_max(len(first) - 1).cpu()].to(torch.int16)
-    return drawn
-
-
 class Reader:
     """A teacher that reads documents for a model of another tokenizer."""
 
     def __init__(
         self, teacher: PreTrainedModel, theirs: PreTrainedTokenizerFast, tokenizer: PreTrainedTokenizerFast
     ) -> None:
-        """`teacher` is made bfloat16."""
-        self._network, self._theirs, self._ours = teacher.to(torch.bfloat16).eval().model, theirs, tokenizer
+        """`teacher` may be made bfloat16."""
+        self._theirs, self._ours = theirs, tokenizer
         first = first_pieces(tokenizer, theirs)
+        # Tokens that begin with the same piece stand together: so no piece is drawn much too often or too rarely.
         together = first.argsort(stable=True)
         self._first, self._first_of_sorted = first.tolist(), first[together]
-        self._head = teacher.lm_head.weight.detach()[together].contiguous()
+        self._expectations = expectations_of(teacher, teacher.lm_head.weight.detach()[together.to(teacher.device)])
 
-    @torch.inference_mode()
     def read(self, documents: list[str]) -> Foreseen:
         """What is expected in `documents`, which fit into one batch. Each stands behind a piece that ends one."""
         end = self._ours.eos_token_id
@@ -124,10 +104,10 @@ class Reader:
             stream += [START, *theirs]
         pieces.append(end)
         padded = torch.tensor(stream + [START] * (ROWS * WINDOW - len(stream))).view(ROWS, WINDOW)
-        hidden = self._network(input_ids=padded.to(self._head.device), use_cache=False).last_hidden_state.flatten(0, 1)
+        drawn = self._expectations(padded, torch.tensor(tokens_before), torch.rand(len(tokens_before)))
         row = torch.full((len(pieces),), -1, dtype=torch.int32)
         row[places] = torch.arange(len(places), dtype=torch.int32)
-        return Foreseen(torch.tensor(pieces), row, draws(hidden[tokens_before], self._head, self._first_of_sorted))
+        return Foreseen(torch.tensor(pieces), row, self._first_of_sorted[drawn].to(torch.int16))
 
     def tokens_of(self, document: str) -> list[int]:
         """The teacher's own tokens of `document`."""

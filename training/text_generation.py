@@ -23,7 +23,8 @@ from training.answers import Answers
 from training.bpe import byte_level_tokenizer
 from training.cards import CHECKPOINTS, Card, write_card
 from training.cards import Source as Licensed
-from training.foreseen import DRAWS, Reader, foresee
+from training.expectations import DRAWS
+from training.foreseen import Reader, foresee
 from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw

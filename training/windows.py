@@ -10,7 +10,8 @@ from transformers import PreTrainedTokenizerFast
 
 from training import stories
 from training.answers import Answers
-from training.foreseen import DRAWS, Foreseen
+from training.expectations import DRAWS
+from training.foreseen import Foreseen
 from training.loop import Batch
 
 PIECES = 8192

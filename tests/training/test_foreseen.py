@@ -11,7 +11,8 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTraine
 
 from training import foreseen, teacher, windows
 from training.bpe import byte_level_tokenizer
-from training.foreseen import DRAWS, Foreseen, Reader
+from training.expectations import DRAWS
+from training.foreseen import Foreseen, Reader
 
 DOCUMENTS = ["The cat sleeps on the old chair.", "Where is my friend's house?\n\nWe have seen 12 birds. Café 😀!"]
 
@@ -58,17 +59,6 @@ def test_a_token_is_found_beside_a_piece_at_the_same_byte_only() -> None:
     # A token that begins with another piece than the one that stands there tells nothing of it.
     first[22] = 13
     assert foreseen.tokens_beside(pieces, tokens, first) == [0, -1, -1, 4]
-
-
-def test_draws_are_as_many_as_a_pieces_probability_says() -> None:
-    torch.manual_seed(0)
-    hidden, head, first = torch.randn(300, 8), torch.randn(40, 8), torch.arange(40) // 2
-    drawn = foreseen.draws(hidden, head, first)
-    counts = torch.zeros(300, 20).scatter_add_(1, drawn.long(), torch.ones(300, DRAWS))
-    expected = (hidden @ head.T).softmax(-1).view(300, 20, 2).sum(-1) * DRAWS
-    assert torch.equal(counts.sum(-1), torch.full((300,), float(DRAWS)))
-    assert (counts - expected).abs().max() < 1
-    assert (counts - expected).mean(0).abs().max() < 0.08
 
 
 def test_what_is_foreseen_is_what_the_teacher_expects_there(

@@ -10,7 +10,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from training import tiles
 from training.answers import Answers
 
-needs_tiles = pytest.mark.skipif(tiles.compiler() is None, reason="this processor has no tiles, or nothing compiles")
+needs_tiles = pytest.mark.skipif(tiles.compiler() is None, reason="nothing multiplies bfloat16, or nothing compiles")
 SHAPE = {
     "vocab_size": 2048,
     "n_positions": 512,

@@ -90,7 +90,7 @@ void muons_step(std::vector<Muon>* muons, int count, float* const* values, const
                 float* const* momenta, const int* rows, const int* columns, float rate, float decay, float kept) {
   const int threads = static_cast<int>(muons->size());
   in_threads(threads, [&](int thread) {
-    const Tiles tiles;
+    const Ready ready;
     for (int i = count * thread / threads; i < count * (thread + 1) / threads; i++) {
       (*muons)[thread].step(values[i], gradients[i], momenta[i], rows[i], columns[i], rate, decay, kept);
     }

@@ -153,7 +153,7 @@ class Worker {
   // the mean over `of_all` tokens.
   double run(const float* const* values, const Words& words, const std::vector<Layer>& layers, const int64_t* pieces,
              const Answers& right, int window, int of_all) {
-    const Tiles tiles;
+    const Ready ready;
     for (int i = PLACE; i < PARAMETERS; i++) memset(gradients[i], 0, size_of(i) * sizeof(float));
     for (int row = 0; row < tokens_; row++) {
       const float *word = values[EMBEDDING] + pieces[row] * WIDTH, *place = values[PLACE] + row % window * WIDTH;
@@ -269,10 +269,9 @@ class Worker {
     for (int k = 0; k < word_tiles; k += part) {
       for (int row = 0; row < SCORED_AT_ONCE; row += BLOCK) {
         for (int column = 0; column < WIDTH; column += BLOCK) {
-          load_block(of_rows_ + row * WIDTH + column, WIDTH);
-          add_products(as_tiles(weights_ + k * TILE, word_tiles).from(row),
+          sum_products(of_rows_ + row * WIDTH + column, WIDTH, true,
+                       as_tiles(weights_ + k * TILE, word_tiles).from(row),
                        words.over_words + (column / 16 * word_tiles + k) * TILE, word_tiles * TILE, part);
-          store_block(of_rows_ + row * WIDTH + column, WIDTH);
         }
       }
     }
@@ -280,14 +279,8 @@ class Worker {
     tiles_over_rows<Soon::yes>(scaled_, WIDTH, SCORED_AT_ONCE, WIDTH, narrow_right_);
     for (int word = 0; word < WORDS; word += BLOCK) {
       for (int column = 0; column < WIDTH; column += BLOCK) {
-        if (from) {
-          load_block(of_words + word * WIDTH + column, WIDTH);
-        } else {
-          clear();
-        }
-        add_products(as_tiles(transposed_weights_, row_tiles).from(word), narrow_right_ + column / 16 * row_tiles * TILE,
-                     row_tiles * TILE, row_tiles);
-        store_block(of_words + word * WIDTH + column, WIDTH);
+        sum_products(of_words + word * WIDTH + column, WIDTH, from > 0, as_tiles(transposed_weights_, row_tiles).from(word),
+                     narrow_right_ + column / 16 * row_tiles * TILE, row_tiles * TILE, row_tiles);
       }
     }
     for (int row = 0; row < SCORED_AT_ONCE; row++) {

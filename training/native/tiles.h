@@ -1,143 +1,13 @@
-// Matrix products in a processor's tiles (Intel AMX): bfloat16 numbers, float32 sums.
-//
-// A product is made in blocks of 32 x 32. The left-hand side comes as rows, or as tiles of 16 rows x 32 columns, one
-// after another; the right-hand side as tiles of 32 rows x 16 columns, two rows interleaved. In both, the tiles along
-// the summed dimension are neighbours.
+// Matrix products, and what brings numbers into their tiles.
 #pragma once
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#ifdef __AMX_BF16__
+#include "amx.h"
+#else
+#include "dots.h"
+#endif
 
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-
-#include "numbers.h"
-
-constexpr int TILE = 512;   // numbers of a tile
-constexpr int BLOCK = 32;   // rows and columns of a block
-constexpr int BLOCK_SIZE = BLOCK * BLOCK;
-
-struct Free {
-  void operator()(void* memory) const { free(memory); }
-};
-// Zeros, in pages of 2 MiB, for a network's numbers are scattered over many.
-template <class Number>
-struct Buffer {
-  std::unique_ptr<Number, Free> owned;
-  Buffer() = default;
-  explicit Buffer(size_t size) {
-    constexpr size_t page = size_t{2} << 20;
-    const size_t bytes = (size * sizeof(Number) + page - 1) / page * page;
-    owned.reset(static_cast<Number*>(aligned_alloc(page, bytes)));
-    madvise(owned.get(), bytes, MADV_HUGEPAGE);
-    memset(owned.get(), 0, bytes);
-  }
-  operator Number*() const { return owned.get(); }
-};
-
-// While it lives, this thread may use tiles, all eight of them of 16 rows of 64 bytes.
-struct Tiles {
-  Tiles() {
-    constexpr int request_permission = 0x1023, tile_data = 18;
-    syscall(SYS_arch_prctl, request_permission, tile_data);
-    struct alignas(64) {
-      uint8_t palette = 1, start = 0, reserved[14] = {};
-      uint16_t bytes[16] = {};
-      uint8_t rows[16] = {};
-    } shape;
-    for (int i = 0; i < 8; i++) {
-      shape.bytes[i] = 64;
-      shape.rows[i] = 16;
-    }
-    _tile_loadconfig(&shape);
-  }
-  ~Tiles() { _tile_release(); }
-};
-
-// The left-hand side from some row on: numbers to the next 16 rows, to the next 32 columns, and bytes to the next row.
-struct Left {
-  const Bf16* at;
-  long next_rows, next_columns, row_bytes;
-  Left from(int row) const { return {at + row / 16 * next_rows, next_rows, next_columns, row_bytes}; }
-};
-inline Left as_rows(const Bf16* at, long width) { return {at, 16 * width, 32, 2 * width}; }
-inline Left as_tiles(const Bf16* at, long tiles) { return {at, tiles * TILE, TILE, 64}; }
-
-inline void clear() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-inline void load_block(const float* at, long width) {
-  _tile_loadd(0, at, width * 4);
-  _tile_loadd(1, at + 16, width * 4);
-  _tile_loadd(2, at + 16 * width, width * 4);
-  _tile_loadd(3, at + 16 * width + 16, width * 4);
-}
-inline void store_block(float* at, long width) {
-  _tile_stored(0, at, width * 4);
-  _tile_stored(1, at + 16, width * 4);
-  _tile_stored(2, at + 16 * width, width * 4);
-  _tile_stored(3, at + 16 * width + 16, width * 4);
-}
-// Add to the block the product of the k-th tiles; the right-hand side's other 16 columns are `next` numbers further.
-inline void add_product(const Left& left, const Bf16* right, long next, int k) {
-  _tile_loadd(4, left.at + k * left.next_columns, left.row_bytes);
-  _tile_loadd(6, right + k * TILE, 64);
-  _tile_loadd(5, left.at + left.next_rows + k * left.next_columns, left.row_bytes);
-  _tile_loadd(7, right + next + k * TILE, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_dpbf16ps(3, 5, 7);
-}
-inline void add_products(const Left& left, const Bf16* right, long next, int count) {
-  for (int k = 0; k < count; k++) add_product(left, right, next, k);
-}
 inline void product(float* block, const Left& left, const Bf16* right, long next, int count) {
-  clear();
-  add_products(left, right, next, count);
-  store_block(block, BLOCK);
-}
-
-struct Nothing {
-  void operator()(int, int, float*) const {}
-};
-// A product of `rows` x `columns`, summed over `count` tiles: `line(row, column, numbers)` has 32 numbers of a row at a
-// time, and `block(row, column, numbers)` each block when all of its lines are done. What they do with one block happens
-// while the tiles are busy with the next.
-template <class Line, class Block = Nothing>
-void multiply(const Left& left, const Bf16* right, int rows, int columns, int count, Line line, Block block = {}) {
-  alignas(64) float numbers[2][BLOCK_SIZE];
-  const int at_once = (BLOCK + count - 1) / count;
-  int last_row = 0, last_column = 0, done = BLOCK, now = 0;
-  const auto go_on = [&](int lines) {
-    float* last = numbers[1 - now];
-    for (; lines && done < BLOCK; lines--, done++) line(last_row + done, last_column, last + done * BLOCK);
-  };
-  for (int column = 0; column < columns; column += BLOCK) {
-    const long next = static_cast<long>(count) * TILE;
-    const Bf16* here = right + column / 16 * next;
-    for (int row = 0; row < rows; row += BLOCK) {
-      const bool first = row == 0 && column == 0;
-      const Left from = left.from(row);
-      clear();
-      for (int k = 0; k < count; k++) {
-        add_product(from, here, next, k);
-        go_on(at_once);
-      }
-      if (!first) block(last_row, last_column, numbers[1 - now]);
-      store_block(numbers[now], BLOCK);
-      last_row = row;
-      last_column = column;
-      done = 0;
-      now = 1 - now;
-    }
-  }
-  go_on(BLOCK);
-  block(last_row, last_column, numbers[1 - now]);
+  sum_products(block, BLOCK, false, left, right, next, count);
 }
 
 // rows [n, width] as the right-hand side's tiles, summed over rows; the sums of its columns are added to `sums`.
@@ -220,15 +90,10 @@ inline void weight_gradient(const Bf16* inputs, int in, const Bf16* outputs, int
   const int tiles = tokens / 32, part = 32, few = 8;
   const auto one = [&](int row, int column, int from) {
     float* at = gradient + static_cast<long>(row) * out + column;
-    if (from) {
-      load_block(at, out);
-    } else {
-      clear();
-    }
     const long next = static_cast<long>(tiles) * TILE;
     const Bf16* left = inputs + (static_cast<long>(row / 16) * tiles + from) * TILE;
-    add_products(as_tiles(left, tiles), outputs + (static_cast<long>(column / 16) * tiles + from) * TILE, next, few);
-    store_block(at, out);
+    const Bf16* right = outputs + (static_cast<long>(column / 16) * tiles + from) * TILE;
+    sum_products(at, out, from > 0, as_tiles(left, tiles), right, next, few);
   };
   for (int start = 0; start < tiles; start += part) {
     for (int large = 0; large < (in > out ? in : out); large += BLOCK) {
