@@ -20,6 +20,7 @@ def main() -> int:
     wanted = given.names or [HELPING] * bool(gained) + gained
     missing = [name for name in wanted if not store.path_of(name, folder).exists()]
     if not given.names:
+        store.forget_others()
         return _all_at_once(missing)
     # Visitors come first.
     os.nice(10)

@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +16,8 @@ from platformdirs import user_cache_path
 from models.kernels.processor import FEATURES, NAME
 
 _HERE = Path(__file__).parent
+FORGOTTEN_AFTER_S = 60 * 24 * 3600
+"""Code of another state, perhaps of another copy of this project, is kept as long as somebody loads it now and then."""
 
 
 @cache
@@ -30,6 +34,7 @@ def folder() -> Path:
     kept = user_cache_path("clearhead") / "compiled" / _state()
     try:
         kept.mkdir(parents=True, exist_ok=True)
+        os.utime(kept)
     except OSError:
         return _passing()
     return kept if os.access(kept, os.W_OK) else _passing()
@@ -55,6 +60,16 @@ def keep(name: str, code: bytes, to: Path) -> None:
     with os.fdopen(handle, "wb") as file:
         file.write(code)
     Path(beside).replace(path_of(name, to))
+
+
+def forget_others() -> None:
+    """Delete the code of other states that nobody has loaded for long."""
+    own = folder()
+    if str(own) in (each.name for each in _own.values()):
+        return
+    for other in own.parent.iterdir():
+        if other != own and time.time() - other.stat().st_mtime > FORGOTTEN_AFTER_S:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def begin_to_make(*names: str) -> "subprocess.Popen[bytes]":

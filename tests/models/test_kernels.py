@@ -260,6 +260,35 @@ def test_code_is_kept_apart_for_each_state_of_its_sources_where_it_can_be(
     assert passing.is_dir() and os.access(passing, os.W_OK) and tmp_path not in passing.parents
 
 
+def test_code_that_nobody_has_loaded_for_long_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(store, "folder", store.folder.__wrapped__)
+    own = store.folder()
+    used, left = own.parent / "used", own.parent / "left"
+    for state in (own, used, left):
+        state.mkdir(exist_ok=True)
+        (state / "decoder.o").write_bytes(b"code")
+    long_ago = time.time() - store.FORGOTTEN_AFTER_S - 60
+    os.utime(own, (long_ago, long_ago))
+    os.utime(left, (long_ago, long_ago))
+    store.forget_others()
+    assert sorted(own.parent.iterdir()) == sorted([own, used])
+    # Whoever loads code keeps it for so long again.
+    assert own.stat().st_mtime > long_ago + 60
+    # What is kept for one process has no others beside it.
+    monkeypatch.setattr(store, "user_cache_path", lambda name: tmp_path / "file" / name)
+    (tmp_path / "file").write_bytes(b"")
+    passing = store.folder()
+    beside = passing.parent / "clearhead-test-beside"
+    beside.mkdir(exist_ok=True)
+    os.utime(beside, (long_ago, long_ago))
+    try:
+        store.forget_others()
+        assert beside.exists()
+    finally:
+        beside.rmdir()
+
+
 def test_code_is_made_by_another_process_and_needs_nothing_of_numba(tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         elsewhere = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
