@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -68,8 +69,10 @@ def forget_others() -> None:
     if str(own) in (each.name for each in _own.values()):
         return
     for other in own.parent.iterdir():
-        if other != own and time.time() - other.stat().st_mtime > FORGOTTEN_AFTER_S:
-            shutil.rmtree(other, ignore_errors=True)
+        # Another process may be deleting it, too.
+        with suppress(OSError):
+            if other != own and time.time() - other.stat().st_mtime > FORGOTTEN_AFTER_S:
+                shutil.rmtree(other)
 
 
 def begin_to_make(*names: str) -> "subprocess.Popen[bytes]":

@@ -22,7 +22,8 @@ inline void sum_products(float* at, long width, bool add, const Left& left, cons
     for (int k = 0; k < count; k++) {
       const char* pairs = from + 2 * k * left.next_columns;
       for (int pair = 0; pair < 16; pair++) {
-        const __m512bh first = pairs_at(right + k * TILE + 32 * pair), second = pairs_at(right + next + k * TILE + 32 * pair);
+        const Bf16* two_rows = right + k * TILE + 32 * pair;
+        const __m512bh first = pairs_at(two_rows), second = pairs_at(two_rows + next);
 #pragma GCC unroll 8
         for (int i = 0; i < ROWS; i++) {
           int32_t two;

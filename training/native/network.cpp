@@ -279,7 +279,8 @@ class Worker {
     tiles_over_rows<Soon::yes>(scaled_, WIDTH, SCORED_AT_ONCE, WIDTH, narrow_right_);
     for (int word = 0; word < WORDS; word += BLOCK) {
       for (int column = 0; column < WIDTH; column += BLOCK) {
-        sum_products(of_words + word * WIDTH + column, WIDTH, from > 0, as_tiles(transposed_weights_, row_tiles).from(word),
+        sum_products(of_words + word * WIDTH + column, WIDTH, from > 0,
+                     as_tiles(transposed_weights_, row_tiles).from(word),
                      narrow_right_ + column / 16 * row_tiles * TILE, row_tiles * TILE, row_tiles);
       }
     }

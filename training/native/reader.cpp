@@ -1,4 +1,4 @@
-// Llama's architecture (Touvron et al., 2023), small: what it expects at some places of texts, as draws of equal weight.
+// Llama's architecture (Touvron et al., 2023), small: what it expects at places of texts, as draws of equal weight.
 //
 // A thread has windows of its own and goes through all layers with them, 256 tokens at a time where the numbers so stay
 // in its cache.
