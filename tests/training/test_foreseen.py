@@ -7,75 +7,29 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training import foreseen, teacher, windows
-from training.bpe import byte_level_tokenizer
+from tests.training.conftest import DOCUMENTS
+from training import foreseen, teacher, vocabularies, windows
 from training.expectations import DRAWS
 from training.foreseen import Foreseen, Reader
 
-DOCUMENTS = ["The cat sleeps on the old chair.", "Where is my friend's house?\n\nWe have seen 12 birds. Café 😀!"]
-
-
-def tokenizer_of(folder: Path, texts: list[str], size: int) -> PreTrainedTokenizerFast:
-    byte_level_tokenizer(texts, vocab_size=size).save_pretrained(folder)
-    return AutoTokenizer.from_pretrained(folder)
-
-
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
-    return tokenizer_of(tmp_path_factory.mktemp("ours"), DOCUMENTS[:1] * 2, 280)
-
-
-@pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
-    return tokenizer_of(tmp_path_factory.mktemp("theirs"), DOCUMENTS * 2, 330)
-
-
-@pytest.fixture
-def model(theirs: PreTrainedTokenizerFast) -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    shape = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
-    return LlamaForCausalLM(LlamaConfig(vocab_size=len(theirs), tie_word_embeddings=True, **shape)).eval()
-
-
-def test_a_token_belongs_to_the_piece_that_it_begins_with(
-    ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
-) -> None:
-    first = foreseen.first_pieces(ours, theirs)
-    assert first[theirs.eos_token_id] == ours.eos_token_id
-    for token, string in enumerate(theirs.convert_ids_to_tokens(range(len(theirs)))):
-        if token != theirs.eos_token_id:
-            assert string.startswith(ours.convert_ids_to_tokens(int(first[token])))
-    assert len(set(first.tolist())) > 250
-
-
-def test_a_token_is_found_beside_a_piece_at_the_same_byte_only() -> None:
-    # Ours: "ab" "c" "de" and the end; theirs: "a" "bc" "d" "e" and the end.
-    pieces, tokens = {0: 10, 2: 11, 3: 12, 5: 0}, {0: 20, 1: 21, 3: 22, 4: 23, 5: 1}
-    first = [0] * 24
-    first[1], first[20], first[22] = 0, 10, 12
-    assert foreseen.tokens_beside(pieces, tokens, first) == [0, -1, 2, 4]
-    # A token that begins with another piece than the one that stands there tells nothing of it.
-    first[22] = 13
-    assert foreseen.tokens_beside(pieces, tokens, first) == [0, -1, -1, 4]
-
 
 def test_what_is_foreseen_is_what_the_teacher_expects_there(
-    model: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
+    larger: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
 ) -> None:
     # As good as certain of one token at each place, so that every draw is of its piece.
     with torch.no_grad():
-        model.model.norm.weight.mul_(2000)
-    found = Reader(model, theirs, ours).read(DOCUMENTS)
+        larger.model.norm.weight.mul_(2000)
+    found = Reader(larger, theirs, ours).read(DOCUMENTS)
     assert ours.decode(found.pieces) == "".join("<|endoftext|>" + document for document in [*DOCUMENTS, ""])
-    first = foreseen.first_pieces(ours, theirs)
-    stream = [token for document in DOCUMENTS for token in (teacher.START, *theirs(document)["input_ids"])]
+    first = vocabularies.first_pieces(ours, theirs)
+    stream = [token for document in DOCUMENTS for token in (vocabularies.START, *theirs(document)["input_ids"])]
     with torch.no_grad():
-        certain = model(input_ids=torch.tensor([stream])).logits[0].argmax(-1)
+        certain = larger(input_ids=torch.tensor([stream])).logits[0].argmax(-1)
     bytes_before, expected = 0, {}
     for at, token in enumerate(stream):
-        bytes_before += 0 if token == teacher.START else len(theirs.convert_ids_to_tokens(token))
+        bytes_before += 0 if token == vocabularies.START else len(theirs.convert_ids_to_tokens(token))
         expected[bytes_before] = first[certain[at]]
     seen, place = 0, 0
     for at, piece in enumerate(found.pieces.tolist()):
@@ -89,9 +43,9 @@ def test_what_is_foreseen_is_what_the_teacher_expects_there(
 
 
 def test_parts_joined_have_each_end_once_and_what_was_expected_there(
-    model: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
+    larger: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
 ) -> None:
-    parts = [Reader(model, theirs, ours).read([document]) for document in (*DOCUMENTS, DOCUMENTS[0])]
+    parts = [Reader(larger, theirs, ours).read([document]) for document in (*DOCUMENTS, DOCUMENTS[0])]
     whole, end = foreseen.joined(parts), ours.eos_token_id
     assert ours.decode(whole.pieces) == "".join("<|endoftext|>" + text for text in (*DOCUMENTS, DOCUMENTS[0], ""))
     assert len(whole.row) == len(whole.pieces)
@@ -103,26 +57,27 @@ def test_parts_joined_have_each_end_once_and_what_was_expected_there(
 
 
 def test_batches_hold_what_fits_and_leave_out_what_never_does(
-    model: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
+    larger: LlamaForCausalLM, ours: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast
 ) -> None:
-    reader, most = Reader(model, theirs, ours), foreseen.ROWS * foreseen.WINDOW
+    reader, most = Reader(larger, theirs, ours), foreseen.ROWS * foreseen.WINDOW
+    tokens_of = vocabularies.Vocabularies(theirs, ours).tokens_of
     documents = [DOCUMENTS[0] * count for count in (1, 300, 5000, 300, 2)]
     batches = list(reader.batches(documents))
     assert [document for batch in batches for document in batch] == [documents[0], documents[1], *documents[3:]]
     assert len(batches) > 1
-    assert all(sum(len(reader.tokens_of(each)) + 1 for each in batch) <= most for batch in batches)
-    assert len(reader.tokens_of(documents[2])) > most
+    assert all(sum(len(tokens_of(each)) + 1 for each in batch) <= most for batch in batches)
+    assert len(tokens_of(documents[2])) > most
 
 
 def test_reading_goes_on_where_it_stopped(
-    model: LlamaForCausalLM,
+    larger: LlamaForCausalLM,
     ours: PreTrainedTokenizerFast,
     theirs: PreTrainedTokenizerFast,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(foreseen, "FILE_OF", 1)
-    reader = Reader(model, theirs, ours)
+    reader = Reader(larger, theirs, ours)
     documents = [DOCUMENTS[0] * 200] * 4
     whole = foreseen.foresee(reader, documents, tmp_path / "whole", 10**9)
     part = foreseen.foresee(reader, documents, tmp_path / "parts", 1)
@@ -155,9 +110,9 @@ def test_windows_have_what_follows_and_what_a_teacher_expects(ours: PreTrainedTo
 
 
 def test_a_teacher_learns_from_documents_in_its_upper_layers_only(
-    model: LlamaForCausalLM, theirs: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    larger: LlamaForCausalLM, theirs: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"STEPS": 40, "ROWS": 4, "WINDOW": 16, "RATE": 0.03, "LEARNT_FROM": 1}.items():
+    for name, value in {"ROWS": 4, "WINDOW": 16, "LEARNT_FROM": 1}.items():
         monkeypatch.setattr(teacher, name, value)
     documents = DOCUMENTS * 200
     random.Random(0).shuffle(documents)
@@ -167,11 +122,11 @@ def test_a_teacher_learns_from_documents_in_its_upper_layers_only(
     assert torch.equal(torch.cat([batch["tokens"].flatten() for batch in steps[:40]]), run[:-1])
     assert torch.equal(steps[39]["right"].flatten(), run[-64:])
     assert torch.equal(steps[40]["tokens"], steps[0]["tokens"])
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    first = teacher.next_token_loss(model, steps[0]).item()
-    teacher.read_documents(model, theirs, documents, tmp_path)
-    assert teacher.next_token_loss(model, steps[0]).item() < first - 0.3
-    changed = {name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])}
+    before = {name: tensor.clone() for name, tensor in larger.state_dict().items()}
+    first = teacher.next_token_loss(larger, steps[0]).item()
+    teacher.read_documents(larger, theirs, documents, tmp_path, teacher.Learning(40, 0.03))
+    assert teacher.next_token_loss(larger, steps[0]).item() < first - 0.3
+    changed = {name for name, tensor in larger.state_dict().items() if not torch.equal(tensor, before[name])}
     assert changed == {
         name for name in before if ".layers.1." in name or ".layers.2." in name or name == "model.norm.weight"
     }

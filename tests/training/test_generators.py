@@ -12,6 +12,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from training import lone_words, samples, small_gpt, stories, text_generation, translation, windows
 from training.answers import Answers
+from training.beginnings import learn_to_begin
 from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
@@ -193,17 +194,29 @@ def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokeni
     end = storyteller.eos_token_id
     assert storyteller.decode(source.pieces) == f"{END_OF_TEXT}One.{END_OF_TEXT}Two, three.\n\nFour.{END_OF_TEXT}"
     assert [storyteller.decode(source.pieces[at : at + 2])[0] for at in source.openings.tolist()] == ["O", "T", "F"]
+    begun = windows.beginnings_of(storyteller, source.pieces).tolist()
+    assert [storyteller.decode(source.pieces[at : at + 2])[0] for at in begun] == ["O", "T"]
     assert source.pieces[-1] == end
 
 
 def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
-    sources = [windows.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(5)]
+    sources = [windows.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(6)]
     for part in text_generation.PARTS:
         through = [batch["pieces"] for batch in islice(windows.windows_of(sources, 0, part), 80)]
         assert torch.equal(through[60], next(windows.windows_of(sources, 60, part))["pieces"])
         assert all(rows.shape[0] * (rows.shape[1] - 1) == windows.PIECES for rows in through)
         opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
         assert opened.float().mean().item() == pytest.approx(part.opened, abs=0.05)
+
+
+def test_opened_windows_may_be_of_other_sources_than_all_are(storyteller: PreTrainedTokenizerFast) -> None:
+    sources = [windows.join(storyteller, [f"{name} {n}. " * 300 for n in range(5)]) for name in ("Number", "Letter")]
+    part = windows.Part("some", (0.5, 0.5), (0.5, 0.5), steps=90, warmup_steps=1, rates=1, opened_of=(0.1, 0.9))
+    rows = torch.cat([batch["pieces"] for batch in islice(windows.windows_of(sources, 0, part), 40)])
+    opened = rows[:, 0] == storyteller.eos_token_id
+    of_the_second = torch.tensor(["Letter" in storyteller.decode(row) for row in rows])
+    assert of_the_second[opened].float().mean().item() == pytest.approx(0.9, abs=0.05)
+    assert of_the_second[~opened].float().mean().item() == pytest.approx(0.5, abs=0.08)
 
 
 @pytest.mark.parametrize("part", text_generation.PARTS, ids=lambda part: part.name)
@@ -270,6 +283,29 @@ def test_words_have_a_weight_decay_of_their_own(storyteller: PreTrainedTokenizer
         assert decays[id(model.transformer.wte.weight)] == part.embeddings_decay
         assert decays[id(model.transformer.wpe.weight)] == 0.0
         assert muon.param_groups[0]["weight_decay"] == part.decay
+
+
+def test_how_texts_begin_is_learnt_by_the_first_places_vector_alone(storyteller: PreTrainedTokenizerFast) -> None:
+    torch.manual_seed(0)
+    sources = [windows.join(storyteller, [f"{name} is here. " * 300] * 2) for name in ("Number", "Letter")]
+    model = small_gpt.new_model(storyteller).eval()
+    with torch.no_grad():
+        model.transformer.wte.weight.mul_(20)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    starts = [storyteller(name)["input_ids"][0] for name in ("Number", "Letter")]
+
+    def shares() -> list[float]:
+        with torch.inference_mode():
+            first = model(torch.tensor([[storyteller.bos_token_id]])).logits[0, 0].softmax(-1)
+        return first[starts].tolist()
+
+    learn_to_begin(model, sources, (0.1, 0.9))
+    number, letter = shares()
+    assert letter > 0.6 > 0.3 > number
+    for name, tensor in model.state_dict().items():
+        if name != "transformer.wpe.weight":
+            assert torch.equal(tensor, before[name])
+    assert torch.equal(model.transformer.wpe.weight[1:], before["transformer.wpe.weight"][1:])
 
 
 def test_prose_keeps_paragraphs_and_drops_headings_and_tables() -> None:
