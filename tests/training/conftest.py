@@ -10,6 +10,7 @@ from training.adapters import trunk_tokenizer
 from training.bpe import byte_level_tokenizer
 
 DOCUMENTS = ["The cat sleeps on the old chair.", "Where is my friend's house?\n\nWe have seen 12 birds. Café 😀!"]
+STORY = ["The cat sleeps on the old chair.", "Where is my friend's house?", "We have seen 12 birds."]
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,11 @@ def tokenizer() -> PreTrainedTokenizerBase:
 def byte_level(folder: Path, texts: list[str], size: int) -> PreTrainedTokenizerFast:
     byte_level_tokenizer(texts, vocab_size=size).save_pretrained(folder)
     return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def storyteller(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
+    return byte_level(tmp_path_factory.mktemp("storyteller"), STORY, 300)
 
 
 @pytest.fixture(scope="module")

@@ -1,40 +1,29 @@
 """What the two generators' training stands on: lossless tokenizers, clean splits and batches that can be resumed."""
 
-import lzma
 import random
 import re
 from itertools import islice
-from pathlib import Path
 
 import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from training import lone_words, samples, small_gpt, stories, text_generation, translation, windows
+from tests.training.conftest import STORY
+from training import lone_words, small_gpt, text_generation, translation, windows
 from training.answers import Answers
-from training.beginnings import learn_to_begin
-from training.bpe import END_OF_TEXT, byte_level_tokenizer, translation_tokenizer
+from training.bpe import END_OF_TEXT, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
 from training.optimizers import muon_and_adamw
 from training.parallel_text import Pair, french_spacing, keep_out, sentence_key, without
-from training.text import fingerprint
 from training.vocabulary_loss import AT_ONCE, vocabulary_loss
 
-ENGLISH = ["The cat sleeps on the old chair.", "Where is my friend's house?", "We have seen 12 birds."]
 FRENCH = ["Le chat dort sur la vieille chaise.", "Où est la maison de mon ami ?", "Nous avons vu 12 oiseaux."]
 
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
     folder = tmp_path_factory.mktemp("translator")
-    translation_tokenizer(ENGLISH + FRENCH, vocab_size=400).save_pretrained(folder)
-    return AutoTokenizer.from_pretrained(folder)
-
-
-@pytest.fixture(scope="module")
-def storyteller(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
-    folder = tmp_path_factory.mktemp("storyteller")
-    byte_level_tokenizer(ENGLISH, vocab_size=300).save_pretrained(folder)
+    translation_tokenizer(STORY + FRENCH, vocab_size=400).save_pretrained(folder)
     return AutoTokenizer.from_pretrained(folder)
 
 
@@ -159,7 +148,7 @@ def test_french_spacing(written: str, spaced: str) -> None:
 
 
 def test_translation_batches_go_on_where_they_stopped(translator: PreTrainedTokenizerFast) -> None:
-    pairs = [Pair(ENGLISH[n % 3] * (1 + n % 2), FRENCH[n % 3]) for n in range(1200)]
+    pairs = [Pair(STORY[n % 3] * (1 + n % 2), FRENCH[n % 3]) for n in range(1200)]
     encoded = translation.encode(translator, pairs)
     through = list(islice(translation.batches_of(encoded, 0, 0), 30))
     resumed = next(translation.batches_of(encoded, 0, 25))
@@ -171,7 +160,7 @@ def test_translation_batches_go_on_where_they_stopped(translator: PreTrainedToke
 def test_padding_adds_nothing_to_the_translation_loss(translator: PreTrainedTokenizerFast) -> None:
     torch.manual_seed(0)
     model = translation.new_model(translator).eval()
-    source, target = (torch.tensor([translator(text)["input_ids"]]) for text in (ENGLISH[0], FRENCH[0]))
+    source, target = (torch.tensor([translator(text)["input_ids"]]) for text in (STORY[0], FRENCH[0]))
     padded = {"source": torch.cat([source, source * 0], 1), "target": torch.cat([target, target * 0], 1)}
     alone = translation.smoothed_loss(model, {"source": source, "target": target})
     assert translation.smoothed_loss(model, padded).item() == pytest.approx(alone.item(), abs=1e-4)
@@ -187,49 +176,6 @@ def test_muon_has_the_block_matrices_and_adamw_the_rest(
         assert in_muon.isdisjoint(in_adamw)
         assert in_muon | in_adamw == {id(p) for p in model.parameters() if p.requires_grad}
         assert id(model.get_input_embeddings().weight) in in_adamw
-
-
-def test_documents_open_with_the_end_of_text_token(storyteller: PreTrainedTokenizerFast) -> None:
-    source = windows.join(storyteller, ["One.", "Two, three.\n\nFour."])
-    end = storyteller.eos_token_id
-    assert storyteller.decode(source.pieces) == f"{END_OF_TEXT}One.{END_OF_TEXT}Two, three.\n\nFour.{END_OF_TEXT}"
-    assert [storyteller.decode(source.pieces[at : at + 2])[0] for at in source.openings.tolist()] == ["O", "T", "F"]
-    begun = windows.beginnings_of(storyteller, source.pieces).tolist()
-    assert [storyteller.decode(source.pieces[at : at + 2])[0] for at in begun] == ["O", "T"]
-    assert source.pieces[-1] == end
-
-
-def test_windows_go_on_where_they_stopped_and_open_as_a_visitor_does(storyteller: PreTrainedTokenizerFast) -> None:
-    sources = [windows.join(storyteller, [f"Number {n}. " * 300 for n in range(5)]) for _ in range(6)]
-    for part in text_generation.PARTS:
-        through = [batch["pieces"] for batch in islice(windows.windows_of(sources, 0, part), 80)]
-        assert torch.equal(through[60], next(windows.windows_of(sources, 60, part))["pieces"])
-        assert all(rows.shape[0] * (rows.shape[1] - 1) == windows.PIECES for rows in through)
-        opened = torch.cat([rows[:, 0] for rows in through]) == storyteller.eos_token_id
-        assert opened.float().mean().item() == pytest.approx(part.opened, abs=0.05)
-
-
-def test_opened_windows_may_be_of_other_sources_than_all_are(storyteller: PreTrainedTokenizerFast) -> None:
-    sources = [windows.join(storyteller, [f"{name} {n}. " * 300 for n in range(5)]) for name in ("Number", "Letter")]
-    part = windows.Part("some", (0.5, 0.5), (0.5, 0.5), steps=90, warmup_steps=1, rates=1, opened_of=(0.1, 0.9))
-    rows = torch.cat([batch["pieces"] for batch in islice(windows.windows_of(sources, 0, part), 40)])
-    opened = rows[:, 0] == storyteller.eos_token_id
-    of_the_second = torch.tensor(["Letter" in storyteller.decode(row) for row in rows])
-    assert of_the_second[opened].float().mean().item() == pytest.approx(0.9, abs=0.05)
-    assert of_the_second[~opened].float().mean().item() == pytest.approx(0.5, abs=0.08)
-
-
-@pytest.mark.parametrize("part", text_generation.PARTS, ids=lambda part: part.name)
-def test_windows_are_as_long_as_a_part_says_and_shares_move_from_its_first_to_its_last(part: windows.Part) -> None:
-    lengths = [part.window_at(step) for step in range(part.steps)]
-    assert lengths[:8].count(windows.LONG_WINDOW) == 2 * part.long
-    assert set(lengths) <= {windows.WINDOW, windows.LONG_WINDOW}
-    if part.all_long_from < 1:
-        assert set(lengths[int(part.all_long_from * part.steps) + 1 :]) == {windows.LONG_WINDOW}
-    assert part.shares_at(0) == list(part.first)
-    assert part.shares_at(part.steps) == pytest.approx(part.last)
-    assert sum(part.first) == pytest.approx(1)
-    assert sum(part.last) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("each", [1, 5])
@@ -283,81 +229,3 @@ def test_words_have_a_weight_decay_of_their_own(storyteller: PreTrainedTokenizer
         assert decays[id(model.transformer.wte.weight)] == part.embeddings_decay
         assert decays[id(model.transformer.wpe.weight)] == 0.0
         assert muon.param_groups[0]["weight_decay"] == part.decay
-
-
-def test_how_texts_begin_is_learnt_by_the_first_places_vector_alone(storyteller: PreTrainedTokenizerFast) -> None:
-    torch.manual_seed(0)
-    sources = [windows.join(storyteller, [f"{name} is here. " * 300] * 2) for name in ("Number", "Letter")]
-    model = small_gpt.new_model(storyteller).eval()
-    with torch.no_grad():
-        model.transformer.wte.weight.mul_(20)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    starts = [storyteller(name)["input_ids"][0] for name in ("Number", "Letter")]
-
-    def shares() -> list[float]:
-        with torch.inference_mode():
-            first = model(torch.tensor([[storyteller.bos_token_id]])).logits[0, 0].softmax(-1)
-        return first[starts].tolist()
-
-    learn_to_begin(model, sources, (0.1, 0.9))
-    number, letter = shares()
-    assert letter > 0.6 > 0.3 > number
-    for name, tensor in model.state_dict().items():
-        if name != "transformer.wpe.weight":
-            assert torch.equal(tensor, before[name])
-    assert torch.equal(model.transformer.wpe.weight[1:], before["transformer.wpe.weight"][1:])
-
-
-def test_prose_keeps_paragraphs_and_drops_headings_and_tables() -> None:
-    text = "CHAPTER I\n“Well--yes,” she said.\n  O rose, thou art\n* * *\n| a | b. |\nHe _did_ go."
-    assert stories.prose(text) == '"Well--yes," she said.\n\nO rose, thou art\n\nHe did go.'
-
-
-def test_a_review_that_quotes_what_is_kept_out_is_left_out() -> None:
-    development = fingerprint(["The acting was better than the film deserved. Fine."])
-    reviews = ["The ACTING was better, than the film deserved! So there.", "Fine. A film to see again and again.", ""]
-    assert stories.apart(reviews, development) == reviews[1:2]
-
-
-def test_a_review_that_comes_twice_is_read_once() -> None:
-    long = "The same story again, told at length. " * 10
-    assert stories.each_once(["One.", long + "And so on.", long + "And then.", "Two.", "ONE!"]) == [
-        "One.",
-        long + "And so on.",
-        "Two.",
-    ]
-
-
-def test_reviews_with_labels_are_read_without_them(tmp_path: Path) -> None:
-    (tmp_path / "imdb").mkdir()
-    with lzma.open(tmp_path / "imdb/train.tsv.xz", "wt", encoding="utf-8") as file:
-        file.write("id\tstars\n1\t9\t1\tI loved it.<br /><br />Twice.\n2\t1\t0\tDull.\n")
-    assert stories.labelled_reviews(tmp_path) == ["I loved it.\n\nTwice.", "Dull."]
-
-
-def test_books_are_found_by_their_titles() -> None:
-    text = "Title: A\n\nAuthor: X\n\nFirst.\nTitle: B\n\nAuthor: Y\n\nSecond.\n"
-    assert {title: stories.prose(body) for title, body in stories.books_of(text).items()} == {
-        "A": "First.",
-        "B": "Second.",
-    }
-
-
-def test_a_long_run_copied_from_training_is_found() -> None:
-    seen = torch.arange(1000)
-    copy = torch.tensor([5000, *range(300, 345), 6000])
-    two_short_runs = torch.tensor([*range(300, 335), 6000, *range(336, 370)])
-    assert samples.copied([two_short_runs, copy], [seen], at_least=40) == [1]
-
-
-def test_a_phrase_said_three_times_is_found() -> None:
-    assert samples.repeats_phrase(torch.tensor([1, 2, 3, 4, 9, 1, 2, 3, 4, 8, 1, 2, 3, 4]))
-    assert not samples.repeats_phrase(torch.tensor([1, 2, 3, 4, 9, 1, 2, 3, 4, 8, 1, 2, 3, 5]))
-
-
-def test_sentences_for_adults_are_cut_out_and_documents_with_many_left_out() -> None:
-    plain = 'He said "No." (She did not.) Then they left.\n\nA sextet played in Essex.'
-    mixed = 'He said "No." The SEX was dull. (She left.)\n\nNude scenes!'
-    many = "So sexy. " * (stories.MOST_CUT + 1) + "Fine."
-    assert stories.for_all([plain, mixed, "Porn.", many]) == [plain, 'He said "No." (She left.)', "Fine."]
-    assert stories.for_all([plain, mixed, "Porn.", many], stories.MOST_CUT) == [plain, 'He said "No." (She left.)']
