@@ -72,9 +72,8 @@ _BUNDLED = (
     ),
     Checkpoint(
         "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 13_990_000, ("en",), 29,
-        "Has read only children's stories, simple ones most of all, and film reviews: it writes simple sentences and "
-        "loses the plot; "
-        "gpt2 has read the web.",
+        "Has read only children's stories, many of them written by a larger model, and film reviews: it writes simple "
+        "sentences and loses the plot; gpt2 has read the web.",
     ),
 )  # fmt: skip
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from transformers import LlamaConfig, PreTrainedModel
 
 from training import tiles
@@ -117,6 +118,7 @@ class ByTiles:
         vectors = [network.embed_tokens.weight, network.norm.weight, head, *(module.weight for module in modules)]
         # Some of them are read each time.
         self._kept = [cosines, sines, *(vector.detach().float().contiguous() for vector in vectors)]
+        self._texts = 0
         self._library.reader_new.restype = ctypes.c_void_p
         self._reader = ctypes.c_void_p(
             self._library.reader_new(
@@ -145,20 +147,22 @@ class ByTiles:
         return checked(drawn, told_apart), hidden
 
     def begin(self, texts: int, longest: int) -> None:
-        """As `Expectations`; the texts are shared out to the threads."""
-        rows, over = divmod(texts, torch.get_num_threads())
-        if over or rows % tiles.BLOCK or max(rows, longest) > tiles.MOST_PLACES:
-            raise ValueError(
-                f"A thread grows up to {tiles.MOST_PLACES} texts of as many tokens, a multiple of {tiles.BLOCK}."
-            )
+        """As `Expectations`; the texts are shared out to the threads, up to 512 of as many tokens to each."""
+        threads = torch.get_num_threads()
+        rows = math.ceil(texts / threads / tiles.BLOCK) * tiles.BLOCK
+        if max(rows, longest) > tiles.MOST_PLACES:
+            raise ValueError(f"A thread grows up to {tiles.MOST_PLACES} texts of as many tokens.")
+        self._texts = threads * rows
         self._library.reader_remember(self._reader, rows, longest)
 
     def grow(self, tokens: Tensor, places: Tensor, chances: Tensor) -> Tensor:
         """As `Expectations`, and as `__call__`."""
-        drawn = torch.empty(len(tokens), DRAWS, dtype=torch.int32)
-        given = [tokens.contiguous(), places.int().contiguous(), chances.float().contiguous(), drawn]
-        at = [ctypes.c_void_p(each.data_ptr()) for each in given]
-        return checked(drawn, self._library.reader_grow(self._reader, *at[:3], DRAWS, at[3]))
+        # The last thread may have texts that nobody asked for.
+        unasked = (0, self._texts - len(tokens))
+        given = [functional.pad(each, unasked).contiguous() for each in (tokens, places.int(), chances.float())]
+        drawn = torch.empty(self._texts, DRAWS, dtype=torch.int32)
+        at = [ctypes.c_void_p(each.data_ptr()) for each in (*given, drawn)]
+        return checked(drawn, self._library.reader_grow(self._reader, *at[:3], DRAWS, at[3]))[: len(tokens)]
 
 
 def checked(drawn: Tensor, told_apart: int) -> Tensor:
