@@ -4,12 +4,12 @@ import ctypes
 import logging
 import subprocess
 from collections.abc import Callable
-from functools import cache
 
 from llvmlite import binding
 
 from models.kernels import store
 from models.kernels.processor import HELPING, target
+from models.once import once
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ def is_there(name: str) -> bool:
     return all(store.path_of(each, store.folder()).exists() for each in (name, HELPING))
 
 
-@cache
+@once
 def begin(*names: str) -> None:
     """Have the code of these `names` made, for the next process; once."""
     _log.info("Passes are made for this processor, beside all else: the next start will use them.")
@@ -37,7 +37,7 @@ def wait_for(name: str) -> bool:
     return True
 
 
-@cache
+@once
 def address_of(name: str, function: str) -> int:
     """The address of a `function` of the code of this `name`, which is there."""
     return int(_engine(name).get_function_address(function))
@@ -49,7 +49,7 @@ def function_of(name: str, function: str, arguments: int) -> Callable[..., None]
     return made
 
 
-@cache
+@once
 def _engine(name: str) -> binding.ExecutionEngine:
     # Code lasts as long as its engine, which is kept for good.
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target())

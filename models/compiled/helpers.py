@@ -2,7 +2,6 @@
 
 import ctypes
 import threading
-from functools import cache
 
 import numpy as np
 import torch
@@ -10,6 +9,7 @@ import torch
 from models.compiled.code import function_of
 from models.kernels.layout import MAILBOX, Record
 from models.kernels.processor import HELPING
+from models.once import once
 
 
 class Helpers:
@@ -49,7 +49,7 @@ class Helpers:
         threading.Thread(target=self._serve, args=arguments, name=f"pass-{self._count}", daemon=True).start()
 
 
-@cache
+@once
 def helpers() -> Helpers:
     """Those of this process."""
     return Helpers()

@@ -319,13 +319,13 @@ def test_code_that_is_not_there_is_made_or_waited_for(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(code, "is_there", lambda _name: False)
     monkeypatch.setattr(store, "begin_to_make", Making)
-    code.begin.cache_clear()
+    code.begin.forget()
     code.begin(ENCODER)
     code.begin(ENCODER)
     assert made == ["helping", ENCODER]
     assert not code.wait_for(DECODER)
     assert made == ["helping", ENCODER, "helping", DECODER]
-    code.begin.cache_clear()
+    code.begin.forget()
 
 
 def test_who_makes_code_and_who_runs_it_agree_on_what_a_processor_gains_by() -> None:
