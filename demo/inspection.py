@@ -75,9 +75,7 @@ class Inspection:
 
         Layers and heads are counted from 0 in the attention of `kind`, the first that the task has where it is empty.
         """
-        from models.ablation import kinds_of
-
-        off = SwitchedOff(kind or kinds_of(source.task)[0], layer, head)
+        off = SwitchedOff(kind or source.task.kinds[0], layer, head)
         return self._compare(replace(source, switched_off=None), replace(source, switched_off=off))
 
     def replace_token(self, source: AttentionSource, position: int, token: str) -> Changed:

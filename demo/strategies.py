@@ -26,9 +26,10 @@ def grow_tree(
     cleaned = clean(Task.COMPLETION, fields, settings.limits)
     found = find(plain_text(checkpoint, "The checkpoint", "checkpoint"), Task.COMPLETION)
     try:
+        model = cast("TextGeneration", store.load(found, progress))
+        # Imported behind the loading, which waits for transformers where another thread has begun to import it.
         from models.decode_tree import decode_tree
 
-        model = cast("TextGeneration", store.load(found, progress))
         return decode_tree(model, model.inputs_type(**cleaned))
     except InputError:
         raise

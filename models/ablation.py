@@ -14,10 +14,6 @@ from models.batching import alone
 from models.errors import InputError
 from models.findings import SwitchedOff
 from models.outputs import MEAN
-from models.tasks import Task
-
-KINDS: dict[Task, tuple[str, ...]] = {Task.TRANSLATION: ("cross", "encoder", "decoder"), Task.COMPLETION: ("decoder",)}
-"""The kinds of attention of the tasks that have others than `encoder`, the one to show first in front."""
 
 # Where a layer brings its heads together again: the linear map that Vaswani et al. (2017, section 3.2.2) call W^O.
 _TOGETHER = {
@@ -75,14 +71,9 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
             hook.remove()
 
 
-def kinds_of(task: Task) -> tuple[str, ...]:
-    """The kinds of attention that models of `task` have, the one to show first in front."""
-    return KINDS.get(task, ("encoder",))
-
-
 def _heads(model: AnyTaskModel, kind: str) -> _Heads:
     """The heads of `kind`; raises `InputError` where there are none, or none that could be switched off."""
-    kinds = kinds_of(model.checkpoint.task)
+    kinds = model.checkpoint.task.kinds
     if kind not in kinds:
         raise InputError(f"This run has no such attention; it has: {', '.join(kinds)}.", "kind")
     maps = tuple(module for name, module in model.network.named_modules() if _TOGETHER[kind].search(name))

@@ -22,6 +22,13 @@ class Task(StrEnum):
         """Whether its models write a text of their own, token by token."""
         return self in (Task.TRANSLATION, Task.COMPLETION)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of attention that its models have, the one to show first in front."""
+        if self is Task.TRANSLATION:
+            return ("cross", "encoder", "decoder")
+        return ("decoder",) if self.writes else ("encoder",)
+
     @classmethod
     def named(cls, name: str) -> "Task":
         """The task of an endpoint name or a Hub name; raises `KeyError` for anything else."""

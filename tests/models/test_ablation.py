@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.ablation import kinds_of, without
+from models.ablation import without
 from models.assembly import wrap
 from models.base import AnyTaskModel
 from models.errors import InputError
@@ -56,7 +56,7 @@ CASES = [
     (task, architecture, kind)
     for task in Task
     for architecture in FITTING[task]
-    for kind in kinds_of(task)
+    for kind in task.kinds
     if (architecture, kind) in MAPS
 ]
 
@@ -157,7 +157,7 @@ def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bund
         }[task]
     )
     before = asdict(model(**FIELDS[task]))
-    for kind in kinds_of(task):
+    for kind in task.kinds:
         with without(model, SwitchedOff(kind, 0)):
             assert asdict(model(**FIELDS[task])) != before
     assert asdict(model(**FIELDS[task])) == before
