@@ -40,10 +40,18 @@ CANCELLED, SERVER_STOPPED = Told.of(True, None), Told.of(False, "Server stopped 
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """A function that takes and gives plain JSON; the caller's request is its argument at `request_at`, if any."""
+    """A function that takes and gives plain JSON; the caller's request is its argument at `request_at`, if any.
+
+    `least` values must be given; those that may follow have defaults.
+    """
 
     fn: BlockFunction
     request_at: int | None
+    least: int
+
+    def takes(self, values: int) -> bool:
+        """Whether it can be called with so many values."""
+        return self.least <= values <= len(self.fn.inputs)
 
     @classmethod
     def of(cls, fn: BlockFunction) -> "Endpoint | None":
@@ -62,7 +70,9 @@ class Endpoint:
         places = [place for place, each in enumerate(given) if each is request]
         if progress_at is not None or event_data_at is not None or props_at or len(given) != len(marks) + len(places):
             return None
-        return cls(fn, places[0] if places else None)
+        needed = [each.default is each.empty for each in inspect.signature(function).parameters.values()]
+        # Gradio's own routes ask for every value, so that a parameter more would break each call that lacks it.
+        return cls(fn, places[0] if places else None, sum(needed) - len(places))
 
 
 class Called(Event):

@@ -54,7 +54,7 @@ class Calls:
         body = await body_of(scope, receive, self.most_bytes)
         endpoint, queue = self._endpoints.get(name), self._queue
         call = _plain_call(scope, body)
-        if endpoint is None or call is None or queue.stopped or len(call["data"]) != len(endpoint.fn.inputs):
+        if endpoint is None or call is None or queue.stopped or not endpoint.takes(len(call["data"])):
             await self.app(scope, replayed(body, receive), send)
             return
         called = Called(endpoint, call["data"], call.get("session_hash"), Request(scope))

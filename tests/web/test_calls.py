@@ -44,6 +44,10 @@ class _Endpoints:
         """Refuse it."""
         raise InputError(f"No “{value}” here.")
 
+    def repeat(self, request: gr.Request, value: str, times: int = 2) -> str:
+        """Say it several times."""
+        return value * times
+
     def hold(self, value: Any) -> Any:
         """Wait for a sign."""
         with self._lock:
@@ -60,7 +64,7 @@ class _Endpoints:
 def _served(endpoints: _Endpoints, prompt: bool = True) -> Iterator[httpx.Client]:
     """An app with these endpoints; unless it is prompt, with Gradio's own queue and routes."""
     with gr.Blocks() as blocks:
-        for endpoint in (endpoints.echo, endpoints.refuse, endpoints.hold):
+        for endpoint in (endpoints.echo, endpoints.refuse, endpoints.hold, endpoints.repeat):
             add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=_AT_ONCE)
     layers = []
     if prompt:
@@ -104,6 +108,17 @@ def test_it_says_what_gradio_says(client: httpx.Client) -> None:
             for value in _GIVEN:
                 ours, theirs = (_told(each, name, _begun(each, name, value, "a session")) for each in (client, plain))
                 assert ours == theirs
+
+
+@pytest.mark.parametrize(("data", "said"), [(["a"], "aa"), (["a", 3], "aaa")])
+def test_what_is_left_out_at_the_end_has_its_default(client: httpx.Client, data: list[Any], said: str) -> None:
+    event_id = client.post("call/repeat", json={"data": data}).raise_for_status().json()["event_id"]
+    assert _told(client, "repeat", event_id) == ("event: complete", [said])
+
+
+def test_what_has_no_default_cannot_be_left_out(client: httpx.Client) -> None:
+    posted = client.post("call/repeat", json={"data": []})
+    assert posted.status_code == 422 or _told(client, "repeat", posted.json()["event_id"])[0] == "event: error"
 
 
 def test_a_call_without_a_session_has_its_own(client: httpx.Client) -> None:
