@@ -99,6 +99,7 @@ def _add_task_endpoints(service: DemoService) -> None:
         num_beams: int = 4,
         seed: int = 0,
         checkpoint: str = "",
+        loop_guard: int = 4,
     ) -> contract.Completion:
         """Write on after a prompt, token by token (GPT-2's architecture). The same seed gives the same text.
 
@@ -112,6 +113,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             num_beams: For beam: how many texts are kept, from 1 to 8.
             seed: For sample: the random seed.
             checkpoint: The name of a checkpoint; empty for the bundled one.
+            loop_guard: For sample: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
         """
         fields = {
             "prompt": prompt,
@@ -122,6 +124,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             "top_p": top_p,
             "num_beams": num_beams,
             "seed": seed,
+            "loop_guard": loop_guard,
         }
         done = service.run(session_to_log(service, request), Task.COMPLETION, fields, checkpoint)
         return contract.completion(done.run, cast(CompletionOutput, done.output))

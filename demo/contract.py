@@ -102,10 +102,14 @@ class TokenProbability(TypedDict):
 
 
 class WrittenToken(TokenProbability):
-    """A token that was written, and the likeliest others at its place; `left` is the number it was drawn from."""
+    """A token that was written, and the likeliest others at its place; `left` is the number it was drawn from.
+
+    `barred` are the ids of those that the loop guard cut.
+    """
 
     alternatives: list[TokenProbability]
     left: int
+    barred: list[int]
 
 
 class Translations(Answered):
@@ -186,6 +190,7 @@ def _written(generated: Sequence[GeneratedToken]) -> list[WrittenToken]:
             "probability": each.probability,
             "drawn": each.drawn,
             "left": each.left,
+            "barred": list(each.barred),
             "alternatives": [
                 {"token": other.text, "id": other.id, "probability": other.score, "drawn": other.drawn}
                 for other in each.alternatives

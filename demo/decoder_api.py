@@ -64,6 +64,7 @@ def add_decoder_endpoints(service: DemoService) -> None:
         top_k: int = 50,
         top_p: float = 0.95,
         seed: int = 0,
+        loop_guard: int = 4,
     ) -> Tree:
         """Grow greedy search, beam search and sampling from one prompt as a tree, dropped drafts included.
 
@@ -76,6 +77,7 @@ def add_decoder_endpoints(service: DemoService) -> None:
             top_k: For sampling: choose among the k likeliest tokens; 0 for all.
             top_p: For sampling: choose among the likeliest tokens that make up this probability, from 0.01 to 1.
             seed: For sampling: the random seed.
+            loop_guard: For sampling: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
         """
         fields = {
             "prompt": prompt,
@@ -85,6 +87,7 @@ def add_decoder_endpoints(service: DemoService) -> None:
             "top_k": top_k,
             "top_p": top_p,
             "seed": seed,
+            "loop_guard": loop_guard,
         }
         return _tree(service.decode_tree(fields, checkpoint))
 

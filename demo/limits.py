@@ -63,6 +63,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "top_p": Field("Top-p", float),
         "num_beams": Field("The number of beams", int, most="beams"),
         "seed": Field("The seed", int),
+        "loop_guard": Field("The loop guard", int),
         "kept": Field("The tokens to go on from", tuple),
     },
 }

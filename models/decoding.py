@@ -25,6 +25,7 @@ from transformers import (
 
 from models.decoder_state import DecoderState
 from models.guesses import Guesser
+from models.loops import LoopGuard, barred
 from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
 from models.steps import Writing
@@ -36,12 +37,13 @@ ALTERNATIVES = 10
 class Drawn:
     """The shares that a token was drawn by, after temperature and cut-offs: its own, and its alternatives' in order.
 
-    `left` is the number of tokens that could still be drawn.
+    `left` is the number of tokens that could still be drawn; those that were `barred` would have gone on with a loop.
     """
 
     probability: float
     alternatives: tuple[float, ...]
     left: int
+    barred: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,29 +63,32 @@ class Step:
 class Chooser:
     """How each next token is chosen: the likeliest after `processors`, or one drawn with `generator`.
 
-    With a `nucleus` there are no processors: it says by which shares to draw.
+    With a `nucleus` there are no processors: it says by which shares to draw. Where there is a `guard`, runs of so many
+    tokens are drawn no third time (see `models/loops.py`).
     """
 
     processors: LogitsProcessorList
     generator: torch.Generator | None = None
     nucleus: Nucleus | None = None
+    guard: int = 0
 
     def step(self, written: Sequence[int], scores: Scores, given: int | None = None) -> Step:
         """The token that follows what is `written` by `scores`; `given` decides without a choice."""
         if self.generator is None:
             return step_of(scores, self._likeliest(written, scores) if given is None else given)
+        loops = tuple(barred(written, self.guard)) if self.guard else ()
         if self.nucleus is not None:
-            left = self.nucleus.cut(scores)
+            left = self.nucleus.cut(scores, loops)
             given = self.nucleus.draw(left, len(scores.logits), self.generator) if given is None else given
             step = step_of(scores, given)
             shown = tuple(left.get(other, 0.0) for other, _ in step.alternatives)
-            return replace(step, drawn=Drawn(left.get(given, 0.0), shown, len(left)))
+            return replace(step, drawn=Drawn(left.get(given, 0.0), shown, len(left), loops))
         shares = self._processed(written, scores).softmax(dim=-1)
         if given is None:
             given = int(torch.multinomial(shares.cpu(), 1, generator=self.generator))
         step = step_of(scores, given)
         own, *others = shares[[given, *(other for other, _ in step.alternatives)]].tolist()
-        return replace(step, drawn=Drawn(own, tuple(others), int(shares.count_nonzero())))
+        return replace(step, drawn=Drawn(own, tuple(others), int(shares.count_nonzero()), loops))
 
     def _likeliest(self, written: Sequence[int], scores: Scores) -> int:
         if not self.processors:
@@ -109,20 +114,23 @@ def sampling(
     top_k: int,
     top_p: float,
     seed: int,
+    loop_guard: int = 0,
 ) -> Chooser:
     """A token drawn after temperature, top-k and nucleus cut-offs (Holtzman et al., 2020); same seed, same draw.
 
-    `top_k=0` and `top_p=1` cut nothing off.
+    `top_k=0` and `top_p=1` cut nothing off, and `loop_guard=0` bars nothing.
     """
     processors, generator = processors_of(config, max_length), torch.Generator().manual_seed(seed)
     if top_k and not processors:
-        return Chooser(processors, generator, Nucleus(float(temperature), top_k, top_p))
+        return Chooser(processors, generator, Nucleus(float(temperature), top_k, top_p), loop_guard)
+    if loop_guard:
+        processors.append(LoopGuard(loop_guard))
     processors.append(TemperatureLogitsWarper(float(temperature)))
     if top_k:
         processors.append(TopKLogitsWarper(top_k))
     if top_p < 1:
         processors.append(TopPLogitsWarper(top_p))
-    return Chooser(processors, generator)
+    return Chooser(processors, generator, guard=loop_guard)
 
 
 def write(

@@ -24,7 +24,8 @@ def generated_tokens(tokenizer: PreTrainedTokenizerBase, steps: Sequence[Step]) 
         if step.drawn is None:
             generated.append(GeneratedToken(token, step.probability, alternatives))
         else:
+            own = step.drawn
             generated.append(
-                GeneratedToken(token, step.probability, alternatives, step.drawn.probability, step.drawn.left)
+                GeneratedToken(token, step.probability, alternatives, own.probability, own.left, own.barred)
             )
     return tuple(generated)

@@ -4,7 +4,7 @@ What transformers' three warpers and torch's `multinomial` make of a whole vocab
 top-k leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,12 @@ class Nucleus:
     top_k: int
     top_p: float
 
-    def cut(self, scores: Scores) -> dict[int, float]:
-        """The shares to draw by, by token and likeliest first; a token that was cut off is not among them."""
-        ids, values = self._best(scores)
+    def cut(self, scores: Scores, barred: Collection[int] = ()) -> dict[int, float]:
+        """The shares to draw by, by token and likeliest first; a token that was cut off is not among them.
+
+        As if tokens that are `barred` were not there.
+        """
+        ids, values = self._best(scores, barred)
         shares = _softmax(np.array(values, dtype=np.float32) / np.float32(self.temperature))
         if self.top_p < 1:
             # From the least likely on, as the sums are rounded there; the likeliest always stays.
@@ -45,12 +48,18 @@ class Nucleus:
         waits = -np.log1p(-chances[ids])
         return ids[int((np.array(list(shares.values())) / waits).argmax())]
 
-    def _best(self, scores: Scores) -> tuple[Sequence[int], Sequence[float]]:
-        """The `top_k` best tokens and their log-probabilities, but for a number that they share."""
-        if self.top_k <= len(scores.ids):
-            return scores.ids[: self.top_k], scores.log_probabilities[: self.top_k]
-        best = scores.logits.topk(min(self.top_k, len(scores.logits)))
-        return best.indices.tolist(), best.values.tolist()
+    def _best(self, scores: Scores, barred: Collection[int]) -> tuple[Sequence[int], Sequence[float]]:
+        """The `top_k` best tokens that are not `barred`, and their log-probabilities but for a number they share."""
+        wanted = self.top_k + len(barred)
+        if wanted <= len(scores.ids):
+            ids, values = scores.ids[:wanted], scores.log_probabilities[:wanted]
+        else:
+            best = scores.logits.topk(min(wanted, len(scores.logits)))
+            ids, values = best.indices.tolist(), best.values.tolist()
+        if not barred:
+            return ids, values
+        free = [place for place, token in enumerate(ids) if token not in barred][: self.top_k]
+        return [ids[place] for place in free], [values[place] for place in free]
 
 
 def _softmax(values: np.ndarray) -> np.ndarray:

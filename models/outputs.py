@@ -182,7 +182,8 @@ class Alternative(Prediction):
 class GeneratedToken:
     """A token that was written, its probability (of the model itself, before temperature and cut-offs), and others.
 
-    For a token that was drawn, `drawn` is the share it was drawn by and `left` the number of tokens it was drawn from.
+    For a token that was drawn, `drawn` is the share it was drawn by and `left` the number of tokens it was drawn from;
+    `barred` are the ids of those that would have said the same few tokens a third time.
     """
 
     token: Token
@@ -190,6 +191,7 @@ class GeneratedToken:
     alternatives: tuple[Alternative, ...]
     drawn: float | None = None
     left: int = 0
+    barred: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

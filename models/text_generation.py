@@ -15,6 +15,7 @@ from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, wr
 from models.errors import InputError
 from models.generated import generated_tokens
 from models.guesses import Guesser, usual_next
+from models.loops import LOOP_GUARD
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
 from models.steps import Steps, Writing
 from models.tokens import read_tokens
@@ -23,14 +24,16 @@ from models.translation import MAX_BEAMS
 STRATEGIES = ("greedy", "beam", "sample")
 MAX_NEW_TOKENS = 200
 MAX_SEED = 2**32 - 1
+MAX_LOOP_GUARD = 20
 
 
 @dataclass(frozen=True)
 class TextGenerationInput:
-    """A prompt (empty: the start token) and how to choose each next token; only "sample" uses the last four settings.
+    """A prompt (empty: the start token) and how to choose each next token; only "sample" uses the last five settings.
 
     `kept` are the ids of a first part of the text that is given and not chosen, counted in `max_new_tokens`: with them
     a text goes on from another token than the one that was written. The seed counts from where the choice begins.
+    `loop_guard` tokens in a row are drawn no third time, with 0 as often as it comes.
     """
 
     prompt: str
@@ -41,6 +44,7 @@ class TextGenerationInput:
     top_k: int = 50
     top_p: float = 0.95
     seed: int = 0
+    loop_guard: int = LOOP_GUARD
     kept: tuple[int, ...] = ()
 
 
@@ -193,6 +197,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             top_k=inputs.top_k,
             top_p=inputs.top_p,
             seed=inputs.seed,
+            loop_guard=inputs.loop_guard,
         )
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
@@ -239,6 +244,7 @@ def check_settings(inputs: TextGenerationInput) -> None:
         ("top_k", "top-k", 0, 1000),
         ("top_p", "top-p", 0.01, 1),
         ("seed", "seed", 0, MAX_SEED),
+        ("loop_guard", "loop guard", 0, MAX_LOOP_GUARD),
     )
     for field, name, least, most in ranges:
         if not least <= getattr(inputs, field) <= most:

@@ -5,14 +5,26 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
-from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import GPT2LMHeadModel, LogitsProcessorList, PreTrainedTokenizerFast
+
+from models.loops import LoopGuard
 
 LONGEST_COPY = 40
 
 
 @torch.inference_mode()
-def sample(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, prompt: str, seed: int, length: int) -> Tensor:
-    """Up to `length` pieces [n] that follow `prompt`, an empty one starting from the end-of-text token."""
+def sample(
+    model: GPT2LMHeadModel,
+    tokenizer: PreTrainedTokenizerFast,
+    prompt: str,
+    seed: int,
+    length: int,
+    loop_guard: int = 0,
+) -> Tensor:
+    """Up to `length` pieces [n] that follow `prompt`, an empty one starting from the end-of-text token.
+
+    Runs of `loop_guard` pieces, if it is not 0, are drawn no third time, as on the page.
+    """
     torch.manual_seed(seed)
     ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(prompt)["input_ids"]]])
     written = model.generate(
@@ -23,6 +35,7 @@ def sample(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, prompt: s
         top_p=0.95,
         top_k=0,
         max_new_tokens=length,
+        logits_processor=LogitsProcessorList([LoopGuard(loop_guard)] * (loop_guard > 0)),
     )
     return written[0, ids.shape[1] :].cpu()
 

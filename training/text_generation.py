@@ -17,6 +17,7 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
 from models.guesses import save_usual_next
+from models.loops import LOOP_GUARD
 from models.tasks import Task
 from training import samples, stories, tiles
 from training.answers import Answers
@@ -182,7 +183,9 @@ def figures_of(
     model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast, sources: list[Source], text: stories.Prose
 ) -> dict[str, float]:
     """Perplexity on what was kept out, and what can be counted in seeded samples."""
-    short = [samples.sample(model, tokenizer, "", seed, 60) for seed in range(20)]
+    short, unguarded = (
+        [samples.sample(model, tokenizer, "", seed, 60, guard) for seed in range(20)] for guard in (LOOP_GUARD, 0)
+    )
     long = [samples.sample(model, tokenizer, "", seed, 120) for seed in range(100, 300)]
     for pieces in short:
         print(tokenizer.decode(pieces), end="\n---\n", flush=True)
@@ -192,6 +195,7 @@ def figures_of(
         ),
         "perplexity per word, 500 film reviews kept out": perplexity_per_word(model, tokenizer, text.reviews_kept_out),
         "samples of 60 tokens that repeat a 4-gram three times, of 20": sum(map(samples.repeats_phrase, short)),
+        "the same without the page's loop guard": sum(map(samples.repeats_phrase, unguarded)),
         "samples of 120 tokens with 40 in a row from training, of 200": len(
             samples.copied(long, [source.pieces for source in sources])
         ),

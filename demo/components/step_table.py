@@ -1,7 +1,7 @@
 """One step of a decoder: the text so far, and the likeliest next tokens before and after what sampling does to them."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from demo.page import ASSETS
@@ -12,9 +12,9 @@ from models.outputs import Alternative, GeneratedToken, Token
 _SHOWN_BEFORE = 70
 _SEARCHES = {
     "greedy": "Greedy search takes the likeliest token, whatever comes after it. Nothing is drawn, so temperature, "
-    "top-k and top-p play no part.",
+    "top-k, top-p and the loop guard play no part.",
     "beam": "Beam search keeps several drafts and compares whole texts, so a token that is not the likeliest here may "
-    "win. Nothing is drawn, so temperature, top-k and top-p play no part.",
+    "win. Nothing is drawn, so temperature, top-k, top-p and the loop guard play no part.",
 }
 
 
@@ -32,13 +32,13 @@ def step_table(
     """
     each = generated[number - 1]
     drawn = each.drawn is not None
+    others = list(each.alternatives)
+    if not any(_is(other, each.token) for other in others):
+        others.append(Alternative(each.token.text, each.probability, each.token.id, each.drawn))
     rows = [
-        _row(number, place, other, _is(other, each.token), drawn, fields)
-        for place, other in enumerate(each.alternatives)
+        _row(number, place, other, _is(other, each.token), _after(others, place, each.barred, fields) if drawn else "")
+        for place, other in enumerate(others)
     ]
-    if not any(_is(other, each.token) for other in each.alternatives):
-        own = Alternative(each.token.text, each.probability, each.token.id, each.drawn)
-        rows.append(_row(number, len(rows), own, True, drawn, fields))
     after = "<th scope='col'>after the settings</th>" if drawn else ""
     return (
         f"<div class='step'><h3 aria-live='polite'>{_finding(number, each, len(generated), number <= kept)}</h3>"
@@ -66,7 +66,7 @@ def _finding(number: int, each: GeneratedToken, count: int, given: bool) -> str:
     return f"{place}{said} was taken; {own}."
 
 
-def _row(number: int, place: int, other: Alternative, chosen: bool, drawn: bool, fields: Mapping[str, Any]) -> str:
+def _row(number: int, place: int, other: Alternative, chosen: bool, after: str) -> str:
     name = html.escape(token_name(other.text))
     action = "<span class='chosen'>chosen</span>" if chosen else ""
     if not chosen and other.id >= 0:
@@ -74,7 +74,6 @@ def _row(number: int, place: int, other: Alternative, chosen: bool, drawn: bool,
             f"<button type='button' data-step='{number}' data-alternative='{place}' "
             f"aria-label='Go on from {name} instead'>go on</button>"
         )
-    after = f"<td>{_bar(other.drawn) if other.drawn else _left_out(place, fields)}</td>" if drawn else ""
     return (
         f"<tr{' class=wins' if chosen else ''}><th scope='row'><bdi>{name}</bdi></th>"
         f"<td>{_bar(other.score)}</td>{after}<td>{action}</td></tr>"
@@ -88,9 +87,16 @@ def _bar(share: float) -> str:
     )
 
 
-def _left_out(rank: int, fields: Mapping[str, Any]) -> str:
+def _after(others: Sequence[Alternative], place: int, barred: Collection[int], fields: Mapping[str, Any]) -> str:
+    """What the settings left of an alternative: its share, or which of them cut it."""
+    other = others[place]
+    if other.drawn:
+        return f"<td>{_bar(other.drawn)}</td>"
     top_k = int(fields.get("top_k", 0))
-    return f"<span class='quiet'>cut by {'top-k' if 0 < top_k <= rank else 'top-p'}</span>"
+    # What the loop guard cuts leaves its rank to the next.
+    rank = sum(before.id not in barred for before in others[:place])
+    cut = "the loop guard" if other.id in barred else "top-k" if 0 < top_k <= rank else "top-p"
+    return f"<td><span class='quiet'>cut by {cut}</span></td>"
 
 
 def _explained(each: GeneratedToken, fields: Mapping[str, Any]) -> str:
@@ -107,6 +113,8 @@ def _explained(each: GeneratedToken, fields: Mapping[str, Any]) -> str:
     )
     cuts = [f"top-k keeps the {top_k} likeliest"] if top_k else []
     cuts += [f"top-p keeps the likeliest that share {percent(top_p)}"] if top_p < 1 else []
+    if each.barred:
+        cuts.append(f"the loop guard cuts what would say the same {fields.get('loop_guard')} tokens a third time")
     left = f"{each.left:,} token{'s were' if each.left != 1 else ' was'} left to draw from"
     return f"Temperature {temperature:g} {bends}{''.join(f'; {cut}' for cut in cuts)}. Of all tokens, {left}."
 

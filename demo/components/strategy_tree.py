@@ -21,7 +21,7 @@ token each time, <em>beam search</em> keeps several drafts and drops the worst, 
 settings above.</p>"""
 
 
-_FIELDS = ("prompt", "temperature", "top_k", "top_p", "seed")
+_FIELDS = ("prompt", "temperature", "top_k", "top_p", "seed", "loop_guard")
 _PROGRESS = gr.Progress()
 
 
@@ -50,6 +50,7 @@ class StrategyTree:
             top_k: int,
             top_p: float,
             seed: int,
+            loop_guard: int,
             progress: gr.Progress = _PROGRESS,
         ) -> Updates:
             asked = {
@@ -60,6 +61,7 @@ class StrategyTree:
                 "top_k": top_k,
                 "top_p": top_p,
                 "seed": seed,
+                "loop_guard": loop_guard,
             }
 
             def tell(fraction: float, message: str) -> None:

@@ -68,10 +68,16 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
                 0.05, 2, given["temperature"], step=0.05, label="Temperature", info="low: safe, high: surprising"
             )
             top_k = gr.Slider(0, 200, given["top_k"], step=1, label="Top-k", info="draw among the k likeliest; 0: all")
-            top_p = gr.Slider(
-                0.01, 1, given["top_p"], step=0.01, label="Top-p", info="draw among the likeliest that share p"
-            )
+            top_p = gr.Slider(0.01, 1, given["top_p"], step=0.01, label="Top-p", info="the likeliest that share p")
             seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
+            loop_guard = gr.Slider(
+                0,
+                8,
+                given["loop_guard"],
+                step=1,
+                label="Loop guard",
+                info="so many tokens in a row come at most twice; 0: off",
+            )
         settings_notice = create_notice()
         # In the order of the handler's parameters.
         fields: dict[str, Component] = {
@@ -83,6 +89,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "top_p": top_p,
             "num_beams": beams,
             "seed": seed,
+            "loop_guard": loop_guard,
         }
         row = create_run_row(_TASK, fields, "Write on")
         create_few_shot_note(row.picker)
@@ -118,6 +125,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         top_p: float,
         num_beams: int,
         seed: int,
+        loop_guard: int,
         request: gr.Request,
         progress: gr.Progress = PROGRESS,
     ) -> Iterator[Updates]:
@@ -130,6 +138,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "top_p": top_p,
             "num_beams": num_beams,
             "seed": seed,
+            "loop_guard": loop_guard,
         }
         is_wanted, latest = stops.begins(request), None
         session_id = tab.session_of(session_id)
@@ -149,10 +158,12 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             return
         yield (tab.show(latest) if latest else {}) | resting
 
+    sampled = (temperature, top_k, top_p, seed, loop_guard)
+
     def settings_of(strategy: str) -> Updates:
         samples = strategy == "sample"
         return {
-            **{each: gr.update(visible=samples) for each in (temperature, top_k, top_p, seed)},
+            **{each: gr.update(visible=samples) for each in sampled},
             beams: gr.update(visible=strategy == "beam"),
         }
 
@@ -162,7 +173,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     strategy.change(
         settings_of,
         strategy,
-        [temperature, top_k, top_p, seed, beams],
+        [*sampled, beams],
         queue=False,
         show_progress="hidden",
         api_visibility="private",

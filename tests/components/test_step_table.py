@@ -60,6 +60,21 @@ def test_a_drawn_token_is_shown_before_and_after_the_cut_offs() -> None:
     assert "cut by top-p" in step_table(1, "A", [written(" cat", 1, others, drawn=1.0, left=1)], SAMPLE | {"top_k": 0})
 
 
+def test_what_the_loop_guard_cuts_is_told_and_leaves_its_rank_to_the_next() -> None:
+    others = (
+        Alternative(" dog", 0.5, 2, 0.0), Alternative(" cat", 0.2, 1, 1.0), Alternative(" fox", 0.1, 3, 0.0),
+        Alternative(" owl", 0.05, 4, 0.0)
+    )  # fmt: skip
+    barred = written(" cat", 1, others, drawn=1.0, left=1, barred=(2,))
+    shown = step_table(1, "A", [barred], SAMPLE | {"loop_guard": 4})
+    assert [row.split("%")[-1] for row in rows(shown)] == [
+        "cut by the loop guardgo on", "chosen", "cut by top-pgo on", "cut by top-kgo on"
+    ]  # fmt: skip
+    assert "the loop guard cuts what would say the same 4 tokens a third time" in plain(shown)
+    free = step_table(1, "A", [written(" cat", 1, others, drawn=1.0, left=1)], SAMPLE | {"loop_guard": 4})
+    assert "loop guard" not in plain(free)
+
+
 @pytest.mark.parametrize(("strategy", "said"), [("greedy", "Greedy search takes"), ("beam", "Beam search keeps")])
 def test_a_search_says_that_nothing_is_drawn(strategy: str, said: str) -> None:
     shown = plain(step_table(1, "", [written(" cat", 1, (Alternative(" cat", 0.5, 1),))], {"strategy": strategy}))

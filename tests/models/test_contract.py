@@ -172,7 +172,7 @@ class TestCompletion(ReadsOneWindow):
     bad: ClassVar = [
         {"strategy": "guess"}, {"max_new_tokens": 0}, {"max_new_tokens": 201}, {"temperature": 0},
         {"temperature": -1.0}, {"temperature": float("nan")}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.5},
-        {"num_beams": 0}, {"num_beams": 9}, {"seed": -1}, {"seed": 2**32},
+        {"num_beams": 0}, {"num_beams": 9}, {"seed": -1}, {"seed": 2**32}, {"loop_guard": -1}, {"loop_guard": 21},
     ]  # fmt: skip
 
     def check_answer(self, model: AnyTaskModel, output: CompletionOutput) -> None:

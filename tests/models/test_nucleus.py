@@ -25,6 +25,17 @@ def test_shares_are_those_of_the_warpers(temperature: float, top_k: int, top_p: 
         torch.testing.assert_close(shares, expected, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("barred", [[0], [3, 299], list(range(0, 300, 2))], ids=len)
+@pytest.mark.parametrize("top_k", [1, 7, 50, VOCABULARY])
+def test_barred_tokens_leave_their_places_to_others(barred: list[int], top_k: int) -> None:
+    logits = 3 * torch.randn(VOCABULARY, generator=torch.Generator().manual_seed(2))
+    without = logits.clone()
+    without[barred] = float("-inf")
+    shares = dense(Nucleus(0.8, top_k, 0.9).cut(scores_of(logits[None])[0], barred))
+    torch.testing.assert_close(shares, dense(Nucleus(0.8, top_k, 0.9).cut(scores_of(without[None])[0])))
+    assert not shares[barred].any()
+
+
 def dense(left: dict[int, float]) -> torch.Tensor:
     return torch.zeros(VOCABULARY).scatter_(0, torch.tensor(list(left)), torch.tensor(list(left.values())))
 

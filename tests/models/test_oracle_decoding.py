@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import LogitsProcessorList
 
 from models.base import AnyTaskModel
 from models.beam_search import Hypothesis
+from models.loops import LOOP_GUARD, LoopGuard
 from models.outputs import CompletionOutput, generated_ids
 from models.tasks import Task
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
 SEEDS = (0, 1, 2)
+GUARDED = LogitsProcessorList([LoopGuard(LOOP_GUARD)])
 PROMPTS = ("The boats turned", "I would rather walk to the river than", "lamp")
 SOURCES = ("The rain falls on the garden.", "Who lit the lamp? A storm came over the hills.", "Bread")
 TINY_COMPLETION = [(architecture, seed) for architecture in FITTING[Task.COMPLETION] for seed in SEEDS]
@@ -176,8 +179,23 @@ def test_sampling_draws_what_generate_draws_with_the_same_seed(model: AnyTaskMod
         inputs = model.inputs_type(prompt=PROMPTS[0], strategy="sample", max_new_tokens=12, seed=seed, **settings)
         ids = model.preprocess(inputs).ids
         torch.manual_seed(seed)
-        theirs = plainly(model, ids, do_sample=True, max_new_tokens=12, **settings)
+        theirs = plainly(model, ids, do_sample=True, max_new_tokens=12, logits_processor=GUARDED, **settings)
         assert generated_ids(model.answer(inputs)) == written(theirs.sequences[0], ids.shape[1], ends_of(model))
+
+
+@pytest.mark.parametrize("top_k", [0, 2])
+@COMPLETION
+def test_guarded_sampling_draws_what_generate_draws_with_the_same_guard(model: AnyTaskModel, top_k: int) -> None:
+    settings = {"temperature": 0.3, "top_k": top_k, "top_p": 0.95}
+    # The likeliest tokens of the end stand there twice already.
+    prompt = "the lamp and the boat, " * 2 + "the lamp and"
+    inputs = model.inputs_type(prompt=prompt, max_new_tokens=24, seed=1, loop_guard=1, **settings)
+    ids, output = model.preprocess(inputs).ids, model.answer(inputs)
+    torch.manual_seed(1)
+    guard = LogitsProcessorList([LoopGuard(1)])
+    theirs = plainly(model, ids, do_sample=True, max_new_tokens=24, logits_processor=guard, **settings)
+    assert generated_ids(output) == written(theirs.sequences[0], ids.shape[1], ends_of(model))
+    assert any(each.barred for each in output.generated)
 
 
 @COMPLETION

@@ -56,6 +56,7 @@ _USUAL: dict[str, list[Any]] = {
     "top_p": [0.9],
     "temperature": [0.8],
     "seed": [0, 7],
+    "loop_guard": [0, 4],
     "layer": [0, -1],
     "head": [0, -1],
     "position": [1],
