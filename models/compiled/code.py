@@ -52,7 +52,10 @@ def function_of(name: str, function: str, arguments: int) -> Callable[..., None]
 @once
 def _engine(name: str) -> binding.ExecutionEngine:
     # Code lasts as long as its engine, which is kept for good.
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target())
+    # llvmlite's manager asks for memory for all parts at once. LLVM's own may put the parts of an object further apart
+    # than their addresses of 32 bits reach, where other threads take much memory meanwhile, and then ends the process
+    # (https://github.com/llvm/llvm-project/issues/71963).
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target(), use_lmm=True)
     engine.add_object_file(binding.ObjectFileRef.from_path(str(store.path_of(name, store.folder()))))
     engine.finalize_object()
     return engine

@@ -307,6 +307,37 @@ def test_code_is_made_by_another_process_and_needs_nothing_of_numba(tmp_path: Pa
     assert run("-c", script).strip() == "False"
 
 
+_SCATTERED = """
+import ctypes
+from models.compiled.code import address_of, wait_for
+from models.kernels.processor import DECODER
+
+assert wait_for(DECODER)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+def reserved(size):
+    return libc.mmap(None, size, 0, 0x4022, -1, 0)
+
+# Four gigabytes, above which no room is left but for a page: what is larger will lie below them.
+wall = reserved(4 << 30)
+for size in (1 << 30, 1 << 24, 1 << 20, 1 << 16, 1 << 14):
+    while (last := reserved(size)) > wall:
+        page = last
+    libc.munmap(last, size)
+libc.munmap(page, 4096)
+print(address_of(DECODER, DECODER) > 0)
+"""
+
+
+def test_code_is_loaded_wherever_there_is_room_for_its_parts() -> None:
+    command, root = [sys.executable, "-c", _SCATTERED], Path(store.__file__).parents[2]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
+    assert run.stdout.strip() == "True", run.stderr
+
+
 def test_code_that_is_not_there_is_made_or_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
