@@ -41,7 +41,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         )
         text_notice = create_notice()
         chips = gr.HTML(token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box")
-        with gr.Row():
+        with gr.Row(elem_classes="settings"):
             top_k = gr.Slider(
                 1, 20, example.run.fields["top_k"], step=1, label="Words to show", info="the likeliest ones"
             )

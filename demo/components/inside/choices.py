@@ -13,7 +13,7 @@ from models.inside.shapes import shape_of
 def create_choices(request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
     """Layer, head and word as recorded, each seen in the steps that heed it."""
     tokens, shape = recorded_tokens()[0], shape_of(REGISTRY[request.checkpoint])
-    with gr.Row():
+    with gr.Row(elem_classes="settings"):
         layer = gr.Slider(
             1, shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
             visible="layer" in step.uses,

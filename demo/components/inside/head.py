@@ -33,7 +33,7 @@ def _create(controls: InsideControls) -> BuiltStep:
     picture = gr.HTML("", elem_classes="inside-picture", label="Query, keys and values")
     numbers = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-numbers", label="The numbers")
     gr.HTML("<h3>Work it out with numbers of your own</h3>", label="Your own numbers")
-    with gr.Row():
+    with gr.Row(elem_classes="settings"):
         scores = gr.Textbox(
             "112 96", label="Scores", info="of one query with each key; Enter works them out", max_lines=1
         )

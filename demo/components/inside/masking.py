@@ -56,7 +56,7 @@ def _create(controls: InsideControls) -> BuiltStep:
             sides.append((name, said, scores, shares, numbers))
             outputs += [said, scores, shares, numbers]
     gr.HTML("<h3>The lecture’s four tokens</h3>", label="The lecture's scores")
-    with gr.Row():
+    with gr.Row(elem_classes="settings"):
         square = gr.Textbox(
             _SCORES, label="Scores", info="a line for each query; worked out when you leave the field",
             lines=4, max_lines=8,

@@ -39,7 +39,7 @@ a row has), n the base.</p>"""
 def create_positions() -> None:
     """The formula, three sliders and the picture; it needs no model."""
     gr.HTML(_FORMULA)
-    with gr.Row():
+    with gr.Row(elem_classes="settings"):
         length = gr.Slider(2, 128, _LENGTH, step=1, label="Length", info="how many positions")
         dimension = gr.Slider(2, 256, _DIMENSION, step=2, label="Dimension d", info="how many numbers a row has")
         base = gr.Slider(2, PAPERS_BASE, PAPERS_BASE, step=1, label="Base n", info="how slow the slowest wave is")

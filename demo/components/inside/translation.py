@@ -30,7 +30,7 @@ _SHADES = 7
 
 
 def _create(controls: InsideControls) -> BuiltStep:
-    with gr.Row():
+    with gr.Row(elem_classes="settings"):
         step = gr.Slider(1, 2, 1, step=1, label="Token to write", info="walk through the translation")
         way = gr.Radio([(name, way) for way, name in _WAYS.items()], value="one", label="Where it looks")
     picture = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-picture", label="The decoder at this step")
