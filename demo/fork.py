@@ -5,6 +5,7 @@ from typing import Any
 from demo.sessions.records import Run
 from models.errors import InputError
 from models.outputs import TaskOutput, generated_ids
+from models.tasks import Task
 
 
 def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[str, Any]:
@@ -17,4 +18,6 @@ def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[
         raise InputError("This run wrote no text, so there is nothing to go on from.", "run_id")
     if not 1 <= step <= len(written):
         raise InputError(f"The step must be from 1 to {len(written)}.", "step")
-    return {**run.fields, "kept": (*written[: step - 1], token_id)}
+    # A completion that was logged before there was a loop guard was written without one.
+    unsaid = {"loop_guard": 0} if run.task is Task.COMPLETION else {}
+    return {**unsaid, **run.fields, "kept": (*written[: step - 1], token_id)}

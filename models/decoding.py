@@ -25,7 +25,7 @@ from transformers import (
 
 from models.decoder_state import DecoderState
 from models.guesses import Guesser
-from models.loops import LoopGuard, barred
+from models.loops import barred
 from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
 from models.steps import Writing
@@ -83,7 +83,7 @@ class Chooser:
             step = step_of(scores, given)
             shown = tuple(left.get(other, 0.0) for other, _ in step.alternatives)
             return replace(step, drawn=Drawn(left.get(given, 0.0), shown, len(left), loops))
-        shares = self._processed(written, scores).softmax(dim=-1)
+        shares = self._processed(written, scores, loops).softmax(dim=-1)
         if given is None:
             given = int(torch.multinomial(shares.cpu(), 1, generator=self.generator))
         step = step_of(scores, given)
@@ -95,10 +95,13 @@ class Chooser:
             return scores.ids[0]
         return int(self._processed(written, scores).argmax())
 
-    def _processed(self, written: Sequence[int], scores: Scores) -> Tensor:
-        """The logits `[vocabulary]` after all processors."""
-        ids = torch.tensor([written], device=scores.logits.device)
-        return processed(self.processors, ids, scores.logits[None])[0]
+    def _processed(self, written: Sequence[int], scores: Scores, barred: Sequence[int] = ()) -> Tensor:
+        """The logits `[vocabulary]` after all processors, as if tokens that are `barred` were not there."""
+        ids, logits = torch.tensor([written], device=scores.logits.device), scores.logits
+        if barred:
+            logits = logits.clone()
+            logits[list(barred)] = float("-inf")
+        return processed(self.processors, ids, logits[None])[0]
 
 
 def greedy(config: GenerationConfig, max_length: int) -> Chooser:
@@ -123,8 +126,6 @@ def sampling(
     processors, generator = processors_of(config, max_length), torch.Generator().manual_seed(seed)
     if top_k and not processors:
         return Chooser(processors, generator, Nucleus(float(temperature), top_k, top_p), loop_guard)
-    if loop_guard:
-        processors.append(LoopGuard(loop_guard))
     processors.append(TemperatureLogitsWarper(float(temperature)))
     if top_k:
         processors.append(TopKLogitsWarper(top_k))

@@ -35,7 +35,7 @@ def sample(
         top_p=0.95,
         top_k=0,
         max_new_tokens=length,
-        logits_processor=LogitsProcessorList([LoopGuard(loop_guard)] * (loop_guard > 0)),
+        logits_processor=LogitsProcessorList([LoopGuard(loop_guard)] if loop_guard else []),
     )
     return written[0, ids.shape[1] :].cpu()
 

@@ -114,7 +114,7 @@ def _explained(each: GeneratedToken, fields: Mapping[str, Any]) -> str:
     cuts = [f"top-k keeps the {top_k} likeliest"] if top_k else []
     cuts += [f"top-p keeps the likeliest that share {percent(top_p)}"] if top_p < 1 else []
     if each.barred:
-        cuts.append(f"the loop guard cuts what would say the same {fields.get('loop_guard')} tokens a third time")
+        cuts.append(f"the loop guard cuts what would say the same {fields['loop_guard']} tokens a third time")
     left = f"{each.left:,} token{'s were' if each.left != 1 else ' was'} left to draw from"
     return f"Temperature {temperature:g} {bends}{''.join(f'; {cut}' for cut in cuts)}. Of all tokens, {left}."
 

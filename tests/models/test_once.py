@@ -48,8 +48,6 @@ def test_threads_that_ask_at_once_are_told_the_same() -> None:
     told = asked_at_once(lambda: make("one"))
     assert told == made * ASKING and len(made) == 1
     assert make("one") is made[0] and make("another") is made[1]
-    make.forget()
-    assert make("one") is made[2]
 
 
 def test_what_is_made_may_ask_for_more() -> None:
