@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 from sqlalchemy.engine import make_url
@@ -104,7 +105,7 @@ async def _ask_until_killed(
     return seen
 
 
-async def _sentiment(client: httpx.AsyncClient, text: str) -> dict[str, object] | dict[str, dict[str, float]]:
+async def _sentiment(client: httpx.AsyncClient, text: str) -> dict[str, Any]:
     """One call of the endpoint, as curl makes it; an answer counts once all of it is here."""
     begun = await client.post("gradio_api/call/v2/sentiment", json={"text": text})
     begun.raise_for_status()

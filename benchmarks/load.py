@@ -151,7 +151,8 @@ def measure(visitors: int, seconds: float, runs: int | None, idle_s: float) -> R
     with app(**settings) as (url, process):
         asyncio.run(visits(url, visitors, _WARM_UP_S, None, Tally(), [], process))
         time.sleep(idle_s)
-        before, tally, during = held(process, 0), Tally(), []
+        before, tally = held(process, 0), Tally()
+        during: list[Held] = []
         started = time.monotonic()
         asyncio.run(visits(url, visitors, seconds, runs, tally, during, process))
         took = time.monotonic() - started

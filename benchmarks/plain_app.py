@@ -17,7 +17,8 @@ TYPED = ("text", "question", "context", "prompt")
 def page() -> gr.Blocks:
     """One row of boxes and a button for each task; the endpoints have the tasks' names."""
     store = ModelStore()
-    with gr.Blocks() as blocks:
+    blocks = gr.Blocks()
+    with blocks:
         for task, make in PLAIN.items():
             model = store.load(find(task))
             typed = [field for field in INPUTS[task] if field in TYPED]

@@ -11,13 +11,13 @@ Plain = Callable[..., object]
 
 def fill_mask(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
     """`pipeline("fill-mask")`."""
-    pipe = pipeline("fill-mask", model=network, tokenizer=tokenizer)
+    pipe: Plain = pipeline("fill-mask", model=network, tokenizer=tokenizer)  # type: ignore[call-overload]
     return lambda text: pipe(text)
 
 
 def sentiment(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
     """`pipeline("text-classification")` with the probabilities of all labels."""
-    pipe = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None)
+    pipe: Plain = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None)  # type: ignore[call-overload]
     return lambda text: pipe(text)
 
 
@@ -74,14 +74,14 @@ def completion(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     """`generate` with the demo's own settings."""
 
     def write_on(prompt: str, max_new_tokens: int, seed: int, strategy: str = "sample") -> str:
-        settings: dict[str, Any] = {
+        strategies: dict[str, dict[str, Any]] = {
             "sample": {"do_sample": True, "temperature": 0.8, "top_k": 50, "top_p": 0.95},
             "greedy": {"do_sample": False},
             "beam": {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
-        }[strategy]
+        }
         torch.manual_seed(seed)
         encoded = tokenizer(prompt, return_tensors="pt")
-        written = network.generate(**encoded, max_new_tokens=max_new_tokens, **settings)  # type: ignore[operator]
+        written = network.generate(**encoded, max_new_tokens=max_new_tokens, **strategies[strategy])  # type: ignore[operator]
         return str(tokenizer.decode(written[0], skip_special_tokens=True))
 
     return write_on

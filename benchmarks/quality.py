@@ -51,7 +51,8 @@ def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
 
 def text_classification(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     """Accuracy in percent and the expected calibration error, ten bins; label 1 is the checkpoint's second one."""
-    labels = [model.network.config.id2label[number] for number in sorted(model.network.config.id2label)]
+    names: dict[int, str] = model.network.config.id2label  # type: ignore[assignment]
+    labels = [names[number] for number in sorted(names)]
     scores, right = [], []
     for sentence, label in text.read_sst2(data)[:limit]:
         output = model(text=sentence)

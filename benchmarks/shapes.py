@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -48,13 +49,13 @@ def _marian() -> PreTrainedModel:
     config = MarianConfig(
         vocab_size=last + 1, decoder_vocab_size=last + 1, d_model=512, encoder_layers=6, decoder_layers=6,
         encoder_attention_heads=8, decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048,
-        max_position_embeddings=512, activation_function="swish", scale_embedding=True, static_position_embeddings=True,
+        max_position_embeddings=512, activation_function="swish", scale_embedding=True,
         pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=None,
     )  # fmt: skip
     return MarianMTModel(config)
 
 
-SHAPES = {
+SHAPES: dict[str, Callable[[], PreTrainedModel]] = {
     "fill_mask": lambda: _bert(BertForMaskedLM),
     "sentiment": lambda: DistilBertForSequenceClassification(DistilBertConfig()),
     "question_answering": lambda: _bert(BertForQuestionAnswering),

@@ -77,7 +77,7 @@ def _wrapped(
     checkpoint: Checkpoint, folder: Path, revision: str, precision: Precision, network: PreTrainedModel
 ) -> AnyTaskModel:
     """The task's model over `network`."""
-    network.eval()  # type: ignore[no-untyped-call]
+    network.eval()
     network.requires_grad_(False)
     if torch.cuda.is_available():
         network.to(torch.device("cuda"))  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def _wrapped(
 def plain_network(checkpoint: Checkpoint) -> PreTrainedModel:
     """The network of a bundled checkpoint as transformers and PEFT load it, to compare with; on the CPU."""
     network = _network(_WRAPPERS[checkpoint.task][1], checkpoint.folder, _trunk(checkpoint))
-    network.eval()  # type: ignore[no-untyped-call]
+    network.eval()
     return network
 
 
@@ -103,8 +103,8 @@ def _network(auto_model: type, folder: Path, base: Path | None) -> PreTrainedMod
     """The network of `folder` in float32; of an adapter folder, its trunk `base` with the adapter merged in."""
     options = {"use_safetensors": True, "dtype": torch.float32, "trust_remote_code": False}
     # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
-    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
     with _loading, lightly():
         if base is None:
             network: PreTrainedModel = auto_model.from_pretrained(folder, **options)  # type: ignore[attr-defined]

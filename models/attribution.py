@@ -101,7 +101,7 @@ def _scored_at(model: AnyTaskModel, position: int | None) -> Iterator[None]:
     if position is None:
         yield
         return
-    head: nn.Module = model.network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    head: nn.Module = model.network.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda _head, hidden: (hidden[0][:, [position]],))
     try:
         yield

@@ -176,7 +176,7 @@ def scoring_only(network: PreTrainedModel, places: Sequence[int]) -> Iterator[No
     def some(_head: nn.Module, hidden: tuple[Tensor, ...]) -> tuple[Tensor]:
         return (hidden[0].flatten(0, 1)[None, list(places)],)
 
-    head: nn.Module = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    head: nn.Module = network.get_output_embeddings()
     hook = head.register_forward_pre_hook(some)
     try:
         yield

@@ -55,7 +55,7 @@ def _compute_positions(network: nn.Module) -> set[str]:
         if isinstance(module, MarianSinusoidalPositionalEmbedding)
     }
     for module in positions.values():
-        module.weight.copy_(module.create_weight())  # type: ignore[no-untyped-call]
+        module.weight.copy_(module.create_weight())
     return set(positions)
 
 

@@ -22,7 +22,7 @@ def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> 
 
     Whoever changes a weight afterwards must pack again.
     """
-    on_cpu = network.device.type == "cpu" and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    on_cpu = network.device.type == "cpu" and torch.backends.mkldnn.is_available()
     if not on_cpu or network.dtype != torch.float32:
         return
     compiled = compile_passes(network, precision)
@@ -32,7 +32,7 @@ def pack(network: PreTrainedModel, precision: Precision = Precision.FLOAT32) -> 
         return
     inside = set(modules_inside(network)) if compiled is Compiled.BLOCKS else set()
     trunk = f"{network.base_model_prefix}."
-    output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    output = network.get_output_embeddings()
     for name, module in network.named_modules():
         if module in inside:
             continue

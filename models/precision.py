@@ -27,7 +27,7 @@ AUTO = "auto"
 
 def offered(*, writes: bool) -> tuple[Precision, ...]:
     """What this machine can compute a network in that `writes`, or one that only reads, exact first."""
-    on_cpu = not torch.cuda.is_available() and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    on_cpu = not torch.cuda.is_available() and torch.backends.mkldnn.is_available()
     if writes:
         rounded = on_cpu and can_be_half()
         return (Precision.FLOAT32, Precision.FLOAT16) if rounded else (Precision.FLOAT32,)

@@ -58,7 +58,8 @@ class Headed:
     def over_embeddings(self) -> PreTrainedModel:
         """The published blocks over the trunk's embeddings, which stay as they are."""
         model = self._on(published_encoder())
-        model.base_model.embeddings.load_state_dict(self.on_trunk().base_model.embeddings.state_dict())
+        own, others = (each.base_model.get_submodule("embeddings") for each in (model, self.on_trunk()))
+        own.load_state_dict(others.state_dict())
         freeze_but(model, self.parts)
         return model
 
@@ -143,9 +144,9 @@ def adapter_of(
         for name, module in base.named_modules():
             if isinstance(module, LoraLayer):
                 thin, wide = low_rank(trained[f"{name}.weight"] - module.weight, rank, moments[name])
-                module.lora_A["default"].weight.copy_(thin)
-                module.lora_B["default"].weight.copy_(wide)
-                module.base_layer.bias.copy_(trained[f"{name}.bias"])
+                base.get_parameter(f"{name}.lora_A.default.weight").copy_(thin)
+                base.get_parameter(f"{name}.lora_B.default.weight").copy_(wide)
+                base.get_parameter(f"{name}.base_layer.bias").copy_(trained[f"{name}.bias"])
         for name, parameter in base.named_parameters():
             if SAVED_WHOLE in name:
                 parameter.copy_(trained[name.replace(SAVED_WHOLE, "")])
@@ -157,8 +158,9 @@ def save_adapter(model: PeftModel, folder: Path) -> None:
     added = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in added:
         parameter.data = parameter.data.half()
-    model.save_pretrained(folder, save_embedding_layers=False)
-    model.get_base_model().config.save_pretrained(folder)
+    model.save_pretrained(str(folder), save_embedding_layers=False)
+    base: Any = model.get_base_model()
+    base.config.save_pretrained(folder)
     save_tokenizer(trunk_tokenizer(), folder)
     for parameter in added:
         parameter.data = parameter.data.float()

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable, Sequence
 
+import torch
 from torch import Tensor, nn
 
 State = dict[str, Tensor]
@@ -11,7 +12,7 @@ State = dict[str, Tensor]
 def mean_of(states: list[State], shares: Sequence[float]) -> State:
     """The weighted mean of a model's states; shares that sum to one."""
     return {
-        name: sum(share * state[name] for state, share in zip(states, shares, strict=True))
+        name: sum((share * state[name] for state, share in zip(states, shares, strict=True)), torch.zeros_like(tensor))
         if tensor.is_floating_point()
         else tensor
         for name, tensor in states[-1].items()

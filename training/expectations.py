@@ -15,7 +15,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 from torch.nn import functional
-from transformers import LlamaConfig, PreTrainedModel
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from training import tiles
 from training.text_cache import TextCache
@@ -75,9 +75,10 @@ def draws(hidden: Tensor, head: Tensor, chances: Tensor) -> Tensor:
 class ByTorch:
     """By transformers, in bfloat16."""
 
-    def __init__(self, model: PreTrainedModel, head: Tensor) -> None:
+    def __init__(self, model: LlamaForCausalLM, head: Tensor) -> None:
         """`model` is made bfloat16; `head` [token, width] are its words' vectors in some order."""
-        self._network = model.to(torch.bfloat16).eval().model
+        model.bfloat16().eval()
+        self._network = model.model
         self._head = head.to(model.device, torch.bfloat16)
         self._texts = TextCache(0, 0)
 
@@ -107,7 +108,7 @@ class ByTorch:
 class ByTiles:
     """By `native/reader.cpp`: products in bfloat16, the path past the layers in float32."""
 
-    def __init__(self, model: PreTrainedModel, head: Tensor, library: ctypes.CDLL) -> None:
+    def __init__(self, model: LlamaForCausalLM, head: Tensor, library: ctypes.CDLL) -> None:
         """`head` [token, width] are the words' vectors in some order."""
         network, self._library, self._width = model.model, library, model.config.hidden_size
         modules = [layer.get_submodule(name) for layer in network.layers for name in OF_A_LAYER]
@@ -185,7 +186,7 @@ def suits(config: LlamaConfig) -> bool:
     )
 
 
-def expectations_of(model: PreTrainedModel, order: Tensor) -> Expectations:
+def expectations_of(model: LlamaForCausalLM, order: Tensor) -> Expectations:
     """What `model` expects, drawn from its tokens in this `order` [token]; the quicker way here."""
     config, head = model.config, model.lm_head.weight.detach()[order.to(model.device)]
     library = None

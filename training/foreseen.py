@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from training.expectations import expectations_of
 from training.vocabularies import START, Vocabularies
@@ -40,7 +40,7 @@ class Reader:
     """A teacher that reads documents for a model of another tokenizer."""
 
     def __init__(
-        self, teacher: PreTrainedModel, theirs: PreTrainedTokenizerFast, tokenizer: PreTrainedTokenizerFast
+        self, teacher: LlamaForCausalLM, theirs: PreTrainedTokenizerFast, tokenizer: PreTrainedTokenizerFast
     ) -> None:
         """`teacher` may be made bfloat16."""
         self._both = Vocabularies(theirs, tokenizer)

@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 Batch = dict[str, Tensor]
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,12 @@ def rate_at(step: int, plan: Plan) -> float:
 
 
 def train(
-    model: nn.Module,
+    model: Model,
     optimizers: Iterable[torch.optim.Optimizer],
     batches: Callable[[int], Iterator[Batch]],
-    loss_of: Callable[[nn.Module, Batch], Tensor],
+    loss_of: Callable[[Model, Batch], Tensor],
     plan: Plan,
-    evaluate: Callable[[nn.Module], dict[str, float]] | None = None,
+    evaluate: Callable[[Model], dict[str, float]] | None = None,
     evaluate_every: int = 0,
 ) -> None:
     """Train `model` in place for `plan.steps` steps, resuming from `plan.workdir/state.pt` if it is there.

@@ -98,13 +98,15 @@ def prepare(data: Path, file: Path, tokenizer: PreTrainedTokenizerBase) -> tuple
         paragraphs, sentences, development = passages(data)
 
         def encoded(texts: list[str]) -> list[list[int]]:
-            return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+            ids: list[list[int]] = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+            return ids
 
         rows = by_length(encoded(sentences), tokenizer)
         rows[PASSAGE_LENGTH] = packed(encoded(paragraphs), tokenizer).astype(np.uint16)
         kept_out = packed(encoded(development), tokenizer)[:DEVELOPMENT_ROWS]
         (file.parent / "development.txt").write_text("\n".join(development), encoding="utf-8")
-        np.savez(file, development=kept_out, **{str(length): array for length, array in rows.items()})
+        kept = {"development": kept_out} | {str(length): array for length, array in rows.items()}
+        np.savez(file, allow_pickle=False, **kept)
     with np.load(file) as arrays:
         kept_out = arrays["development"]
         rows = {int(name): arrays[name] for name in arrays.files if name != "development"}
@@ -134,19 +136,19 @@ def batches(rows: Rows, tokenizer: PreTrainedTokenizerBase, step: int) -> Iterat
             step += 1
 
 
-def predictions(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+def predictions(model: BertForMaskedLM, batch: Batch) -> tuple[Tensor, Tensor]:
     """Logits [chosen, vocabulary] at the chosen positions only, and the ids that belong there."""
     hidden = model.bert(input_ids=batch["shown"]).last_hidden_state
     return model.cls(hidden[batch["chosen"]]), batch["ids"][batch["chosen"]]
 
 
-def loss_of(model: nn.Module, batch: Batch) -> Tensor:
+def loss_of(model: BertForMaskedLM, batch: Batch) -> Tensor:
     """Mean cross-entropy of the chosen pieces."""
     logits, targets = predictions(model, batch)
     return nn.functional.cross_entropy(logits.float(), targets)
 
 
-def accuracy(model: nn.Module, rows: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+def accuracy(model: BertForMaskedLM, rows: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
     """Loss, top-1 and top-5 shares in percent on the development rows, masked with a fixed seed."""
     generator = torch.Generator().manual_seed(SEED)
     total, loss, top1, top5 = 0, 0.0, 0, 0

@@ -1,6 +1,7 @@
 """Muon for the matrices inside the blocks, AdamW for everything else, as both generators are trained."""
 
 import torch
+from torch import nn
 from transformers import PreTrainedModel
 
 from training.tiles import Muon
@@ -16,7 +17,8 @@ def muon_and_adamw(
 ) -> list[torch.optim.Optimizer]:
     """Two optimizers over `model`: its block matrices [out, in] orthogonalised, its vectors and embeddings by AdamW."""
     words = model.get_input_embeddings().weight
-    matrices, rest = [], []
+    matrices: list[nn.Parameter] = []
+    rest: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter is not words:
             inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)

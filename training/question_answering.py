@@ -262,7 +262,7 @@ def build(data: Path, workdir: Path) -> None:
         schedule([(encode(steadying_of(material, seed), tokenizer), PARAGRAPH_BATCH)], seed)
         for seed in range(SEED + 100, SEED + 100 + STEADYING_RUNS)
     ]
-    loss = Adversarial(model.base_model.embeddings, loss_of, MOVED_SHARE)
+    loss = Adversarial(model.base_model.get_submodule("embeddings"), loss_of, MOVED_SHARE)
     mean_of_runs(
         model, [partial(learn, each, loss, STEADYING_RATE, f"steadying{run}") for run, each in enumerate(orders, 1)]
     )

@@ -27,7 +27,7 @@ def sample(
     """
     torch.manual_seed(seed)
     ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(prompt)["input_ids"]]])
-    written = model.generate(
+    written: Tensor = model.generate(  # type: ignore[assignment, misc]
         ids,
         attention_mask=torch.ones_like(ids),
         do_sample=True,

@@ -202,7 +202,7 @@ def build(data: Path, workdir: Path) -> None:
     orders = [schedule([reviews, *[phrases] * PHRASE_EPOCHS], SEED + 10 * run) for run in range(RUNS)]
     mean_of_runs(model, [partial(learn, each, loss_of, RATE, f"run{run}") for run, each in enumerate(orders, 1)])
     orders = [schedule([phrases], SEED + 100 + run) for run in range(STEADYING_RUNS)]
-    loss = Adversarial(model.base_model.embeddings, loss_of, MOVED_SHARE)
+    loss = Adversarial(model.base_model.get_submodule("embeddings"), loss_of, MOVED_SHARE)
     mean_of_runs(
         model, [partial(learn, each, loss, STEADYING_RATE, f"steadying{run}") for run, each in enumerate(orders, 1)]
     )

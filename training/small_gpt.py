@@ -52,7 +52,7 @@ def borrow_embeddings(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
     known = words.get_vocab()
     embedding = model.transformer.wte.weight
     for at in range(len(tokenizer)):
-        text = tokenizer.decode([at])
+        text = str(tokenizer.decode([at]))
         inside = "##" + text
         ids = [known[inside]] if inside in known else words(text, add_special_tokens=False)["input_ids"]
         if ids and words.unk_token_id not in ids:
@@ -80,7 +80,7 @@ def deepened(model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast) -> GPT2
     for at, (block, start) in enumerate(zip(deeper.transformer.h, DEEPER, strict=True)):
         block.load_state_dict(model.transformer.h[start].state_dict())
         if start in DEEPER[:at]:
-            for leading_back in (block.attn.c_proj, block.mlp.c_proj):
-                leading_back.weight.zero_()
-                leading_back.bias.zero_()
+            for leading_back in ("attn.c_proj", "mlp.c_proj"):
+                for parameter in block.get_submodule(leading_back).parameters():
+                    parameter.zero_()
     return deeper

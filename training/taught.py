@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from training.foreseen import Reader, foresee
 from training.stories import Prose
@@ -33,7 +33,7 @@ def sources_of_a_teacher(tokenizer: PreTrainedTokenizerFast, text: Prose, folder
 
 def teacher_of(
     documents: list[str], workdir: Path, learning: Learning
-) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The published teacher, trained on `documents` itself, and its tokenizer."""
     teacher, theirs = published_teacher()
     return read_documents(teacher, theirs, documents, workdir, learning), theirs

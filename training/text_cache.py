@@ -18,10 +18,12 @@ class _TextLayer(StaticLayer):
     ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
+        keys, values = self.keys, self.values
+        assert keys is not None and values is not None, "made above"  # noqa: S101
         texts = torch.arange(len(key_states), device=key_states.device)
-        self.keys[texts, :, self.places] = key_states[:, :, 0]
-        self.values[texts, :, self.places] = value_states[:, :, 0]
-        return self.keys, self.values
+        keys[texts, :, self.places] = key_states[:, :, 0]
+        values[texts, :, self.places] = value_states[:, :, 0]
+        return keys, values
 
 
 class TextCache(Cache):

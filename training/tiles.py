@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import weakref
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,7 +77,7 @@ def compiled(name: str, **shape: int) -> ctypes.CDLL | None:
     built = Path(_folder().name) / f"{name}-{len(list(Path(_folder().name).iterdir()))}.so"
     defined = [f"-DNETWORK_{each.upper()}={value}" for each, value in shape.items()]
     flags = ("-std=c++17", "-O3", *instructions(), "-w", "-shared", "-fPIC", "-pthread")
-    command = [with_what, *flags, *defined, "-o", built, SOURCES / f"{name}.cpp"]
+    command = [with_what, *flags, *defined, "-o", str(built), str(SOURCES / f"{name}.cpp")]
     done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         print(f"Training goes on without tiles: {done.stderr.strip().partition(chr(10))[0]}", flush=True)
@@ -97,7 +98,8 @@ class Network:
     def __init__(self, model: GPT2LMHeadModel, library: ctypes.CDLL, tokens: int) -> None:
         config, blocks = model.config, model.transformer
         modules = [blocks.get_submodule(f"h.{layer}.{name}") for layer in range(config.n_layer) for name in OF_A_LAYER]
-        vectors = [parameter for module in (*modules, blocks.ln_f) for parameter in (module.weight, module.bias)]
+        both = [(module.get_parameter("weight"), module.get_parameter("bias")) for module in (*modules, blocks.ln_f)]
+        vectors = [parameter for pair in both for parameter in pair]
         self.parameters: list[Tensor] = [blocks.wte.weight, blocks.wpe.weight, *vectors]
         self._library = library
         self._library.network_new.restype, self._library.network_run.restype = ctypes.c_void_p, ctypes.c_double
@@ -150,7 +152,7 @@ class _Loss(torch.autograd.Function):
         return torch.tensor(loss)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients, times the one of the loss."""
         return None, None, None, *[gradient.mul_(grads[0]) for gradient in ctx.gradients]
 
@@ -182,7 +184,7 @@ class Muon(torch.optim.Muon):
     Rates are adjusted to a matrix's shape as by its inventor.
     """
 
-    def __init__(self, parameters: list[Tensor], lr: float, weight_decay: float) -> None:
+    def __init__(self, parameters: Sequence[Tensor], lr: float, weight_decay: float) -> None:
         super().__init__(parameters, lr=lr, weight_decay=weight_decay, adjust_lr_fn="original")
         width = min(parameters[0].shape)
         self._muons = None
@@ -198,7 +200,7 @@ class Muon(torch.optim.Muon):
     def step(self, closure: Any = None) -> Any:
         """One step, as torch's."""
         if self._muons is None or closure is not None:
-            return super().step(closure)
+            return super().step(closure)  # type: ignore[no-untyped-call]
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             for parameter in parameters:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 from sacrebleu import CHRF, corpus_bleu
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, PreTrainedTokenizerFast
@@ -138,13 +138,13 @@ def batches_of(encoded: list[tuple[Tensor, Tensor]], pad: int, step: int) -> Ite
         epoch, skip = epoch + 1, max(0, skip - len(groups))
 
 
-def smoothed_loss(model: nn.Module, batch: Batch) -> Tensor:
+def smoothed_loss(model: MarianMTModel, batch: Batch) -> Tensor:
     """Mean cross-entropy per target piece with label smoothing; padding [B, S], [B, T] does not count."""
-    pad, source, target = model.config.pad_token_id, batch["source"], batch["target"]
+    pad, source, target = int(model.config.pad_token_id or 0), batch["source"], batch["target"]
     start = torch.full_like(target[:, :1], pad)
     hidden = model.model(
         input_ids=source,
-        attention_mask=(source != pad).long(),
+        attention_mask=source.ne(pad).long(),
         decoder_input_ids=torch.cat([start, target[:, :-1]], dim=1),
         use_cache=False,
     ).last_hidden_state
@@ -161,7 +161,9 @@ def translate(model: MarianMTModel, tokenizer: PreTrainedTokenizerFast, texts: l
     for _, group in groupby(enumerate(order), key=lambda item: item[0] // 50):
         chosen = [at for _, at in group]
         inputs = tokenizer([texts[at] for at in chosen], return_tensors="pt", padding=True).to(model.device)
-        written = model.generate(**inputs, num_beams=beams, max_length=min(256, 3 * inputs["input_ids"].shape[1] + 10))
+        written: Tensor = model.generate(  # type: ignore[assignment, misc]
+            **inputs, num_beams=beams, max_length=min(256, 3 * inputs["input_ids"].shape[1] + 10)
+        )
         for at, text in zip(chosen, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
             answers[at] = text
     return answers
@@ -175,11 +177,11 @@ def scores(model: MarianMTModel, tokenizer: PreTrainedTokenizerFast, pairs: list
     return {"sacreBLEU": round(bleu, 1), "chrF": round(chrf, 1)}
 
 
-def development_loss(pairs: list[tuple[Tensor, Tensor]], pad: int) -> Callable[[nn.Module], dict[str, float]]:
+def development_loss(pairs: list[tuple[Tensor, Tensor]], pad: int) -> Callable[[MarianMTModel], dict[str, float]]:
     """A measure for the loop: mean loss per piece over pairs kept out, without smoothing."""
     sources, targets = (pad_sequence(list(side), True, pad) for side in zip(*pairs, strict=True))
 
-    def evaluate(model: nn.Module) -> dict[str, float]:
+    def evaluate(model: MarianMTModel) -> dict[str, float]:
         batch = {"source": sources.to(device()), "target": targets.to(device())}
         return {"development_loss": round(smoothed_loss(model, batch).item(), 4)}
 

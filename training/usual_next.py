@@ -39,7 +39,7 @@ def usual_behind(runs: Sequence[Tensor], vocabulary: int, most: int = PAIRS) -> 
 
 def _likeliest(before: Tensor, behind: Tensor, vocabulary: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Each number of `before`, in order; the piece that is most often `behind` it, how often, and its share."""
-    both, times = (before * vocabulary + behind).unique(return_counts=True)  # type: ignore[no-untyped-call]
+    both, times = (before * vocabulary + behind).unique(return_counts=True)
     # In order of numbers, and for each the most frequent piece last.
     order = times.argsort(stable=True)
     order = order[(both[order] // vocabulary).argsort(stable=True)]

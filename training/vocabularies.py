@@ -17,7 +17,7 @@ START = 0
 def first_pieces(tokenizer: PreTrainedTokenizerFast, theirs: PreTrainedTokenizerFast) -> Tensor:
     """The piece that each of their tokens begins with [token]; what ends a document of theirs ends one of ours."""
     vocabulary, first = tokenizer.get_vocab(), torch.full((len(theirs),), tokenizer.eos_token_id)
-    for token, string in enumerate(theirs.convert_ids_to_tokens(range(len(theirs)))):
+    for token, string in enumerate(theirs.convert_ids_to_tokens(list(range(len(theirs))))):
         if token in theirs.all_special_ids:
             continue
         text = theirs.decode([token])

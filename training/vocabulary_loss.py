@@ -36,7 +36,7 @@ class _VocabularyLoss(torch.autograd.Function):
         return loss / len(pieces)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
         """Both gradients, times the one of the loss."""
         of_vectors, of_words = ctx.saved_tensors
         return (of_vectors * grads[0]).to(ctx.dtype), of_words * grads[0], None, None

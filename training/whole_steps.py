@@ -12,7 +12,7 @@ LEVELS = 127
 @torch.no_grad()
 def to_whole_steps(network: PreTrainedModel) -> None:
     """Round every linear layer inside `network`, which is float32; embeddings and the scores over words stay."""
-    output = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    output = network.get_output_embeddings()
     for module in network.modules():
         if isinstance(module, nn.Linear | Conv1D) and module is not output:
             weight = module.weight if isinstance(module, nn.Linear) else module.weight.T

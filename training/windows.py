@@ -126,7 +126,7 @@ def windows_of(sources: list[Source], step: int, part: Part) -> Iterator[Batch]:
                 source = chance.choices(known, part.opened_of)[0]
             last = len(source.pieces) - window - 1
             if opened:
-                start = min(chance.choice(source.openings).item(), last)
+                start = min(int(chance.choice(source.openings)), last)
                 rows.append(torch.cat([end, source.pieces[start : start + window]]))
             else:
                 start = chance.randrange(last) + 1

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from training.expectations import expectations_of
 from training.foreseen import Foreseen, joined, kept_in_files
@@ -54,7 +54,7 @@ class Writer:
 
     def __init__(
         self,
-        teacher: PreTrainedModel,
+        teacher: LlamaForCausalLM,
         theirs: PreTrainedTokenizerFast,
         tokenizer: PreTrainedTokenizerFast,
         examples: list[str],
@@ -103,7 +103,7 @@ class Writer:
         return chance.choice(self._openings)[: chance.randint(*OPENING)]
 
     def _kept(self, document: _Document) -> Foreseen | None:
-        text = self._both.theirs.decode(document.tokens)
+        text = str(self._both.theirs.decode(document.tokens))
         if len(document.tokens) < SHORTEST or loops(text) or FOR_ADULTS.search(text):
             return None
         pieces, end = self._both.pieces_of(text), self._both.end

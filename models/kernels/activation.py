@@ -46,7 +46,7 @@ def _gelu(builder: Any, x: Any) -> Any:
 
     def of_llvm(name: str, result: Any, *arguments: Any) -> Any:
         kind = ir.FunctionType(result, [each.type for each in arguments])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)  # type: ignore[no-untyped-call]
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
 
     size = builder.fmul(of_llvm("llvm.fabs.v16f32", _FLOATS, x), _everywhere(_PIECES / _END))
     last = _everywhere(float(np.nextafter(np.float32(_PIECES), np.float32(0))))

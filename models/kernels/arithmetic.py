@@ -30,7 +30,7 @@ _LOG_2_BELOW = np.float32(log(2) - 0.693359375)
 
 def _nearest(builder: Any, number: Any) -> Any:
     kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.f32"), [number])  # type: ignore[no-untyped-call]
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.f32"), [number])
 
 
 def _power_of_2(builder: Any, power: Any) -> Any:
@@ -123,7 +123,7 @@ def norm_in_place(x: Any, factors: Any, biases: Any, epsilon: float) -> None:
 
 def _size(builder: Any, read: Any) -> Any:
     kind = ir.FunctionType(_VECTOR, [_VECTOR])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fabs.v16f32"), [read])  # type: ignore[no-untyped-call]
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fabs.v16f32"), [read])
 
 
 def _largest(builder: Any, address: Any, count: Any, of: Callable[[Any, Any], Any] = lambda _, read: read) -> Any:

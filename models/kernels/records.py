@@ -14,7 +14,7 @@ def _pointer(kind: Any, number: ir.Type) -> Callable[..., Any]:
     def write(builder: Any, address: Any) -> Any:
         return builder.inttoptr(address, number.as_pointer())
 
-    return instruction(types.CPointer(kind)(types.uintp), write)  # type: ignore[no-untyped-call]
+    return instruction(types.CPointer(kind)(types.uintp), write)
 
 
 floats_at = _pointer(types.float32, ir.FloatType())

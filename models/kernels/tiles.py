@@ -51,7 +51,7 @@ class _Floats:
     def added(self, builder: Any, weight: Any, number: Any, total: Any) -> Any:
         """The `total` with a product added."""
         kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
-        fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{_LANES}f32")  # type: ignore[no-untyped-call]
+        fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{_LANES}f32")
         return builder.call(fused, [weight, number, total])
 
 
@@ -85,7 +85,7 @@ class _Pairs(_Floats):
     def added(self, builder: Any, weight: Any, number: Any, total: Any) -> Any:
         kind = ir.FunctionType(_FLOATS, [_FLOATS, _WHOLE, _WHOLE])
         name = "llvm.x86.avx512bf16.dpbf16ps.512"
-        dot = cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
+        dot = cgutils.get_or_insert_function(builder.module, kind, name)
         return builder.call(dot, [total, number, weight])
 
 
@@ -96,7 +96,7 @@ class _Whole(_Pairs):
 
     def added(self, builder: Any, weight: Any, number: Any, total: Any) -> Any:
         kind = ir.FunctionType(_WHOLE, [_WHOLE] * 3)
-        dot = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpwssd.512")  # type: ignore[no-untyped-call]
+        dot = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpwssd.512")
         return builder.call(dot, [total, number, weight])
 
 
@@ -189,7 +189,7 @@ def _fetch(builder: Any, address: Any) -> None:
     """Let the processor begin to fetch what is at an address; it is no error if nothing is."""
     bytes_of = ir.IntType(8).as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [bytes_of, *[_PLACE] * 3])
-    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
     builder.call(fetch, [builder.inttoptr(address, bytes_of), _PLACE(0), _PLACE(_SECOND_CACHE), _PLACE(1)])
 
 
