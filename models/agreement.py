@@ -20,11 +20,11 @@ def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: ND
     """Spearman's rank correlation between the size of each token's score and the attention that it receives.
 
     From -1 (the opposite order) to 1 (the same order); none for fewer than three tokens, or all alike. `weights` and
-    `masked` are `[query, key]` over the same tokens, or over more that were written after them. Special tokens are
-    left out: their scores are zero by definition.
+    `masked` are `[query, key]` over the same tokens, or over more that were written after them. Marks and
+    blanks are left out: their scores are zero by definition.
     """
     count = len(attribution.tokens)
-    words = [place for place, token in enumerate(attribution.tokens) if not token.special]
+    words = [place for place, token in enumerate(attribution.tokens) if not (token.is_mark or token.is_blank)]
     attended = received(weights[:count, :count], masked[:count, :count])
     return rank_correlation([abs(attribution.scores[place]) for place in words], attended[words].tolist())
 

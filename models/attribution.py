@@ -75,7 +75,7 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
 def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]:
     """The embeddings `[1, token, hidden]` of the text, and of the text with its words blank."""
     embed = model.network.get_input_embeddings()
-    kept = torch.tensor([token.special and "unk" not in token.piece.lower() for token in decision.tokens])
+    kept = torch.tensor([token.is_mark or token.is_blank for token in decision.tokens])
     kept = kept.to(decision.ids.device)
     with torch.no_grad():
         text: Tensor = embed(decision.ids)

@@ -81,10 +81,10 @@ def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str)
     if not output.answers:
         raise InputError("No answer was found that could be looked into.")
     best = output.answers[0]
-    start, end = (
-        next(place for place, token in enumerate(output.tokens) if token.start <= character < token.end)
-        for character in (best.start, best.end - 1)
-    )
+    of_the_best = [
+        place for place, token in enumerate(output.tokens) if token.start < best.end and best.start < token.end
+    ]
+    start, end = of_the_best[0], of_the_best[-1]
     encoded = model.preprocess(inputs)
     row = encoded.tokens.index(output.tokens)
     # Without the padding, which stands in front of XLNet's texts.

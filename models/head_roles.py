@@ -79,7 +79,7 @@ def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
 
 def _counted(attention: Attention) -> NDArray[np.bool_]:
     """The queries that tell something: tokens of the text that have a choice of keys."""
-    of_the_text = np.array([_is_text(token) for token in attention.query_tokens], dtype=np.bool_)
+    of_the_text = np.array([not token.is_mark for token in attention.query_tokens], dtype=np.bool_)
     return np.asarray(of_the_text & ((~attention.masked).sum(axis=1) > 1))
 
 
@@ -90,7 +90,7 @@ def _patterns(attention: Attention, counted: NDArray[np.bool_]) -> tuple[_Patter
     # The first token that may be looked at: of several sentences that are read one by one, that of the query's own.
     first = np.arange(shape[1]) == (~attention.masked).argmax(axis=1)[:, None]
     first |= np.array([token.piece in _CLS for token in keys], dtype=np.bool_)
-    separator = np.array([_is_separator(token) for token in keys], dtype=np.bool_) & ~first
+    separator = np.array([token.is_mark for token in keys], dtype=np.bool_) & ~first
     punctuation = np.array([is_punctuation(token) for token in keys], dtype=np.bool_)
     to_others = np.ones(shape, dtype=np.bool_)
     patterns = []
@@ -135,13 +135,3 @@ def is_punctuation(token: Token) -> bool:
         unicodedata.category(character)[0] == "P" or (character.isascii() and not character.isalnum())
         for character in text
     )  # fmt: skip
-
-
-def _is_text(token: Token) -> bool:
-    """Whether a token stands for something of the text: special tokens do not, but masks do."""
-    return not token.special or "mask" in token.piece.lower()
-
-
-def _is_separator(token: Token) -> bool:
-    """Whether a token marks the end of a text or of a part of it; unknown words are special tokens, but no marks."""
-    return token.special and not any(name in token.piece.lower() for name in ("mask", "unk"))

@@ -40,6 +40,19 @@ class Token:
     start: int = -1
     end: int = -1
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether it stands for a word that is left out."""
+        return self.special and "mask" in self.piece.lower()
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it is the model's own and stands for nothing of the text: its start, its end, what parts it.
+
+        Unknown pieces and blanks are special tokens, too, but stand for something.
+        """
+        return self.special and not self.is_blank and "unk" not in self.piece.lower()
+
 
 @dataclass(frozen=True, eq=False)
 class Attention:

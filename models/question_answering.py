@@ -36,7 +36,8 @@ class QuestionAnsweringInput:
 class EncodedWindows:
     """`network_inputs` are padded tensors `[window, token]`; the others have one entry per window, without padding.
 
-    `begins` and `ends` mark the tokens with which a word begins and ends.
+    `in_context` marks the tokens that an answer may be made of: those of the text that are more than a space. `begins`
+    and `ends` mark the tokens with which a word begins and ends.
     """
 
     network_inputs: dict[str, Tensor]
@@ -81,7 +82,7 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             side = encoded.sequence_ids(row)
             spans = [span if part == 1 else (-1, -1) for span, part in zip(offsets[row], side, strict=True)]
             tokens.append(read_tokens(self.tokenizer, ids, spans))
-            in_context.append(np.array([part == 1 for part in side]))
+            in_context.append(np.array([bool(context[start:end].strip()) for start, end in spans]))
             # What is no part of the text stands at -1, which is behind its end.
             starts_and_ends = np.array(spans)
             begins.append(~inside[starts_and_ends[:, 0]])

@@ -28,14 +28,17 @@ def read_tokens(
     ids: Sequence[int],
     offsets: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Token, ...]:
-    """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one."""
+    """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one.
+
+    Special tokens have none but where they stand for something that is written: what is unknown, blanks, typed marks.
+    """
     known = _KNOWN.setdefault(tokenizer, {})
     unknown = [token_id for token_id in dict.fromkeys(map(int, ids)) if token_id not in known]
     if unknown:
         known.update(zip(unknown, _spelt(tokenizer, unknown), strict=True))
     places = offsets or [_NOWHERE] * len(ids)
     return tuple(
-        Token(text, piece, token_id, special, *(_NOWHERE if special else place))
+        Token(text, piece, token_id, special, *(_NOWHERE if special and place[0] >= place[1] else place))
         for token_id, place in zip(map(int, ids), places, strict=True)
         for text, piece, special in (known[token_id],)
     )

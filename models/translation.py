@@ -1,5 +1,6 @@
 """Translation with an encoder-decoder and beam search (Vaswani et al., 2017; Marian: Junczys-Dowmunt et al., 2018)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -86,10 +87,8 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             for before, (start, end) in zip(starts, spans, strict=False)
         )
         self.require_window(sum(len(sentence.tokens) for sentence in sentences), "text")
-        kept = _up_to_each(inputs.kept, end_ids(self.network.generation_config))
-        if len(kept) > len(sentences) or any(
-            len(part) > self._room(each) for part, each in zip(kept, sentences, strict=False)
-        ):
+        kept = self._parted(inputs.kept, sentences)
+        if len(kept) > len(sentences):
             raise InputError("The part to go on from is longer than the translation may become.", "kept")
         kept += [()] * (len(sentences) - len(kept))
         sentences = tuple(replace(each, kept=part) for each, part in zip(sentences, kept, strict=True))
@@ -121,10 +120,10 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         sentence looks into another: there the weights are zero and masked.
         """
         encoded = self.preprocess(inputs)
-        parts = _up_to_each(written, end_ids(self.network.generation_config))
         sentences = encoded.sentences
+        parts = self._parted(written, sentences)
         if len(parts) != len(sentences):
-            # Written in one go: a text that ran out of room, or a run that was logged before sentences were parted.
+            # Written in one go: a run that was logged before sentences were parted.
             sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
         pictures = [self._attention(sentence, part) for sentence, part in zip(sentences, parts, strict=True)]
         return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
@@ -196,13 +195,19 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         wanted = sentence.ids.shape[1] * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
         return min(wanted, self.window - 1)
 
+    def _parted(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
+        """The part of `ids` that belongs to each sentence: up to its end token, or all that it has room for.
 
-def _up_to_each(ids: tuple[int, ...], ends: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """`ids` cut behind every end token."""
-    parts: list[tuple[int, ...]] = []
-    start = 0
-    for place, token_id in enumerate(ids, start=1):
-        if token_id in ends or place == len(ids):
-            parts.append(ids[start:place])
-            start = place
-    return parts
+        The last sentences may have none yet; what none has room for is one part more.
+        """
+        ends = end_ids(self.network.generation_config)
+        parts: list[tuple[int, ...]] = []
+        left = ids
+        for sentence in sentences:
+            if not left:
+                break
+            room = self._room(sentence)
+            length = next((place for place, each in enumerate(left[:room], start=1) if each in ends), room)
+            parts.append(left[:length])
+            left = left[length:]
+        return [*parts, left] if left else parts

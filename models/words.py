@@ -30,7 +30,7 @@ def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
     continues = _continuation_rule(tokens, spelt)
     words: list[list[int]] = []
     for place, token in enumerate(tokens):
-        if place and not _is_mark(token) and not _is_mark(tokens[place - 1]) and continues(place):
+        if place and not _stands_alone(token) and not _stands_alone(tokens[place - 1]) and continues(place):
             words[-1].append(place)
         else:
             words.append([place])
@@ -95,9 +95,9 @@ def _spelt(tokens: Sequence[Token]) -> list[str]:
     return spelt
 
 
-def _is_mark(token: Token) -> bool:
-    """Whether a token stands for no part of the text: special tokens do, but not a piece that is unknown."""
-    return token.special and "unk" not in token.piece.lower()
+def _stands_alone(token: Token) -> bool:
+    """Whether a token is never a part of a word: special tokens are none, but for a piece that is unknown."""
+    return token.is_mark or token.is_blank
 
 
 def _is_joint(character: str) -> bool:

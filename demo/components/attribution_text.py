@@ -3,7 +3,6 @@
 import html
 from collections.abc import Sequence
 
-from demo.plots.shown import is_text
 from demo.plots.template import label
 from models.findings import Attribution
 from models.outputs import Token
@@ -48,13 +47,13 @@ def signed(score: float) -> str:
 
 
 def _named(attribution: Attribution, words: bool) -> list[tuple[str, float]]:
-    """What to show of the text, and its score; special tokens have none, and are left out."""
+    """What to show of the text, and its score; marks of the model's own have none, and are left out."""
     tokens: Sequence[Token] = attribution.tokens
     places = words_of(tokens) if words else tuple((place,) for place in range(len(tokens)))
     return [
         (word_text(tokens, word) if len(word) > 1 else label(tokens[word[0]]), sum(attribution.scores[k] for k in word))
         for word in places
-        if is_text(tokens[word[0]])
+        if not tokens[word[0]].is_mark
     ]
 
 

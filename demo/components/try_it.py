@@ -11,7 +11,6 @@ from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.messages import for_visitors
 from demo.plots.change import what_changed
-from demo.plots.shown import is_text
 from demo.plots.template import label
 from demo.service import Changed, DemoService
 from demo.settings import MODEL_QUEUE
@@ -123,4 +122,4 @@ def _switched_off(
 
 
 def _choices(tokens: Sequence[Token]) -> list[tuple[str, int]]:
-    return [(f"{place}: {label(token)}", place) for place, token in enumerate(tokens) if is_text(token)]
+    return [(f"{place}: {label(token)}", place) for place, token in enumerate(tokens) if not token.is_mark]

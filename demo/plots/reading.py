@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from demo.plots.shown import is_text
 from demo.plots.template import label
 from demo.plots.view import AttentionView
 from models.outputs import MEAN
@@ -50,11 +49,11 @@ def place(view: AttentionView) -> str:
 def strongest_link(view: AttentionView) -> tuple[int, int]:
     """The query and key of the strongest link between two different words, or of any where there are no such two.
 
-    Special tokens are left out, masks apart: most heads rest on them, which tells nothing about the text. A weight
+    Marks of the model's own are left out: most heads rest on them, which tells nothing about the text. A weight
     counts by how far it exceeds an even share, so that a token that may look at few others does not always win.
     """
-    queries = np.array([is_text(token) for token in view.query_tokens], dtype=np.bool_)
-    keys = np.array([is_text(token) for token in view.key_tokens], dtype=np.bool_)
+    queries = np.array([not token.is_mark for token in view.query_tokens], dtype=np.bool_)
+    keys = np.array([not token.is_mark for token in view.key_tokens], dtype=np.bool_)
     allowed = queries[:, None] & keys[None, :] & np.logical_not(view.masked)
     if not view.two_texts:
         allowed &= ~np.eye(*allowed.shape, dtype=np.bool_)

@@ -26,8 +26,8 @@ def shown(view: AttentionView, words: bool = True, specials: bool = True, not_ye
     queries = np.arange(len(view.query_tokens)) < MOST_SHOWN
     keys = np.arange(len(view.key_tokens)) < MOST_SHOWN
     if not specials:
-        seen_queries = queries & [is_text(token) for token in view.query_tokens]
-        seen_keys = keys & [is_text(token) for token in view.key_tokens]
+        seen_queries = queries & [not token.is_mark for token in view.query_tokens]
+        seen_keys = keys & [not token.is_mark for token in view.key_tokens]
         if seen_queries.any() and seen_keys.any():
             queries, keys = seen_queries, seen_keys
     return _only(view, queries, keys)
@@ -69,11 +69,6 @@ def in_words(view: AttentionView) -> AttentionView:
         query_tokens=tuple(_word(view.query_tokens, word) for word in queries),
         key_tokens=tuple(_word(view.key_tokens, word) for word in keys),
     )
-
-
-def is_text(token: Token) -> bool:
-    """Whether a token stands for something of the text: special tokens do not, but masks do."""
-    return not token.special or "mask" in token.piece.lower()
 
 
 def _word(tokens: tuple[Token, ...], word: tuple[int, ...]) -> Token:

@@ -77,7 +77,7 @@ def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Ten
     logits = logits / calibration.temperature
     if any(reading.segments):
         pairs = zip(reading.tokens, reading.segments, strict=True)
-        barred = [token.special or not segment for token, segment in pairs]
+        barred = [token.is_mark or not segment for token, segment in pairs]
         logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
     return logits
 

@@ -35,6 +35,7 @@ TEXTS: dict[Task, list[dict[str, Any]]] = {
         {"text": "Not bad at all, though I would not see it twice. " * 6},
     ],
     Task.QUESTION_ANSWERING: [
+        {"question": "What is on the table?", "context": "There is a 🍎 on the table."},
         {"question": "Where does Maria live?", "context": "Maria is a baker. She lives in Lisbon with two cats."},
         {"question": "When did it open?", "context": "The bridge opened in 1894 after eight years of work. " * 3},
         {"question": "Who wrote it?", "context": "The weather was fine, and nobody wrote anything."},
@@ -145,7 +146,7 @@ def test_a_target_names_a_label_a_word_a_blank_or_an_end(bundled: BundledModel) 
     assert attributed(masks, fields, "dog").target == attributed(masks, fields, "#2 dog").target == "dog"
     assert attributed(masks, fields, "dog").value != attributed(masks, fields, "#2 dog").value
 
-    answers, fields = bundled("clearhead-qa"), TEXTS[Task.QUESTION_ANSWERING][0]
+    answers, fields = bundled("clearhead-qa"), TEXTS[Task.QUESTION_ANSWERING][1]
     ends = [attributed(answers, fields, target) for target in ("start", "end", "answer")]
     assert ends[0].value + ends[1].value == pytest.approx(ends[2].value, abs=1e-3)
     for one, other, both in zip(*(each.scores for each in ends), strict=True):

@@ -26,7 +26,7 @@ from models.outputs import (
 from models.tasks import Task
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import tiny_checkpoint
-from tests.models.contract import Case, NeedsText, ReadsOneWindow, assert_best_first, bare, is_probability
+from tests.models.contract import WRITINGS, Case, NeedsText, ReadsOneWindow, assert_best_first, bare, is_probability
 
 
 def cases_of(task: Task) -> Iterator[Case]:
@@ -134,6 +134,15 @@ class TestQuestionAnswering(NeedsText):
         assert answers
         for answer in answers:
             assert self.fields["context"][answer.start : answer.end] == answer.text
+
+    @pytest.mark.parametrize("text", WRITINGS)
+    def test_answers_stand_in_any_writing_and_say_something(self, model: AnyTaskModel, text: str) -> None:
+        context = f"It is  {text} ."
+        answers = model(**{**self.with_text(context), "top_k": 10}).answers
+        assert answers
+        for answer in answers:
+            assert answer.text
+            assert context[answer.start : answer.end] == answer.text
 
     def test_answers_do_not_overlap(self, model: AnyTaskModel) -> None:
         first, second = model(**self.fields).answers

@@ -67,6 +67,18 @@ def test_no_sentence_looks_into_another_and_each_looks_as_it_does_alone(model: A
     assert both.masked[: both.masked.shape[0] // 3, column - 1].all() and both.weights[:, :, 0, column - 1].max() == 0
 
 
+@pytest.mark.parametrize("text", [f"{'a' * 300} {FIRST} {SECOND}", f"{FIRST} {'a' * 300} b. {THIRD}"])
+def test_a_sentence_that_runs_out_of_room_leaves_the_others_theirs(model: AnyTaskModel, text: str) -> None:
+    inputs = model.inputs_type(text=text, num_beams=1)
+    written = generated_ids(model.answer(inputs))
+    sentences = sum(token.is_mark for token in translated(model, text, num_beams=1).tokens)
+    ends = [place for place, each in enumerate(written) if each == model.tokenizer.eos_token_id]
+    assert sentences > len(ends) > 0, "one of them has no end"
+    cross = model.attend(inputs, written)["cross"]
+    assert len(cross.query_tokens) == len(written)
+    assert cross.masked.any(axis=1).all(), "no sentence looks into another"
+
+
 def test_a_run_from_before_sentences_were_parted_still_shows_its_attention(model: AnyTaskModel) -> None:
     # One end token for a text of two sentences: it was written in one go.
     written = generated_ids(translated(model, FIRST))

@@ -4,7 +4,7 @@ import pytest
 
 from models.tasks import Task
 from models.tokens import read_tokens, readable
-from tests.models.conftest import TinyModel
+from tests.models.conftest import BundledModel, TinyModel
 
 KINDS = {
     "bert": Task.FILL_MASK,
@@ -35,13 +35,23 @@ def test_tokens_read_as_text(architecture: str, text: str, tokens: list[str], ti
 
 
 @pytest.mark.parametrize("architecture", KINDS)
-def test_special_tokens_are_marked_and_stand_nowhere(architecture: str, tiny: TinyModel) -> None:
+def test_marks_of_the_models_own_are_told_apart_and_stand_nowhere(architecture: str, tiny: TinyModel) -> None:
     tokenizer = tiny(architecture, KINDS[architecture]).tokenizer
-    ids = tokenizer("the lamp")["input_ids"]
-    tokens = read_tokens(tokenizer, ids, [(0, 1)] * len(ids))
-    for token in tokens:
-        assert token.special == (token.id in tokenizer.all_special_ids)
-        assert (token.start, token.end) == ((-1, -1) if token.special else (0, 1))
+    encoded = tokenizer("the lamp", return_offsets_mapping=tokenizer.is_fast)
+    offsets = encoded.get("offset_mapping", [(0, 0)] * len(encoded["input_ids"]))
+    for token, place in zip(read_tokens(tokenizer, encoded["input_ids"], offsets), offsets, strict=True):
+        assert token.special == token.is_mark == (token.id in tokenizer.all_special_ids)
+        assert (token.start, token.end) == ((-1, -1) if token.special else place)
+
+
+def test_what_is_unknown_or_blank_stands_where_it_was_written(bundled: BundledModel) -> None:
+    tokenizer, text = bundled("clearhead-qa").tokenizer, "A 🍎 is [MASK]."
+    encoded = tokenizer(text, return_offsets_mapping=True)
+    tokens = read_tokens(tokenizer, encoded["input_ids"], encoded["offset_mapping"])
+    written = {token.piece: text[token.start : token.end] for token in tokens if token.special and not token.is_mark}
+    assert written == {"[UNK]": "🍎", "[MASK]": "[MASK]"}
+    assert [token.piece for token in tokens if token.is_mark] == ["[CLS]", "[SEP]"]
+    assert [token.piece for token in tokens if token.is_blank] == ["[MASK]"]
 
 
 def test_a_piece_of_a_character_keeps_its_spelling(tiny: TinyModel) -> None:

@@ -46,9 +46,9 @@ def test_without_special_tokens_their_weight_stands_in_a_column_of_its_own() -> 
     np.testing.assert_array_equal(text.weights[:, :-1], whole.weights[1:5, 1:5])
 
 
-def test_a_mask_stays_when_special_tokens_go() -> None:
-    masked = view_of({"encoder": attention_over(tokens_of("[CLS] a [MASK] [SEP]"))})
-    assert texts(shown(masked, specials=False).query_tokens) == ["a", "[MASK]"]
+def test_what_stands_for_a_part_of_the_text_stays_when_special_tokens_go() -> None:
+    masked = view_of({"encoder": attention_over(tokens_of("[CLS] a [MASK] [UNK] [SEP]"))})
+    assert texts(shown(masked, specials=False).query_tokens) == ["a", "[MASK]", "[UNK]"]
 
 
 def test_a_text_of_special_tokens_alone_stays_as_it_is() -> None:

@@ -1,0 +1,86 @@
+"""Whatever is written, a bundled model answers it, and what it did can be looked into: its attention, its words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from models.attribution import attribute
+from models.base import AnyTaskModel
+from models.checkpoints import find
+from models.errors import InputError
+from models.head_roles import head_roles
+from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
+from models.replacement import replaced
+from models.tasks import Task
+from tests.models.conftest import BundledModel
+
+_SETTINGS = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    max_examples=25,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+_PARTS = st.one_of(
+    st.sampled_from([
+        "the cat sat.", "Who sat?", "I am happy. You are not.", "don't", "1,000", "a" * 300, "x " * 60, "ﬁnance",
+        "[MASK]", "[UNK]", "[SEP]", "[CLS]", "<unk>", "</s>", "<pad>", "<|endoftext|>", "##ing", "▁the", "Ġthe",
+        "😀", "👩‍👩‍👧", "🇫🇷", "𠜎", "ﷺ", "日本語", "שלום", "हिन्दी", "e\u0301",
+        "naïve", "\u200b", "\u202e", "\x00", "\x07", "\n\n", "\t", "  ", "“", "—", "&amp;", "<b>",
+    ]),
+    st.text(max_size=8),
+)  # fmt: skip
+_TEXTS = st.lists(_PARTS, min_size=1, max_size=4).flatmap(lambda parts: st.sampled_from(["", " ", "\n"]).map(
+    lambda between: between.join(parts)
+))  # fmt: skip
+
+FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
+    Task.FILL_MASK: lambda text, other: {"text": f"{text} [MASK] {other}"},
+    Task.SENTIMENT: lambda text, other: {"text": text + other},
+    Task.QUESTION_ANSWERING: lambda text, other: {"question": text, "context": other, "top_k": 10},
+    Task.TRANSLATION: lambda text, other: {"text": f"{text}. {other}", "num_beams": 2},
+    Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
+}
+
+
+@pytest.mark.parametrize("task", Task)
+def test_any_text_is_answered_and_can_be_looked_into(task: Task, bundled: BundledModel) -> None:
+    model = bundled(find(task.endpoint).name)
+
+    @_SETTINGS
+    @given(_TEXTS, _TEXTS)
+    def read(text: str, other: str) -> None:
+        fields = FIELDS[task](text, other)
+        try:
+            output = model(**fields)
+        except InputError:
+            # There may be no text left without what nobody sees, or too much of it.
+            return
+        look_into(model, model.inputs_type(**fields), output)
+        if isinstance(output, QuestionAnsweringOutput):
+            for answer in output.answers:
+                assert answer.text and other[answer.start : answer.end] == answer.text
+
+    read()
+
+
+def look_into(model: AnyTaskModel, inputs: Any, output: TaskOutput) -> None:
+    """Its attention, what its heads do, what its words count for, and the text with another word for each."""
+    written = generated_ids(output)
+    for kind, attention in model.attend(inputs, written).items():
+        head_roles(attention)
+        assert kind == "encoder" or len(attention.query_tokens) >= len(written)
+    for position in range(len(output.tokens)):
+        try:
+            replaced(model, inputs, output.tokens, position, "dog")
+        except InputError as refused:
+            assert "mark of the model's own" in str(refused)
+    try:
+        found = attribute(model, inputs, written)
+    except InputError:
+        return
+    assert len(found.scores) == len(found.tokens)
