@@ -46,12 +46,14 @@ class Token:
         return self.special and "mask" in self.piece.lower()
 
     @property
-    def is_mark(self) -> bool:
-        """Whether it is the model's own and stands for nothing of the text: its start, its end, what parts it.
+    def is_unknown(self) -> bool:
+        """Whether it stands for something that the vocabulary has no piece for."""
+        return self.special and "unk" in self.piece.lower()
 
-        Unknown pieces and blanks are special tokens, too, but stand for something.
-        """
-        return self.special and not self.is_blank and "unk" not in self.piece.lower()
+    @property
+    def is_mark(self) -> bool:
+        """Whether it is the model's own and stands for nothing of the text: its start, its end, what parts it."""
+        return self.special and not self.is_blank and not self.is_unknown
 
 
 @dataclass(frozen=True, eq=False)

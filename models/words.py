@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.outputs import Token
+from models.tokens import fallback_byte
 
 _CONTINUES = "##"
 _ENDS = "</w>"
@@ -67,9 +68,13 @@ def _goes_on(before: str, text: str) -> bool:
 def _spelt(tokens: Sequence[Token]) -> list[str]:
     """What each token spells; of a character whose bytes are in several, the first has it all and the others nothing.
 
-    Byte-level vocabularies (Radford et al., 2019) may part the bytes of accents, emoji and other scripts.
+    Byte-level vocabularies (Radford et al., 2019) may part the bytes of accents, emoji and other scripts, and
+    SentencePiece spells in bytes what it has no piece for.
     """
     texts = [token.text for token in tokens]
+    fallback = [fallback_byte(token.piece) for token in tokens]
+    if any(byte is not None for byte in fallback):
+        return _decoded([[] if byte is None else [byte] for byte in fallback], texts)
     parts = [[] if token.special else [_BYTES.get(character) for character in token.piece] for token in tokens]
     if any(None in part for part in parts):
         return texts
@@ -83,14 +88,21 @@ def _spelt(tokens: Sequence[Token]) -> list[str]:
             return texts
     if whole.isascii():
         return texts
+    return _decoded([[byte or 0 for byte in part] for part in parts], texts)
+
+
+def _decoded(parts: Sequence[Sequence[int]], texts: Sequence[str]) -> list[str]:
+    """`texts` with what the bytes of each token spell in place of its own, where it has some."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    spelt = ["" if part else token.text for part, token in zip(parts, tokens, strict=True)]
+    spelt = ["" if part else text for part, text in zip(parts, texts, strict=True)]
     begun = 0
     for place, part in enumerate(parts):
+        if not part:
+            spelt[begun] += decoder.decode(b"", final=True)
         for byte in part:
             if not decoder.getstate()[0]:
                 begun = place
-            spelt[begun] += decoder.decode(bytes([byte or 0]))
+            spelt[begun] += decoder.decode(bytes([byte]))
     spelt[begun] += decoder.decode(b"", final=True)
     return spelt
 

@@ -18,6 +18,10 @@ _ROLLOUT = (
 _MAXIMUM = "Each cell shows the head that looks hardest, so a row may add up to more than 100&nbsp;%."
 _NOT_SHOWN = "The column “not shown” holds what goes to tokens that are not in the picture."
 _LEFT_OUT = f"The text is too long to be shown whole: the pictures have its first {MOST_SHOWN} words or tokens."
+_UNKNOWN = (
+    "“{}” stands for something in the text that this model has no token for, such as an emoji: all such things look "
+    "alike to it."
+)
 _CLOSER = ", drag over an area to come closer, double-click to go back"
 _CAUTION = (
     "Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. Full stops, first "
@@ -31,6 +35,7 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
     notes = [
         _HATCHED if view.masked.any() else "",
         {"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, ""),
+        *(html.escape(_UNKNOWN.format(piece)) for piece in _unknown(view)),
         _NOT_SHOWN if view.key_tokens[-1] is NOT_SHOWN else "",
         _LEFT_OUT if tokens > MOST_SHOWN else "",
         f"{tokens} are more than {DRAWN_WHOLE}, so only some are named on the axes; point at a cell to read its words"
@@ -44,3 +49,8 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
         f'<p class="read-out" aria-live="polite">{html.escape(read_out(view))}</p>'
         f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
     )
+
+
+def _unknown(view: AttentionView) -> list[str]:
+    """How each piece that is unknown is spelt, once."""
+    return list(dict.fromkeys(token.text for token in (*view.query_tokens, *view.key_tokens) if token.is_unknown))

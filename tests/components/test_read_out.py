@@ -29,3 +29,12 @@ def test_what_brings_heads_together_is_said_where_it_is_chosen(how: str, sentenc
     attentions = {"encoder": attention_over(tokens_of("so it goes"))}
     assert sentence in said(shown(view_of(attentions, how=how)), None)
     assert sentence not in said(shown(view_of(attentions, how="mean")), None)
+
+
+def test_what_the_model_has_no_token_for_is_explained_where_it_is_shown() -> None:
+    explained = "“[UNK]” stands for something in the text that this model has no token for"
+    with_emoji, without = (
+        view_of({"encoder": attention_over(tokens_of(text))}) for text in ("[CLS] so [UNK] [SEP]", "[CLS] so it [SEP]")
+    )
+    assert said(shown(with_emoji, specials=False), None).count(explained) == 1
+    assert explained not in said(shown(without), None)

@@ -3,7 +3,7 @@
 import pytest
 
 from models.tasks import Task
-from models.tokens import read_tokens, readable
+from models.tokens import fallback_byte, read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
 
 KINDS = {
@@ -62,6 +62,13 @@ def test_a_piece_of_a_character_keeps_its_spelling(tiny: TinyModel) -> None:
         text = readable(tokenizer, token_id)
         assert text == tokenizer.convert_ids_to_tokens(token_id)
         assert "\ufffd" not in text
+
+
+def test_a_byte_that_is_a_character_reads_as_one_and_a_part_of_one_keeps_its_spelling(bundled: BundledModel) -> None:
+    tokenizer = bundled("clearhead-en-fr").tokenizer
+    pieces = read_tokens(tokenizer, tokenizer("<é☃")["input_ids"])
+    assert [token.text for token in pieces if not token.special] == [" ", "<", "é", "<0xE2>", "<0x98>", "<0x83>"]
+    assert fallback_byte("<0xE2>") == 0xE2 and fallback_byte("<0xE2") is fallback_byte("<s>") is None
 
 
 def test_a_byte_level_space_is_a_space(tiny: TinyModel) -> None:

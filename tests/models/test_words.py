@@ -16,6 +16,11 @@ def word_piece(*texts: str) -> tuple[Token, ...]:
     return tuple(Token(text, text, 1, special=text.startswith("[")) for text in texts)
 
 
+def with_bytes(*pieces: str) -> tuple[Token, ...]:
+    """SentencePiece where it spells in bytes what it has no piece for."""
+    return tuple(Token(piece.replace("▁", " "), piece, 1, special=piece.startswith("</")) for piece in pieces)
+
+
 def spaced(*texts: str) -> tuple[Token, ...]:
     """SentencePiece and byte-level vocabularies: a word begins with its space."""
     return tuple(Token(text, text.replace(" ", "▁"), 1, special=text.startswith("<")) for text in texts)
@@ -37,6 +42,9 @@ def ended(*pieces: str) -> tuple[Token, ...]:
          ["Once", "upon", "a", "well", "-", "known", "time", ",", "don't"]),
         (spaced(" ", "Z", "ebra", " x"), ["Zebra", "x"]),
         (spaced("<s>", "Hel", "lo", " you", "\n", "\n", "there"), ["<s>", "Hello", "you", "\n", "\n", "there"]),
+        (with_bytes("▁I", "▁", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "▁so", "<0xC3>", "<0xA9>", "</s>"),
+         ["I", "😀", "soé", "</s>"]),
+        (with_bytes("▁a", "<0xE6>", "<0x97>", "▁b"), ["a", "\ufffd", "b"]),
         (ended("un", "real</w>", "cats</w>", "slee", "p</w>"), ["unreal", "cats", "sleep"]),
         ((), []),
     ],
