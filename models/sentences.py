@@ -5,9 +5,9 @@ import re
 # A full stop, question or exclamation mark (with closing quotes or brackets), then space and something that can begin
 # a sentence; or a line break.
 _END = re.compile(r"(?P<stop>[.!?…]+[\"'”’»)\]]*)(?=\s+[\"'“‘«(\[¿¡]*[^\W_])|\n+")
-_ABBREVIATIONS = frozenset(
-    ["mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "vs", "etc", "no", "vol", "fig", "approx", "e.g", "i.e", "mt"]
-)
+_ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "vs", "approx", "e.g", "i.e", "mt"])
+_OF_NUMBERS = frozenset(["no", "nos", "vol", "fig", "p", "pp", "ch"])
+"""What is short for something else before a number, and nowhere else."""
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*)$")
 
 
@@ -37,5 +37,7 @@ def _ends_a_sentence(text: str, stop: int, after: int) -> bool:
     word = _LAST_WORD.search(text[:stop])
     if word is None:
         return True
+    if word[1].lower() in _OF_NUMBERS:
+        return not follows.isdigit()
     alone = len(word[1]) == 1 and word[1].isupper() and word[1] != "I"
     return not alone and word[1].lower() not in _ABBREVIATIONS

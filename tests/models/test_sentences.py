@@ -16,6 +16,8 @@ from models.sentences import sentences_of
         ['"Where are you?" she asked.', '"Here!"', "He waved."],
         ["Wait... what is that?", "Nothing."],
         ["We saw owls, mice, etc. in the barn.", "All slept."],
+        ["We saw owls, mice, etc.", "All slept."],
+        ["Are you sad?", "No.", "I live at no. 5.", "See fig. 3, p. 2."],
         ["Il dort.", "Élise lit.", "Où est-il ?", "Là."],
         ["(It rained.)", "Then the sun came."],
         ["猫が好きです。"],
