@@ -9,6 +9,7 @@ from typing import Any
 from demo.settings import Limits, Settings
 from models.errors import InputError
 from models.tasks import Task
+from models.visible import says_anything
 
 _KEPT_CONTROLS = "\n\t"
 _CHOICE_CHARACTERS = 20
@@ -183,6 +184,6 @@ def _value(name: str, value: object, field: Field) -> str | int | float | tuple[
     if field.type is float:
         return finite_number(value, field.label, name)
     text = plain_text("" if value is None else value, field.label, name)
-    if field.is_text and not field.may_be_empty and not text.strip():
+    if field.is_text and not field.may_be_empty and not says_anything(text):
         raise InputError(f"{field.label} is empty. Please type something first.", name)
     return text

@@ -24,6 +24,7 @@ from models.precision import Precision
 from models.sizes import is_small
 from models.stopping import go_on
 from models.threads import fair_share
+from models.visible import says_anything
 
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW = 512
@@ -191,6 +192,6 @@ def require_text(text: str, field: str, name: str) -> str:
     """`text` if it says anything; raises `InputError` for empty text and for characters that cannot be written down."""
     if not isinstance(text, str):
         raise InputError(f"{name} must be text.", field)
-    if not text.strip():
+    if not says_anything(text):
         raise InputError(f"{name} is empty. Please type something first.", field)
     return text

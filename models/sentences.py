@@ -2,6 +2,8 @@
 
 import re
 
+from models.visible import says_anything
+
 # A full stop, question or exclamation mark (with closing quotes or brackets), then space and something that can begin
 # a sentence; or a line break.
 _END = re.compile(r"(?P<stop>[.!?…]+[\"'”’»)\]]*)(?=\s+[\"'“‘«(\[¿¡]*[^\W_])|\n+")
@@ -23,7 +25,7 @@ def sentences_of(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(
         (first + len(part) - len(part.lstrip()), first + len(part.rstrip()))
         for first, last in found
-        if (part := text[first:last]).strip()
+        if says_anything(part := text[first:last])
     )
 
 

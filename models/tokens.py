@@ -1,18 +1,17 @@
 """From token ids to tokens that a reader can read."""
 
-import re
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from transformers import PreTrainedTokenizerBase
 
+from models.byte_pieces import fallback_byte
 from models.outputs import Token
 
 _METASPACE = "\u2581"
 _WORD_END = "</w>"
 _NOWHERE = (-1, -1)
 _MORE_THAN_ASCII = 0x80
-_FALLBACK = re.compile("<0x([0-9A-F]{2})>")
 # Every text asks for the same few thousand tokens: spelling each of them once costs a vocabulary's size at most.
 _KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, tuple[str, str, bool]]] = WeakKeyDictionary()
 
@@ -72,12 +71,6 @@ def _text(tokenizer: PreTrainedTokenizerBase, token_id: int, piece: str, byte_le
         return piece
     text = str(tokenizer.decode([token_id], clean_up_tokenization_spaces=False))
     return piece if "\ufffd" in text else text
-
-
-def fallback_byte(piece: str) -> int | None:
-    """The byte that a piece such as `<0xF0>` stands for: SentencePiece spells so what it has no other piece for."""
-    found = _FALLBACK.fullmatch(piece)
-    return int(found[1], 16) if found else None
 
 
 def _is_byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from models.byte_pieces import fallback_byte
 from models.outputs import Token
-from models.tokens import fallback_byte
 
 _CONTINUES = "##"
 _ENDS = "</w>"

@@ -1,7 +1,7 @@
 """Byte-pair vocabularies for the two generators, trained with the tokenizers library and saved as `tokenizer.json`."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -13,18 +13,21 @@ SPACE = "▁"
 # and unseen names are spelt out rather than guessed.
 PIECES = Regex(rf"{SPACE}?[\p{{L}}\p{{M}}]+'?|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}{SPACE}]|{SPACE}")
 MODEL_MAX_LENGTH = 512
+# What nobody sees.
+UNSEEN = r"[\u00ad\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\ufe0f\ufeff]"
+# How typographers, and telephones, write what the corpora have in plain characters.
+STRAIGHT = (("[‘’‛ʼ′]", "'"), ("[“”„‟″]", '"'), ("[‐‑‒–−]", "-"), ("…", "..."))
+PLAIN = (
+    *STRAIGHT,
+    ("[—―]", " - "),
+    (rf"{UNSEEN}|[^\P{{Cc}}\s]", ""),
+    (r"\s+", " "),
+)
 
 
 def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int = 160) -> PreTrainedTokenizerFast:
     """One vocabulary for two languages; characters outside the `alphabet` commonest are spelt in UTF-8 bytes."""
-    normalizer = normalizers.Sequence(
-        [
-            normalizers.NFC(),
-            normalizers.Replace(Regex("[‘’ʼ]"), "'"),
-            normalizers.Replace(Regex(r"\s+"), " "),
-            normalizers.Strip(),
-        ]
-    )
+    normalizer = normalizers.Sequence([normalizers.NFC(), replacing(PLAIN), normalizers.Strip()])
     pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always"),
@@ -70,9 +73,16 @@ def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int =
     )
 
 
+def replacing(patterns: Sequence[tuple[str, str]]) -> normalizers.Normalizer:
+    """What stands where one of the patterns is, in their order."""
+    return normalizers.Sequence([normalizers.Replace(Regex(pattern), plain) for pattern, plain in patterns])
+
+
 def byte_level_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
     """GPT-2's kind of vocabulary: every byte is a piece, so nothing is unknown; one token begins and ends a text."""
     tokenizer = Tokenizer(models.BPE())
+    # The documents have no others, but visitors type them.
+    tokenizer.normalizer = replacing((*STRAIGHT, ("\u00a0", " "), (UNSEEN, "")))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)

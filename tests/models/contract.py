@@ -135,7 +135,7 @@ class ModelContract:
 class NeedsText(ModelContract):
     """Tasks that have nothing to say about an empty text."""
 
-    @pytest.mark.parametrize("blank", ["", "  \n\t "])
+    @pytest.mark.parametrize("blank", ["", "  \n\t ", "\u200b \x00\ufeff"])
     def test_refuses_empty_text(self, model: AnyTaskModel, blank: str) -> None:
         with pytest.raises(InputError, match="empty") as refused:
             model(**self.with_text(blank))

@@ -3,6 +3,7 @@
 import re
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from transformers import (
 
 from models.calibration import calibration_of
 from models.checkpoints import BUNDLED, REGISTRY, Checkpoint
+from models.outputs import generated_ids
 from tests.models.conftest import BundledModel
 
 CHECKPOINTS = [checkpoint for checkpoint in REGISTRY.values() if not checkpoint.hub_id]
@@ -159,6 +161,24 @@ def test_stories_are_those_of_generate(bundled: BundledModel) -> None:
     ours = bundled("clearhead-stories")(prompt=prompt, strategy="greedy", max_new_tokens=30)
     assert prompt + ours.text == tokenizer.decode(theirs[0], skip_special_tokens=True)
     assert sum(word.isalpha() for word in ours.text.split()) > 10
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("clearhead-en-fr", {"text": ""}),
+        ("clearhead-stories", {"prompt": "", "strategy": "greedy", "max_new_tokens": 5}),
+    ],
+    ids=["translation", "completion"],
+)
+def test_what_telephones_type_is_read_as_plain_marks(name: str, fields: dict[str, Any], bundled: BundledModel) -> None:
+    field, model = next(iter(fields)), bundled(name)
+    typed, plain = (
+        model(**{**fields, field: text})
+        for text in ("“It’s late,” she\u200b said… ‘Go – now.’", "\"It's late,\" she said... 'Go - now.'")
+    )
+    assert [each.id for each in typed.tokens] == [each.id for each in plain.tokens]
+    assert generated_ids(typed) == generated_ids(plain)
 
 
 def test_the_five_lines_of_the_package_are_true() -> None:

@@ -35,3 +35,4 @@ def test_a_line_break_ends_a_sentence() -> None:
 
 def test_spaces_alone_are_no_sentence() -> None:
     assert sentences_of(" \n ") == ()
+    assert sentences_of("An owl.\n\u200b\n") == ((0, 7),)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from models.byte_pieces import fallback_byte
 from models.tasks import Task
-from models.tokens import fallback_byte, read_tokens, readable
+from models.tokens import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
 
 KINDS = {

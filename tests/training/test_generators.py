@@ -45,6 +45,19 @@ def test_a_sentence_survives_the_shared_vocabulary(translator: PreTrainedTokeniz
         assert translator.decode(ids, skip_special_tokens=True) == text
 
 
+def test_what_typographers_write_is_read_as_the_corpora_have_it(translator: PreTrainedTokenizerFast) -> None:
+    typed = "“It’s late” —\u200b he said… 1990–95\u00ad, 5′2″\x00"
+    plain = '"It\'s late" - he said... 1990-95, 5\'2"'
+    assert translator(typed)["input_ids"] == translator(plain)["input_ids"]
+    encoded = translator("“Oh” — so", return_offsets_mapping=True)
+    spelt = [
+        "“Oh” — so"[start:end].strip()
+        for piece, (start, end) in zip(encoded.tokens(), encoded["offset_mapping"], strict=True)
+        if piece != "▁"
+    ]
+    assert "".join(spelt) == "“Oh”—so", "every piece stands where it was typed"
+
+
 def test_typographic_apostrophes_and_spaces_become_plain(translator: PreTrainedTokenizerFast) -> None:
     assert translator("l’ami\u00a0?")["input_ids"] == translator("l'ami ?")["input_ids"]
 
@@ -54,9 +67,14 @@ def test_special_tokens_of_the_shared_vocabulary(translator: PreTrainedTokenizer
     assert translator.bos_token is None
 
 
-@pytest.mark.parametrize("text", ["Été 😀\n\tShe said, “No.”", "  two spaces", "\x00 control", ""])
+@pytest.mark.parametrize("text", ['Été 😀\n\tShe said, "No." — So', "  two spaces", "\x00 control", ""])
 def test_byte_pieces_lose_nothing(storyteller: PreTrainedTokenizerFast, text: str) -> None:
     assert storyteller.decode(storyteller(text)["input_ids"]) == text
+
+
+def test_what_telephones_write_is_read_as_stories_have_it(storyteller: PreTrainedTokenizerFast) -> None:
+    typed, plain = "“I don’t,” she said…\u200b\u00a0No", '"I don\'t," she said... No'
+    assert storyteller(typed)["input_ids"] == storyteller(plain)["input_ids"]
 
 
 def test_one_token_begins_and_ends_a_story(storyteller: PreTrainedTokenizerFast) -> None:
