@@ -65,37 +65,63 @@ def _with_money(pair: Pair) -> Pair:
 
 
 def _marked(pair: Pair, other: Pair, chance: random.Random) -> Pair:
-    pair, other = in_guillemets(pair), in_guillemets(other)
-    match chance.randrange(10):
-        case 0:
-            return pair if '"' in pair.english else Pair(f'"{pair.english}"', f"« {pair.french} »")
-        case 1:
-            name = invented_name(chance)
-            named = exchange(pair, NAME, lambda _: name)
-            return Pair(named.english.replace(name, f'"{name}"'), named.french.replace(name, f"« {name} »"))
-        case 2:
-            first = Pair(*(FINAL_MARK.sub("", side) for side in pair))
-            return Pair(*(f"{one} - {two}" for one, two in zip(first, other, strict=True)))
-        case 3:
-            return Pair(*(f"{one} ({FINAL_MARK.sub('', two)})" for one, two in zip(pair, other, strict=True)))
-        case 4:
-            return Pair(*(f"{FINAL_MARK.sub('', side)}..." for side in pair))
-        case 5:
-            return exchange(pair, NAME, lambda _: _address(chance))
-        case 6:
-            return exchange(pair, NAME, lambda _: _foreign_word(chance))
-        case 7:
-            sign = _symbols(chance)
-            return Pair(*(f"{sign} {side}" for side in pair))
-        case 8:
-            return exchange(pair, NAME, lambda found: f"{found} {chance.choice(_SIGNS)} {invented_name(chance)}")
-        case _:
-            sign, between = _symbols(chance), chance.choice(["", " ", " "])
-            return Pair(*(f"{side}{between}{sign}" for side in pair))
+    return chance.choice(_KINDS)(in_guillemets(pair), in_guillemets(other), chance)
+
+
+def _quoted(pair: Pair, _other: Pair, _chance: random.Random) -> Pair:
+    return pair if '"' in pair.english else Pair(f'"{pair.english}"', f"« {pair.french} »")
+
+
+def _name_in_quotes(pair: Pair, _other: Pair, chance: random.Random) -> Pair:
+    name = invented_name(chance)
+    named = exchange(pair, NAME, lambda _: name)
+    return Pair(named.english.replace(name, f'"{name}"'), named.french.replace(name, f"« {name} »"))
+
+
+def _behind_a_dash(pair: Pair, other: Pair, _chance: random.Random) -> Pair:
+    first = Pair(*(FINAL_MARK.sub("", side) for side in pair))
+    return Pair(*(f"{one} - {two}" for one, two in zip(first, other, strict=True)))
+
+
+def _in_brackets(pair: Pair, other: Pair, _chance: random.Random) -> Pair:
+    return Pair(*(f"{one} ({FINAL_MARK.sub('', two)})" for one, two in zip(pair, other, strict=True)))
+
+
+def _trailing_off(pair: Pair, _other: Pair, _chance: random.Random) -> Pair:
+    return Pair(*(f"{FINAL_MARK.sub('', side)}..." for side in pair))
+
+
+def _address_for_a_name(pair: Pair, _other: Pair, chance: random.Random) -> Pair:
+    return exchange(pair, NAME, lambda _: _address(chance))
+
+
+def _other_script_for_a_name(pair: Pair, _other: Pair, chance: random.Random) -> Pair:
+    return exchange(pair, NAME, lambda _: _foreign_word(chance))
+
+
+def _symbols_first(pair: Pair, _other: Pair, chance: random.Random) -> Pair:
+    signs = _symbols(chance)
+    return Pair(*(f"{signs} {side}" for side in pair))
+
+
+def _sign_between_names(pair: Pair, _other: Pair, chance: random.Random) -> Pair:
+    return exchange(pair, NAME, lambda found: f"{found} {chance.choice(_SIGNS)} {invented_name(chance)}")
+
+
+def _symbols_last(pair: Pair, _other: Pair, chance: random.Random) -> Pair:
+    signs, between = _symbols(chance), chance.choice(["", " ", " "])
+    return Pair(*(f"{side}{between}{signs}" for side in pair))
+
+
+_KINDS = (
+    _quoted, _name_in_quotes, _behind_a_dash, _in_brackets, _trailing_off, _address_for_a_name,
+    _other_script_for_a_name, _symbols_first, _sign_between_names, _symbols_last,
+)  # fmt: skip
+"""What becomes of a pair, with another pair where a second sentence is wanted; all equally likely."""
 
 
 def _filled(pair: Pair, chance: random.Random) -> Pair:
-    """The pair with the same in place of each of its names on both sides; numbers may be told apart by a letter."""
+    """The pair with something made up in place of each name between braces, the same on both sides."""
     makers = {
         "n": lambda: str(chance.randint(1, 10 ** chance.randint(1, 4))),
         "m": lambda: str(chance.randint(10, 59)),
