@@ -21,7 +21,7 @@ _SETTINGS = settings(
     deadline=None,
     database=None,
     derandomize=True,
-    max_examples=25,
+    max_examples=15,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
