@@ -1,7 +1,8 @@
 """Byte-pair vocabularies for the two generators, trained with the tokenizers library and saved as `tokenizer.json`."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -17,6 +18,18 @@ MODEL_MAX_LENGTH = 512
 UNSEEN = r"[\u00ad\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\ufe0f\ufeff]"
 # How typographers, and telephones, write what the corpora have in plain characters.
 STRAIGHT = (("[‘’‛ʼ′]", "'"), ("[“”„‟″]", '"'), ("[‐‑‒–−]", "-"), ("…", "..."))
+# Windows' own, left where its text was read as Latin-1.
+OF_WINDOWS = (("[\x91\x92]", "'"), ("[\x93\x94]", '"'), ("\x96", "-"), ("\x97", "--"), ("\x85", "..."))
+# What visitors type, and reviews have where they come from, as cleaned documents have it: one space between words, a
+# blank line between paragraphs.
+AS_PROSE = (
+    *STRAIGHT,
+    *OF_WINDOWS,
+    (UNSEEN, ""),
+    (r"\s*<br\s*/?>\s*", "\n"),
+    (r"\s*\n\s*", "\n\n"),
+    (r"[^\S\n]+", " "),
+)
 PLAIN = (
     *STRAIGHT,
     ("[—―]", " - "),
@@ -78,11 +91,21 @@ def replacing(patterns: Sequence[tuple[str, str]]) -> normalizers.Normalizer:
     return normalizers.Sequence([normalizers.Replace(Regex(pattern), plain) for pattern, plain in patterns])
 
 
+@contextmanager
+def merges_left_out(tokenizer: PreTrainedTokenizerFast, share: float) -> Iterator[None]:
+    """Leave out a share of the merges, by chance, each time a text is read (BPE-dropout, Provilkov et al., 2020)."""
+    bpe = tokenizer.backend_tokenizer.model
+    bpe.dropout = share or None
+    try:
+        yield
+    finally:
+        bpe.dropout = None
+
+
 def byte_level_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
     """GPT-2's kind of vocabulary: every byte is a piece, so nothing is unknown; one token begins and ends a text."""
     tokenizer = Tokenizer(models.BPE())
-    # The documents have no others, but visitors type them.
-    tokenizer.normalizer = replacing((*STRAIGHT, ("\u00a0", " "), (UNSEEN, "")))
+    tokenizer.normalizer = replacing(AS_PROSE)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)

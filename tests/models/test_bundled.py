@@ -181,6 +181,20 @@ def test_what_telephones_type_is_read_as_plain_marks(name: str, fields: dict[str
     assert generated_ids(typed) == generated_ids(plain)
 
 
+def test_what_is_pasted_is_continued_as_the_prose_that_was_learnt(bundled: BundledModel) -> None:
+    """Two spaces behind a full stop, tabs, single line breaks and those of web pages, dashes of old Windows."""
+    model = bundled("clearhead-stories")
+    pasted, plain = (
+        model(prompt=text, strategy="greedy", max_new_tokens=5)
+        for text in (
+            "It ended.  She\tran\x96 home.\nHe slept.\r\n\r\n\r\nThey   ate.<br /><br />It\x92s\u2003late",
+            "It ended. She ran- home.\n\nHe slept.\n\nThey ate.\n\nIt's late",
+        )
+    )
+    assert [each.id for each in pasted.tokens] == [each.id for each in plain.tokens]
+    assert generated_ids(pasted) == generated_ids(plain)
+
+
 def test_the_five_lines_of_the_package_are_true() -> None:
     from models import load_model
 
