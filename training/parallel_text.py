@@ -35,6 +35,11 @@ def sentence_key(text: str) -> str:
     return "".join(symbol for symbol in unicodedata.normalize("NFKC", text).casefold() if symbol.isalnum())
 
 
+def english_keys(pairs: list[Pair]) -> set[str]:
+    """The keys of the pairs' English sentences."""
+    return {sentence_key(pair.english) for pair in pairs}
+
+
 def keep_out(pairs: list[Pair], count: int, seed: int) -> tuple[list[Pair], list[Pair]]:
     """(training, development): `count` pairs of different English sentences, and the pairs with none of those."""
     by_key = {sentence_key(pair.english): pair for pair in reversed(pairs)}

@@ -4,8 +4,7 @@ The data, as `data/translation`: Tatoeba's pairs (tatoeba.org, downloads), Multi
 translation test sets of 2008–2013 (statmt.org), each a file of `english<TAB>french` lines.
 """
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -13,9 +12,14 @@ from pathlib import Path
 import torch
 from sacrebleu import CHRF, corpus_bleu
 from torch import Tensor
-from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, PreTrainedTokenizerFast
+from transformers.models.marian.modeling_marian import (
+    MarianDecoder,
+    MarianDecoderLayer,
+    MarianEncoder,
+    MarianEncoderLayer,
+)
 
 from benchmarks import alignment
 from benchmarks.probes import OF_CARDS, bundled_share
@@ -23,31 +27,37 @@ from models.tasks import Task
 from training.bpe import translation_tokenizer
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.copying import with_copying
+from training.everyday import everyday
 from training.lone_words import lone_words
-from training.loop import Batch, Plan, device, train
+from training.loop import Plan, device, train
 from training.marks import made_up, with_marks
 from training.optimizers import muon_and_adamw
-from training.parallel_text import Pair, french_spacing, keep_out, read_pairs, sentence_key, without
+from training.pair_batches import TOKENS_PER_BATCH, Encoded, batches_of, encode, smoothed_loss
+from training.parallel_text import Pair, english_keys, french_spacing, keep_out, read_pairs, without
 from training.saving import save_tokenizer
 from training.whole_steps import to_whole_steps
 
 NAME = "clearhead-en-fr"
 STEPS = 2280
 WARMUP_STEPS = 100
-TOKENS_PER_BATCH = 6000
 VOCABULARY = 8192
 # Then on, at a part of the rates, with phrases that everybody tries first and the corpora hardly have.
 PHRASES = Path(__file__).with_name("phrases.tsv")
 MORE_STEPS, MORE_WARMUP_STEPS = 503, 20
 MORE_RATES = 0.15
 PHRASES_TIMES = 25
-# At last, with marks that the corpora hardly have.
+# Then with marks that the corpora hardly have.
 MARKS_STEPS = 1300
 MARKS_RATES = 0.3
 OWN_SENTENCES_TIMES = 50
-LABEL_SMOOTHING = 0.1
+# At last for long, with every pair made new each time that it is read, and with dropout: what has been read more than
+# five times is remembered, not learnt.
+LONG_STEPS, LONG_WARMUP_STEPS = 4900, 100
+LONG_RATES, LONG_HELD = 0.6, 0.3
+DROPOUT, MERGES_LEFT_OUT = 0.1, 0.1
+LONG_MARKED = 0.15
+LONG_PHRASES_TIMES, LONG_OWN_SENTENCES_TIMES = 10, 20
 LONGEST_NEWS_WORDS = 18
-LONGEST_PIECES = 64
 DEVELOPMENT_PAIRS = 2000
 SEED = 20
 ALIGNED_SENTENCES = 200
@@ -72,7 +82,7 @@ def load(data: Path) -> ParallelText:
     # Long news sentences cost a quarter of the pieces and look like nothing a visitor types.
     short_news = [pair for pair in news if len(pair.english.split()) <= LONGEST_NEWS_WORDS]
     pairs = tatoeba + read_pairs(folder / "multi30k_train_en_fr.tsv") + short_news
-    kept_out = {sentence_key(pair.english) for pair in development + captions}
+    kept_out = english_keys(development + captions)
     spaced = [Pair(pair.english, french_spacing(pair.french)) for pair in without(pairs, kept_out)]
     return ParallelText(spaced, without(read_pairs(PHRASES), kept_out), development, captions)
 
@@ -109,53 +119,11 @@ def new_model(tokenizer: PreTrainedTokenizerFast) -> MarianMTModel:
     return model
 
 
-def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[Pair]) -> list[tuple[Tensor, Tensor]]:
-    """(source, target) pieces of every pair that fits, each ending in </s>."""
-    sources = tokenizer([pair.english for pair in pairs])["input_ids"]
-    targets = tokenizer([pair.french for pair in pairs])["input_ids"]
-    encoded = zip(sources, targets, strict=True)
-    return [(torch.tensor(s), torch.tensor(t)) for s, t in encoded if max(len(s), len(t)) <= LONGEST_PIECES]
-
-
-def batches_of(encoded: list[tuple[Tensor, Tensor]], pad: int, step: int) -> Iterator[Batch]:
-    """Endless batches of about TOKENS_PER_BATCH pieces, of pairs alike in both lengths so that little is padding."""
-    epoch, skip = 0, step
-    while True:
-        chance = random.Random(SEED + epoch)
-        order = sorted(range(len(encoded)), key=lambda at: (*map(len, encoded[at][::-1]), chance.random()))
-        groups: list[list[int]] = [[]]
-        longest = 0
-        for at in order:
-            # The targets of a group are alike in length; where the next length begins, short sources follow long ones.
-            source, target = map(len, encoded[at])
-            longest = max(longest, source)
-            if (len(groups[-1]) + 1) * (longest + target) > TOKENS_PER_BATCH:
-                groups.append([])
-                longest = source
-            groups[-1].append(at)
-        chance.shuffle(groups)
-        for group in groups[skip:]:
-            sources, targets = zip(*(encoded[at] for at in group), strict=True)
-            yield {
-                "source": pad_sequence(list(sources), batch_first=True, padding_value=pad),
-                "target": pad_sequence(list(targets), batch_first=True, padding_value=pad),
-            }
-        epoch, skip = epoch + 1, max(0, skip - len(groups))
-
-
-def smoothed_loss(model: MarianMTModel, batch: Batch) -> Tensor:
-    """Mean cross-entropy per target piece with label smoothing; padding [B, S], [B, T] does not count."""
-    pad, source, target = int(model.config.pad_token_id or 0), batch["source"], batch["target"]
-    start = torch.full_like(target[:, :1], pad)
-    hidden = model.model(
-        input_ids=source,
-        attention_mask=source.ne(pad).long(),
-        decoder_input_ids=torch.cat([start, target[:, :-1]], dim=1),
-        use_cache=False,
-    ).last_hidden_state
-    logits = model.lm_head(hidden).flatten(0, 1).float()
-    smoothing = LABEL_SMOOTHING if model.training else 0.0
-    return functional.cross_entropy(logits, target.flatten(), ignore_index=pad, label_smoothing=smoothing)
+def set_dropout(model: MarianMTModel, share: float) -> None:
+    """Let so many of what embeddings and sublayers give be left out while training; attention loses nothing."""
+    for module in model.modules():
+        if isinstance(module, MarianEncoder | MarianDecoder | MarianEncoderLayer | MarianDecoderLayer):
+            module.dropout = share
 
 
 @torch.inference_mode()
@@ -211,27 +179,42 @@ def build(data: Path, workdir: Path, steps: int = STEPS) -> None:
     pad = tokenizer.pad_token_id
     words, measure = lone_words(text.train, SEED), development_loss(encode(tokenizer, text.tatoeba[:300]), pad)
 
-    def read(pairs: list[Pair], rates: float, plan: Plan) -> None:
-        encoded = encode(tokenizer, pairs)
+    def learn(read: Callable[[int], Encoded], rates: float, plan: Plan) -> None:
         train(
             model,
             muon_and_adamw(
                 model, muon_rate=0.02 * rates, adamw_rate=2e-3 * rates, weight_decay=0.05, betas=(0.9, 0.98)
             ),
-            lambda step: batches_of(encoded, pad, step),
+            lambda step: batches_of(read, pad, SEED, step),
             smoothed_loss,
             plan,
             evaluate=measure,
             evaluate_every=500,
         )
 
+    def learn_alike(pairs: list[Pair], rates: float, plan: Plan) -> None:
+        encoded = encode(tokenizer, pairs)
+        learn(lambda _: encoded, rates, plan)
+
+    def made_new(epoch: int) -> Encoded:
+        seed = SEED + 3 + epoch
+        pairs = with_marks(with_copying(text.train, seed), seed, LONG_MARKED)
+        own = made_up(seed, LONG_OWN_SENTENCES_TIMES) + everyday(seed, LONG_OWN_SENTENCES_TIMES)
+        phrases = text.phrases * LONG_PHRASES_TIMES
+        return encode(tokenizer, pairs + words + without(own, kept_out) + phrases, MERGES_LEFT_OUT)
+
+    kept_out = english_keys(text.tatoeba + text.multi30k)
     folder = workdir / NAME
-    read(with_copying(text.train, SEED) + words, 1.0, Plan(steps, WARMUP_STEPS, folder))
+    learn_alike(with_copying(text.train, SEED) + words, 1.0, Plan(steps, WARMUP_STEPS, folder))
     phrases = text.phrases * PHRASES_TIMES
     more = Plan(MORE_STEPS, MORE_WARMUP_STEPS, folder / "more")
-    read(with_copying(text.train, SEED + 1) + words + phrases, MORE_RATES, more)
+    learn_alike(with_copying(text.train, SEED + 1) + words + phrases, MORE_RATES, more)
     marked = with_marks(with_copying(text.train, SEED + 2), SEED) + made_up(SEED, OWN_SENTENCES_TIMES)
-    read(marked + words + phrases, MARKS_RATES, Plan(MARKS_STEPS, MORE_WARMUP_STEPS, folder / "marks"))
+    marks = Plan(MARKS_STEPS, MORE_WARMUP_STEPS, folder / "marks")
+    learn_alike(marked + words + phrases, MARKS_RATES, marks)
+    set_dropout(model, DROPOUT)
+    learn(made_new, LONG_RATES, Plan(LONG_STEPS, LONG_WARMUP_STEPS, folder / "long", held=LONG_HELD))
+    set_dropout(model, 0.0)
     to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
@@ -272,7 +255,7 @@ def card(figures: dict[str, float]) -> Card:
         sources=(
             Source("Tatoeba, English–French sentence pairs", "CC BY 2.0 FR"),
             Source("Multi30k task 1, English–French picture captions", "none stated; research use"),
-            Source("290 phrases and sentences with marks, written for this", "Apache-2.0"),
+            Source("730 phrases and sentences, written for this", "Apache-2.0"),
             Source(f"newstest 2008–2013, sentences of at most {LONGEST_NEWS_WORDS} words", "none stated; research use"),
         ),
         recipe=f"`training/translation.py`: from scratch, {STEPS} steps of about {TOKENS_PER_BATCH} pieces, three and "
@@ -281,10 +264,14 @@ def card(figures: dict[str, float]) -> Card:
         f"dropout. Then {MORE_STEPS} steps at {MORE_RATES} of the rates, the phrases among them. Names, figures and "
         "symbols are exchanged on both sides of some pairs, so that what is unknown is copied. Then "
         f"{MARKS_STEPS} steps at {MARKS_RATES} of the rates, 30% of the pairs with marks on both sides: quotation "
-        "marks, dashes, prices, symbols, addresses, words of other scripts. At last the weights inside the layers are "
-        "rounded to whole multiples, at most 127, of a power of two for each output. Four beams for the figures. These "
-        "weights were rounded before the part with marks as well, and their vocabulary was learned before typographic "
-        "marks were read as plain ones: `training/README.md`.",
+        "marks, dashes, prices, symbols, addresses, words of other scripts. Then "
+        f"{LONG_STEPS} steps at {LONG_RATES} of the rates, held for {LONG_HELD:.0%} of them and down to zero, with "
+        f"dropout ({DROPOUT}), English read without {MERGES_LEFT_OUT:.0%} of its merges (BPE-dropout), pairs made new "
+        "each time that they are read, and sentences with hours, ages, dates and the like. At last the weights inside "
+        "the layers are rounded to whole multiples, at most 127, of a power of two for each output. Four beams for the "
+        "figures. These weights were rounded before the part with marks and before the long one as well, their "
+        "vocabulary was learned before typographic marks were read as plain ones, and the long part read its first "
+        "pass with the first 162 phrases alone: `training/README.md`.",
         figures=figures,
         limits="Short everyday sentences and captions are what it has read: long sentences, idioms and rare words go "
         "wrong, addresses and words of other scripts are not always copied whole, and it chooses tu or vous, he or she "

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from tests.training.conftest import STORY
-from training import lone_words, small_gpt, text_generation, translation, windows
+from training import lone_words, pair_batches, small_gpt, text_generation, translation, windows
 from training.answers import Answers
 from training.bpe import END_OF_TEXT, translation_tokenizer
 from training.copying import exchange, invented_name, with_copying
@@ -167,12 +167,47 @@ def test_french_spacing(written: str, spaced: str) -> None:
 
 def test_translation_batches_go_on_where_they_stopped(translator: PreTrainedTokenizerFast) -> None:
     pairs = [Pair(STORY[n % 3] * (1 + n % 2), FRENCH[n % 3]) for n in range(1200)]
-    encoded = translation.encode(translator, pairs)
-    through = list(islice(translation.batches_of(encoded, 0, 0), 30))
-    resumed = next(translation.batches_of(encoded, 0, 25))
+    # Each epoch has pairs of its own.
+    epochs = [pair_batches.encode(translator, pairs[:800]), pair_batches.encode(translator, pairs[400:])]
+
+    def read(epoch: int) -> pair_batches.Encoded:
+        return epochs[epoch % 2]
+
+    through = list(islice(pair_batches.batches_of(read, 0, 1, 0), 30))
+    resumed = next(pair_batches.batches_of(read, 0, 1, 25))
     assert torch.equal(through[25]["source"], resumed["source"])
     assert torch.equal(through[25]["target"], resumed["target"])
-    assert max(batch["source"].numel() + batch["target"].numel() for batch in through) <= translation.TOKENS_PER_BATCH
+    assert max(batch["source"].numel() + batch["target"].numel() for batch in through) <= pair_batches.TOKENS_PER_BATCH
+
+
+def test_english_read_without_some_merges_says_the_same_in_more_pieces(translator: PreTrainedTokenizerFast) -> None:
+    pairs = [Pair(STORY[n % 3], FRENCH[n % 3]) for n in range(60)]
+    whole, parted = (pair_batches.encode(translator, pairs, left_out) for left_out in (0.0, 0.3))
+    for (source, target), (of_whole, target_of_whole) in zip(parted, whole, strict=True):
+        assert translator.decode(source) == translator.decode(of_whole)
+        assert torch.equal(target, target_of_whole)
+    assert sum(len(source) for source, _ in parted) > 1.1 * sum(len(source) for source, _ in whole)
+    again = pair_batches.encode(translator, pairs)
+    assert all(torch.equal(source, before) for (source, _), (before, _) in zip(again, whole, strict=True))
+
+
+def test_dropout_is_of_the_training_alone(translator: PreTrainedTokenizerFast) -> None:
+    torch.manual_seed(0)
+    model = translation.new_model(translator)
+    source, target = (torch.tensor([translator(text)["input_ids"]]) for text in (STORY[0], FRENCH[0]))
+    batch = {"source": source, "target": target}
+
+    def losses() -> set[float]:
+        return {pair_batches.smoothed_loss(model, batch).item() for _ in range(3)}
+
+    translation.set_dropout(model, 0.2)
+    assert len(losses()) == 3
+    assert model.config.dropout == 0
+    model.eval()
+    assert len(losses()) == 1
+    model.train()
+    translation.set_dropout(model, 0.0)
+    assert len(losses()) == 1
 
 
 def test_padding_adds_nothing_to_the_translation_loss(translator: PreTrainedTokenizerFast) -> None:
@@ -180,8 +215,8 @@ def test_padding_adds_nothing_to_the_translation_loss(translator: PreTrainedToke
     model = translation.new_model(translator).eval()
     source, target = (torch.tensor([translator(text)["input_ids"]]) for text in (STORY[0], FRENCH[0]))
     padded = {"source": torch.cat([source, source * 0], 1), "target": torch.cat([target, target * 0], 1)}
-    alone = translation.smoothed_loss(model, {"source": source, "target": target})
-    assert translation.smoothed_loss(model, padded).item() == pytest.approx(alone.item(), abs=1e-4)
+    alone = pair_batches.smoothed_loss(model, {"source": source, "target": target})
+    assert pair_batches.smoothed_loss(model, padded).item() == pytest.approx(alone.item(), abs=1e-4)
 
 
 def test_muon_has_the_block_matrices_and_adamw_the_rest(
