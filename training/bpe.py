@@ -93,7 +93,10 @@ def replacing(patterns: Sequence[tuple[str, str]]) -> normalizers.Normalizer:
 
 @contextmanager
 def merges_left_out(tokenizer: PreTrainedTokenizerFast, share: float) -> Iterator[None]:
-    """Leave out a share of the merges, by chance, each time a text is read (BPE-dropout, Provilkov et al., 2020)."""
+    """Leave out a share of the merges, by chance, each time a text is read (BPE-dropout, Provilkov et al., 2020).
+
+    The tokenizers library draws them from the system's randomness: what is read so has no seed.
+    """
     bpe = tokenizer.backend_tokenizer.model
     bpe.dropout = share or None
     try:
