@@ -19,6 +19,7 @@ from demo.web.metrics import Metrics
 from demo.web.page_state import keep_states_only
 from demo.web.prompt_queue import make_prompt
 from demo.web.state import Ready
+from demo.web.tools import answer_in_json
 from demo.web.visitors import Visitors
 from models.loading import ModelStore
 
@@ -65,6 +66,8 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         **launch_options(),
     )
     keep_states_only(app, demo)
+    if demo.mcp_server_obj:
+        answer_in_json(demo.mcp_server_obj)
     return app
 
 

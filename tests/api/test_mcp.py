@@ -1,6 +1,7 @@
 """The tasks are tools for MCP clients, documented and as strict as the endpoints."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -47,13 +48,27 @@ def test_every_task_is_a_tool_whose_parameters_are_explained(server: Server) -> 
 def test_a_tool_answers_and_refuses_in_one_sentence(server: Server) -> None:
     answered = with_tools(server, lambda session: session.call_tool("sentiment", {"text": "Lovely."}))
     assert not answered.isError
-    assert "positive" in text_of(answered)
+    assert json.loads(text_of(answered)) == answered.structuredContent
+    assert answered.structuredContent is not None
+    assert answered.structuredContent["label"] == "positive"
     refused = with_tools(server, lambda session: session.call_tool("sentiment", {"text": ""}))
     assert refused.isError
     assert text_of(refused) == "The text is empty. Please type something first."
+    assert refused.structuredContent is None
 
 
 def test_the_shared_session_of_mcp_callers_is_not_read_to_any_of_them(server: Server) -> None:
     told = with_tools(server, lambda session: session.call_tool("session_runs", {}))
     assert told.isError
     assert "needs a session" in text_of(told)
+
+
+def test_what_python_and_json_write_differently_arrives_as_json(server: Server) -> None:
+    """None, truth values, quotation marks and other scripts."""
+    asked = {"question": "Who said “it's true”?", "context": "Zoë said: “it's true”, and True and None too.", "top_k": 1}
+    answered = with_tools(server, lambda session: session.call_tool("question_answering", asked))
+    assert json.loads(text_of(answered)) == answered.structuredContent
+    written = {"prompt": "The lamp", "max_new_tokens": 3, "strategy": "greedy"}
+    answered = with_tools(server, lambda session: session.call_tool("completion", written))
+    assert answered.structuredContent is not None
+    assert [token["drawn"] for token in answered.structuredContent["tokens"]] == [None] * 3
