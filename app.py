@@ -6,6 +6,12 @@
 import gc
 import os
 
+if __name__ == "__main__":
+    # Before anything is imported, so that asking what the settings are starts nothing.
+    from demo.settings import read_command_line
+
+    read_command_line()
+
 # What is made until the page stands stays as long as the process: to look for rubbish in it only delays the start.
 gc.disable()
 
@@ -23,26 +29,33 @@ wait_for_the_next()
 from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.sessions.upkeep import Upkeep
-from demo.settings import Settings
+from demo.settings import SettingError, Settings
 from demo.ui import build_demo
 from demo.web.app import create_app
-from demo.web.log import set_up_log
+from demo.web.log import set_up_log, stop
 from demo.web.server import serve
 from models.lightly import import_beside
 from models.loading import ModelStore
 
-settings = Settings.from_environment()
-set_up_log(settings.log)
-store = ModelStore(settings.model_bytes, settings.precision)
-runs = open_runs(settings.database_url)
-Upkeep(runs, settings.retention_days).start()
-service = DemoService(settings, store, runs)
-demo = build_demo(service)
-app = create_app(demo, service, store)
+set_up_log("plain")
+try:
+    settings = Settings.from_environment()
+    set_up_log(settings.log)
+    store = ModelStore(settings.model_bytes, settings.precision)
+    runs = open_runs(settings.database_url)
+    Upkeep(runs, settings.retention_days).start()
+    service = DemoService(settings, store, runs)
+    demo = build_demo(service)
+    app = create_app(demo, service, store)
+except SettingError as error:
+    stop(error)
 
 gc.freeze()
 gc.enable()
 
 if __name__ == "__main__":
     import_beside()
-    serve(app, demo, settings)
+    try:
+        serve(app, demo, settings)
+    except SettingError as error:
+        stop(error)

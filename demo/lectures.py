@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from demo.inside import checkpoints_inside
 from demo.inside_request import InsideRequest
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
-from demo.settings import Limits
+from demo.settings import Limits, SettingError
 from demo.share import Place
 from models.checkpoints import checkpoints_for
 from models.errors import InputError
@@ -31,7 +31,7 @@ _MOST_STEPS = 50
 _log = logging.getLogger(__name__)
 
 
-class LectureError(ValueError):
+class LectureError(SettingError):
     """A file that is no lecture; its message is one sentence for the host."""
 
 

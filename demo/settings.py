@@ -1,5 +1,6 @@
 """The settings: one frozen object, read from the environment once."""
 
+import argparse
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,44 +58,73 @@ def _default_database_url() -> str:
     return f"sqlite:///{user_data_path('clearhead') / 'sessions.sqlite3'}"
 
 
+class SettingError(ValueError):
+    """A setting, or a file that one names, that only the host can mend; its message is one sentence for the host."""
+
+
+VARIABLES = {
+    "CLEARHEAD_DATABASE_URL": "where the session log is, as an SQLAlchemy URL (default: SQLite in your data folder)",
+    "CLEARHEAD_RETENTION_DAYS": "after how many days a run is deleted (default: kept until its visitor deletes it)",
+    "CLEARHEAD_MODEL_MB": "how many megabytes of models stay in memory (default: 2000)",
+    "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention stay in memory (default: 256)",
+    "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where the processor is quick at them "
+    "(default: auto)",
+    "CLEARHEAD_CONCURRENCY": "how many model runs go on at the same time (default: 16)",
+    "CLEARHEAD_QUEUE": "how many visitors may wait before the next one is turned away (default: 64)",
+    "CLEARHEAD_HOST": "the address to listen on; 0.0.0.0 lets other devices in (default: 127.0.0.1)",
+    "CLEARHEAD_PORT": "the port to listen on (default: the first free one from 7860)",
+    "CLEARHEAD_ROOT_PATH": "the path under which a proxy serves the page, such as /clearhead (default: none)",
+    "CLEARHEAD_LECTURES": "a folder with lectures of your own, see docs/lectures.md (default: none)",
+    "CLEARHEAD_MAX_TEXT": "the most characters of a text (default: 5000)",
+    "CLEARHEAD_MAX_QUESTION": "the most characters of a question (default: 500)",
+    "CLEARHEAD_MAX_CONTEXT": "the most characters of a text to search for an answer (default: 20000)",
+    "CLEARHEAD_MAX_PROMPT": "the most characters of a prompt (default: 5000)",
+    "CLEARHEAD_MAX_WORD": 'the most characters of "my word" (default: 100)',
+    "CLEARHEAD_MAX_NEW_TOKENS": "the most tokens that a run may write (default: 200)",
+    "CLEARHEAD_MAX_BEAMS": "the most drafts that a beam search may keep (default: 8)",
+    "CLEARHEAD_RUNS_PER_MINUTE": "the most runs that one session may start in a minute (default: 60)",
+    "CLEARHEAD_RUNS_AT_ONCE": "the most runs of one session that may wait or run at the same time (default: 8)",
+    "CLEARHEAD_SECRET": "what sessions are signed with (default: a random one, kept beside an SQLite database)",
+    "CLEARHEAD_HOST_PASSWORD": "the password of /host and /metrics (default: none, and both are off)",
+    "CLEARHEAD_FRAME_ANCESTORS": "the sites that may show the page in a frame (default: none)",
+    "CLEARHEAD_LOG": "plain, or json for one JSON object a line (default: plain)",
+}
+"""Every environment variable that is read, and what it sets."""
+
+
+def read_command_line() -> None:
+    """Say what the settings are where `--help` asks for it, and refuse any other argument: there are none."""
+    longest = max(map(len, VARIABLES))
+    lines = [f"  {name:{longest}}  {meaning}" for name, meaning in VARIABLES.items()]
+    argparse.ArgumentParser(
+        prog="python app.py",
+        description="Serve Clearhead's page; the address is printed. Ctrl+C ends it.",
+        epilog="\n".join(["settings, read from the environment once:", *lines, "", "README.md says more."]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
+
+
 @dataclass(frozen=True)
 class Settings:
-    """Everything about this process that a host may want to change; each comment names the environment variable."""
+    """Everything about this process that a host may want to change; `VARIABLES` says what each of them is."""
 
-    # CLEARHEAD_DATABASE_URL: where the session log is, as an SQLAlchemy URL.
     database_url: str = field(default_factory=_default_database_url)
-    # CLEARHEAD_RETENTION_DAYS: after how many days a run is deleted; without it, when its visitor deletes it.
     retention_days: int | None = None
-    # CLEARHEAD_MODEL_MB: how many megabytes of models stay in memory before the least recently used one is dropped.
     model_bytes: int = 2_000_000_000
-    # CLEARHEAD_ATTENTION_MB: how many megabytes of captured attention stay in memory.
     attention_bytes: int = 256_000_000
-    # CLEARHEAD_PRECISION: "float32", or fewer bits by either other name; "auto" leaves it to the machine.
     precision: str = AUTO_PRECISION
-    # CLEARHEAD_CONCURRENCY: how many model runs go on at the same time; those of one model share their passes.
     concurrency: int = 16
-    # CLEARHEAD_QUEUE: how many visitors may wait for a run before the next one is turned away.
     queue: int = 64
-    # CLEARHEAD_HOST and CLEARHEAD_PORT: the address to listen on; what is not given here is Gradio's own default.
     host: str | None = None
     port: int | None = None
-    # CLEARHEAD_ROOT_PATH: the path under which a proxy serves the demo, such as "/clearhead".
     root_path: str | None = None
-    # CLEARHEAD_LECTURES: a folder with lectures of the host's own, beside those that are shipped.
     lectures: str | None = None
-    # CLEARHEAD_SECRET: what sessions are signed with; without one, a random one is kept beside the database.
     secret: str | None = field(default=None, repr=False)
-    # CLEARHEAD_HOST_PASSWORD: the password of the host's page and of the metrics; without one, both are off.
     host_password: str | None = field(default=None, repr=False)
-    # CLEARHEAD_FRAME_ANCESTORS: the sites that may show the page in a frame, such as "https://huggingface.co".
     frame_ancestors: str | None = None
-    # CLEARHEAD_LOG: "json" for the host's log as one JSON object a line, "plain" for lines to read.
     log: str = "plain"
-    # SPACE_ID: given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
+    # SPACE_ID is given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
     space: bool = False
-    # CLEARHEAD_MAX_TEXT, _QUESTION, _CONTEXT, _PROMPT and _WORD: the most characters of each field;
-    # CLEARHEAD_MAX_NEW_TOKENS and _BEAMS: the most that a run may write and keep;
-    # CLEARHEAD_RUNS_PER_MINUTE and _RUNS_AT_ONCE: the most that one visitor may start and have waiting or running.
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -104,7 +134,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """The settings that `environment` asks for; raises `ValueError` for a number that is none."""
+        """The settings that `environment` asks for; raises `SettingError` for one that cannot be used."""
         given = {
             name.removeprefix("CLEARHEAD_"): value
             for name, value in environment.items()
@@ -119,12 +149,12 @@ class Settings:
             except ValueError:
                 value = least - 1
             if value < least:
-                raise ValueError(f"CLEARHEAD_{name} must be a whole number from {least}, not {text!r}")
+                raise SettingError(f"CLEARHEAD_{name} must be a whole number from {least}, not {text!r}.")
             return value
 
         precision = given.get("PRECISION", plain.precision)
         if precision not in PRECISIONS:
-            raise ValueError(f"CLEARHEAD_PRECISION must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+            raise SettingError(f"CLEARHEAD_PRECISION must be one of {', '.join(PRECISIONS)}, not {precision!r}.")
         limits = plain.limits
         return cls(
             database_url=given.get("DATABASE_URL", plain.database_url),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.settings import Settings
+from demo.settings import VARIABLES, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,6 +24,7 @@ def test_the_settings_table_names_every_variable_that_is_read() -> None:
     source = (ROOT / "demo" / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'(?:number\(|given\.get\()"([A-Z_]+)"', source))
     assert {cells[0].strip("`") for cells in rows("`CLEARHEAD_.*`")} == {f"CLEARHEAD_{name}" for name in read}
+    assert list(VARIABLES) == [cells[0].strip("`") for cells in rows("`CLEARHEAD_.*`")]
 
 
 @pytest.mark.parametrize("cells", rows("`CLEARHEAD_.*`"), ids=lambda cells: cells[0])

@@ -5,7 +5,9 @@ import logging
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import NoReturn, TextIO
+
+from demo.settings import SettingError
 
 _FIELDS = ("run_id", "task", "checkpoint")
 """What a record may bring along in `extra`."""
@@ -44,13 +46,19 @@ _FORMATS: dict[str, Callable[[], logging.Formatter]] = {"json": JsonLines, "plai
 
 
 def set_up_log(format: str, stream: TextIO = sys.stderr) -> None:
-    """Send every record of this process to `stream`; raises `ValueError` for a format that is none."""
+    """Send every record of this process to `stream`; raises `SettingError` for a format that is none."""
     if format not in _FORMATS:
-        raise ValueError(f"CLEARHEAD_LOG must be one of {', '.join(_FORMATS)}, not {format!r}")
+        raise SettingError(f"CLEARHEAD_LOG must be one of {', '.join(_FORMATS)}, not {format!r}.")
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_FORMATS[format]())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
+
+
+def stop(error: SettingError) -> NoReturn:
+    """End this process with the one sentence that says what the host must mend, in the log's own format."""
+    logging.getLogger("clearhead").critical("%s", error)
+    raise SystemExit(2)
 
 
 def escaped(text: str) -> str:

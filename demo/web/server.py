@@ -8,7 +8,8 @@ import gradio as gr
 import uvicorn
 from starlette.types import ASGIApp
 
-from demo.settings import Settings
+from demo.settings import SettingError, Settings
+from demo.web.closing import ClosingServer
 
 _FIRST_PORT, _PORTS = 7860, 100
 _LAST_WORDS_S = 3
@@ -27,15 +28,16 @@ def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
         demo.mcp_server_obj._local_url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else shown}:{port}/"  # noqa: S104
     config = uvicorn.Config(
         app,
+        interface="asgi3",
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_LAST_WORDS_S,
+        timeout_graceful_shutdown=_LAST_WORDS_S + 2,
         timeout_keep_alive=_KEEP_ALIVE_S,
         h11_max_incomplete_event_size=64 * 1024,
     )
     print(f"* Running on local URL:  http://{shown}:{port}{settings.root_path or ''}", flush=True)
-    uvicorn.Server(config).run(sockets=[listener])
+    ClosingServer(config, _LAST_WORDS_S).run(sockets=[listener])
 
 
 def _ports(port: int | None) -> Iterable[int]:
@@ -47,9 +49,10 @@ def _ports(port: int | None) -> Iterable[int]:
 
 
 def _listener(host: str, ports: Iterable[int]) -> socket.socket:
-    """A socket that listens at the first of `ports` that is free; raises `OSError` where none is."""
+    """A socket that listens at the first of `ports` that is free; raises `SettingError` where none is."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    reason = OSError("no port was named")
+    tried: list[int] = []
+    reason = ""
     for port in ports:
         # Only where the protocol is named does asyncio send the small parts of an answer at once; otherwise each
         # waits some 40 ms until the side of the visitor has confirmed the one before.
@@ -60,7 +63,9 @@ def _listener(host: str, ports: Iterable[int]) -> socket.socket:
             listener.listen(1024)
         except OSError as error:
             listener.close()
-            reason = error
+            tried.append(port)
+            reason = error.strerror or str(error)
             continue
         return listener
-    raise reason
+    ports_tried = f"port {tried[0]}" if len(tried) == 1 else f"any port from {tried[0]} to {tried[-1]}"
+    raise SettingError(f"This page cannot listen at {host} on {ports_tried}: {reason}.")

@@ -1,9 +1,21 @@
-"""How the server listens."""
+"""How the server begins, listens and ends."""
 
 import asyncio
+import json
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
+import httpx
+import pytest
+
+from demo.settings import VARIABLES
 from demo.web.server import _listener
+from tests.api.server import ROOT, serving
 
 
 def test_small_parts_of_an_answer_are_sent_at_once() -> None:
@@ -25,3 +37,54 @@ def test_small_parts_of_an_answer_are_sent_at_once() -> None:
                 writer.close()
 
     assert asyncio.run(nodelay_of_an_answer())
+
+
+def test_an_end_with_open_pages_is_quiet(tmp_path: Path) -> None:
+    """A page holds a heartbeat open for as long as it is shown; nothing of it is an error."""
+    with serving(tmp_path) as server:
+        with httpx.stream("GET", f"{server.url}gradio_api/heartbeat/abcdefghij", timeout=30) as heartbeat:
+            next(heartbeat.iter_lines())
+            server.process.send_signal(signal.SIGTERM)
+            server.process.wait(timeout=30)
+        assert server.output.read_text().splitlines()[1:] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"CLEARHEAD_QUEUE": "many"}, "CLEARHEAD_QUEUE must be a whole number from 1, not 'many'."),
+        ({"CLEARHEAD_LOG": "xml"}, "CLEARHEAD_LOG must be one of json, plain, not 'xml'."),
+        ({"CLEARHEAD_LECTURES": "/no/such"}, "CLEARHEAD_LECTURES must name a folder, and '/no/such' is none."),
+        ({"CLEARHEAD_HOST": "192.0.2.1"}, "This page cannot listen at 192.0.2.1 on port 7860: "),
+    ],
+)
+def test_what_the_host_must_mend_is_one_sentence_in_the_log(
+    tmp_path: Path, settings: dict[str, str], said: str
+) -> None:
+    mine = {"CLEARHEAD_DATABASE_URL": f"sqlite:///{tmp_path}/runs.sqlite3", "CLEARHEAD_PORT": "7860"}
+    environment = os.environ | mine | settings
+    ended = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert re.match(r"\d\d:\d\d:\d\d critical clearhead: ", line)
+    assert said in line
+
+
+def test_a_bad_lecture_is_said_in_json_where_the_log_is_json(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text('{"title": "Mine"}')
+    mine = {"CLEARHEAD_DATABASE_URL": f"sqlite:///{tmp_path}/runs.sqlite3", "CLEARHEAD_LOG": "json"}
+    environment = os.environ | mine | {"CLEARHEAD_LECTURES": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert json.loads(ended.stderr)["message"].startswith("mine.json: “about”, field required")
+
+
+def test_help_says_what_the_settings_are_and_starts_nothing(tmp_path: Path) -> None:
+    environment = os.environ | {"CLEARHEAD_DATABASE_URL": f"sqlite:///{tmp_path}/runs.sqlite3"}
+    command = [sys.executable, "-X", "importtime", "app.py", "--help"]
+    said = subprocess.run(  # noqa: S603
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert all(name in said.stdout for name in VARIABLES)
+    assert "gradio" not in said.stderr
+    assert list(tmp_path.iterdir()) == []
