@@ -36,7 +36,8 @@ element.addEventListener('click', (event) => {
 });
 """
 _SCRIPTS = "\n".join(
-    (ASSETS / "scripts" / name).read_text(encoding="utf-8") for name in ("place_in_line.js", "radio_arrows.js")
+    (ASSETS / "scripts" / name).read_text(encoding="utf-8")
+    for name in ("place_in_line.js", "radio_arrows.js", "api_page.js")
 )
 
 

@@ -3,6 +3,9 @@
 import gradio as gr
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.page import launch_options
@@ -17,6 +20,7 @@ from demo.web.line import Line
 from demo.web.listening import Listening
 from demo.web.metrics import Metrics
 from demo.web.page_state import keep_states_only
+from demo.web.preview import preview_route
 from demo.web.prompt_queue import make_prompt
 from demo.web.state import Ready
 from demo.web.tools import answer_in_json
@@ -37,7 +41,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
 
     # The first is the outermost: whatever refuses a call, the answer has its headers.
     layers = [
-        Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors),
+        Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors, root_path=settings.root_path),
         Middleware(Gate, most_bytes=settings.limits.call_bytes),
         Middleware(Visits, metrics=metrics),
         Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
@@ -45,7 +49,11 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         Middleware(Calls, blocks=demo, most_bytes=settings.limits.call_bytes),
     ]
     app = _Site(
-        routes=[*routes(Ready(service, store), view, settings.host_password)],
+        routes=[
+            *routes(Ready(service, store), view, settings.host_password),
+            preview_route,
+            Route("/monitoring/summary", _monitoring_summary),
+        ],
         middleware=layers,
         openapi_url=None,
     )
@@ -69,6 +77,11 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
     if demo.mcp_server_obj:
         answer_in_json(demo.mcp_server_obj)
     return app
+
+
+async def _monitoring_summary(_request: Request) -> Response:
+    """What Gradio's page of the endpoints asks for: it counts nothing here, and says so."""
+    return JSONResponse({"functions": {}})
 
 
 class _Site(FastAPI):

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 _NAME = r"[A-Za-z0-9_]{1,64}"
 _ID = r"[A-Za-z0-9_.-]{1,128}"
 _READ = re.compile(
-    rf"""/|/config/?|/theme\.css|/favicon\.ico|/manifest\.json|/robots\.txt|/pwa_icon
+    rf"""/|/config/?|/theme\.css|/favicon\.ico|/manifest\.json|/robots\.txt|/pwa_icon|/preview\.png|/monitoring/summary
     |/(assets|static|svelte)/[A-Za-z0-9_./+@-]+
     |/(healthz|readyz|metrics|host)
     |/gradio_api/(info/?|openapi\.json|theme\.css|startup-events|app_id/?|user/?|login_check/?)

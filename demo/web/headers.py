@@ -1,9 +1,12 @@
-"""The headers that every answer carries, and the one-time number that lets the page's own scripts run."""
+"""The headers that every answer carries; the page itself also gets a nonce for its scripts, and its link preview."""
 
 import secrets
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from demo.web.preview import with_preview
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
@@ -49,23 +52,26 @@ def content_security_policy(frame_ancestors: str | None = None, nonce: str = "")
 class SecurityHeaders:
     """Adds the headers to every answer, and the policy's nonce to each script that a page of ours brings."""
 
-    def __init__(self, app: ASGIApp, frame_ancestors: str | None = None) -> None:
+    def __init__(self, app: ASGIApp, frame_ancestors: str | None = None, root_path: str | None = None) -> None:
         self.app = app
         self.frame_ancestors = frame_ancestors
+        self.root_path = root_path or ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on; nothing but the answer is touched."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        await self.app(scope, receive, _Answer(send, self.frame_ancestors))
+        address = str(Request(scope).base_url.replace(path=f"{self.root_path}/"))
+        await self.app(scope, receive, _Answer(send, address, self.frame_ancestors))
 
 
 class _Answer:
     """A `send` that holds the start of a page back until its scripts have their nonce."""
 
-    def __init__(self, send: Send, frame_ancestors: str | None) -> None:
+    def __init__(self, send: Send, address: str, frame_ancestors: str | None) -> None:
         self.send = send
+        self.address = address
         self.frame_ancestors = frame_ancestors
         self.start: Message | None = None
         self.page = b""
@@ -93,7 +99,8 @@ class _Answer:
     async def _send_page(self, start: Message) -> None:
         nonce = secrets.token_urlsafe(16)
         # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
-        page = self.page.replace(_SCRIPT, _SCRIPT + f' nonce="{nonce}"'.encode())
+        page = with_preview(self.page, self.address) if self.page else b""
+        page = page.replace(_SCRIPT, _SCRIPT + f' nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])
         headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors, nonce)
         if "content-length" in headers and page:

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.api.server import Server
 from tests.browser.conftest import Open
 from tests.browser.reading import (
     TABS,
@@ -144,3 +145,8 @@ def test_layer_and_head_redraw_the_picture(page: Page) -> None:
     panel.get_by_label("number input for Head").fill("3")
     expect(sentence).to_contain_text("in layer 2, head 3.")
     expect_heatmap(panel)
+
+
+def test_the_address_of_the_page_of_the_endpoints_opens_it(open_page: Open, server: Server) -> None:
+    page = open_page(f"{server.url}?view=api")
+    expect(page.get_by_role("dialog", name="Use via API")).to_be_visible()

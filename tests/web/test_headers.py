@@ -1,11 +1,14 @@
 """Every answer, the refused ones too, says what a browser may do with it; no script runs that is not ours."""
 
+import io
 import re
 
 import httpx
 import pytest
+from PIL import Image
 
 from demo.web.headers import content_security_policy
+from demo.web.preview import with_preview
 from tests.api.server import Server
 
 _ALWAYS = {
@@ -62,3 +65,22 @@ def test_no_inline_script_and_no_other_host_is_allowed() -> None:
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'self'"
     sources = {source for rule in policy.values() for source in rule.split()}
     assert sources == {"'self'", "'none'", "'nonce-n'", "'unsafe-eval'", "'unsafe-inline'", "data:", "blob:"}
+
+
+def test_a_link_to_the_page_is_previewed_as_the_page_and_not_as_the_library_that_draws_it(server: Server) -> None:
+    page = httpx.get(server.url, timeout=60).text
+    tags = re.findall(r'<meta\s+(?:property|name)="((?:og|twitter):[^"]+|description)"\s+content="([^"]*)"', page)
+    told = dict(tags)
+    assert len(tags) == len(told)
+    assert told["og:title"] == "Clearhead: see what a Transformer reads"
+    assert told["og:description"] == told["description"]
+    assert not any("gradio" in value.lower() for value in told.values())
+    picture = httpx.get(told["og:image"], timeout=60)
+    assert picture.headers["content-type"] == "image/png"
+    assert Image.open(io.BytesIO(picture.content)).size == (1200, 630)
+
+
+def test_behind_a_proxy_the_preview_names_the_address_that_visitors_use() -> None:
+    page = with_preview(b'<head><meta property="og:title" content="Gradio" /></head>', "https://a.b/x/")
+    assert b'content="https://a.b/x/preview.png"' in page
+    assert b"Gradio" not in page
