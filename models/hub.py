@@ -49,6 +49,11 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     return folder, folder.name
 
 
+def is_downloaded(checkpoint: Checkpoint) -> bool:
+    """Whether a published checkpoint is on this disk, so that it loads without the network."""
+    return _already_here(checkpoint) is not None
+
+
 def _already_here(checkpoint: Checkpoint) -> Path | None:
     """The folder of an earlier download that came to its end, found without the network."""
     cached = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=checkpoint.hub_id, repo_type="model")

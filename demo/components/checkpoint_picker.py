@@ -4,6 +4,7 @@ import html
 from dataclasses import dataclass
 
 import gradio as gr
+from huggingface_hub.constants import HF_HUB_OFFLINE
 
 from models.checkpoints import Checkpoint, checkpoints_for, find
 from models.errors import CheckpointUnavailable
@@ -20,7 +21,7 @@ class CheckpointPicker:
 
 def create_checkpoint_picker(task: Task) -> CheckpointPicker:
     """A picker for the checkpoints of `task`, the bundled one chosen."""
-    offered = checkpoints_for(task)
+    offered = _offered(task)
     with gr.Column(elem_classes="picker", min_width=240):
         dropdown = gr.Dropdown(
             choices=[(_offer(each), each.name) for each in offered],
@@ -39,6 +40,15 @@ def create_checkpoint_picker(task: Task) -> CheckpointPicker:
 
     dropdown.change(describe, dropdown, about, queue=False, show_progress="hidden", api_visibility="private")
     return CheckpointPicker(dropdown, offered[0].name)
+
+
+def _offered(task: Task) -> tuple[Checkpoint, ...]:
+    """The checkpoints of `task`; where the host asks nothing of the Hub, only those that are on its disk."""
+    if not HF_HUB_OFFLINE:
+        return checkpoints_for(task)
+    from models.hub import is_downloaded
+
+    return tuple(each for each in checkpoints_for(task) if not each.hub_id or is_downloaded(each))
 
 
 def _offer(checkpoint: Checkpoint) -> str:

@@ -1,7 +1,7 @@
 """The answers of the MCP tools, as JSON.
 
-Gradio writes an answer as Python prints it (`{'label': 'positive'}`), which no client can parse. Here each answer is one
-JSON object, as text and, for clients that read it, as `structuredContent` (Model Context Protocol, "Structured content").
+Gradio writes an answer as Python prints it (`{'label': 'positive'}`), which no client can parse. Here each answer is
+one JSON object, as text and as `structuredContent` (Model Context Protocol, "Structured Content").
 """
 
 import json
