@@ -5,11 +5,13 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from demo.sessions.engines import WRITES, create_log_engine, file_of
 from demo.sessions.errors import DatabaseFromTheFuture
 from demo.sessions.files import revision_in
 from demo.sessions.log import SessionLog
+from demo.settings import SettingError
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _WAIT_FOR_ANOTHER_MIGRATION = "10s"
@@ -18,8 +20,16 @@ _WAIT_FOR_ANOTHER_MIGRATION = "10s"
 def open_runs(database_url: str) -> SessionLog:
     """The session log at `database_url`; where that cannot be opened, runs wait in memory until it can.
 
-    A database that cannot be read is left as it is, and the reason goes to the host's log.
+    A database that cannot be read is left as it is, and the reason goes to the host's log. Raises `SettingError` for what
+    is no such URL; its text is not repeated, for it may hold a password.
     """
+    try:
+        make_url(database_url)
+    except ArgumentError as error:
+        raise SettingError(
+            "CLEARHEAD_DATABASE_URL is no SQLAlchemy URL; write sqlite:////folder/file.sqlite3 or "
+            "postgresql+psycopg://user:password@host/database."
+        ) from error
     return SessionLog(database_url, open_database)
 
 
