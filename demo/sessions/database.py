@@ -20,8 +20,8 @@ _WAIT_FOR_ANOTHER_MIGRATION = "10s"
 def open_runs(database_url: str) -> SessionLog:
     """The session log at `database_url`; where that cannot be opened, runs wait in memory until it can.
 
-    A database that cannot be read is left as it is, and the reason goes to the host's log. Raises `SettingError` for what
-    is no such URL; its text is not repeated, for it may hold a password.
+    A database that cannot be read is left as it is, and the reason goes to the host's log. Raises `SettingError` for
+    what is no such URL; its text is not repeated, for it may hold a password.
     """
     try:
         make_url(database_url)
