@@ -1,6 +1,5 @@
 """Who may start a run now: nobody fills the line alone, and whoever has to come back later is told when."""
 
-import json
 import math
 import re
 import time
@@ -13,12 +12,14 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.settings import Settings
-from demo.web.asgi import TooLarge, body_of, refuse, replayed
+from demo.web.asgi import TooLarge, body_of, counted, refuse, replayed
 from demo.web.line import Line
 from demo.web.metrics import Metrics
+from demo.web.posted import Posted, Unusable
 from demo.web.visitors import CALLER_HEADER, Visitors
 
 _STARTS = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|run|api|mcp)(?:/(?P<name>\w+))?/?")
+_STREAMS = re.compile(r"/gradio_api/(queue/data|heartbeat/.*|call/.*|mcp.*)")
 _MINUTE_S = 60.0
 _KNOWN_VISITORS = 10_000
 _CALLS_FOR_A_RUN = 20
@@ -27,7 +28,14 @@ _CALLS_FOR_A_RUN = 20
 _MOST_SMALL_CALLS = 500
 """How many of these may wait at once besides the runs; each is over in a moment."""
 
-_LONGEST_SESSION = 128
+CALLER_FACTOR = 10
+"""How many times what one session may do a minute all sessions of one caller may do together.
+
+Whoever calls makes up the session, so it alone would limit nobody; a class behind one address counts as one caller.
+"""
+
+_MOST_STREAMS = 500
+"""How many answers and heartbeats one caller may listen to at once: two for each page that is open, and some more."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Refusal:
 
 
 class Pace:
-    """Counts calls by visitor over the last minute; forgets the visitors that were quiet longest."""
+    """Counts calls by visitor over the last minute, of the 10,000 visitors who called last."""
 
     def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.most_per_minute = most_per_minute
@@ -50,16 +58,49 @@ class Pace:
     def wait_s(self, visitor: str) -> float:
         """How long this visitor has to wait for the next call, 0 for not at all."""
         calls, now = self._calls.get(visitor, deque()), self._clock()
-        while calls and now - calls[0] >= _MINUTE_S:
+        # The last one stays, so that `count` knows who called in the last minute.
+        while len(calls) > 1 and now - calls[0] >= _MINUTE_S:
             calls.popleft()
+        if calls and now - calls[-1] >= _MINUTE_S:
+            return 0.0
         return calls[0] + _MINUTE_S - now if len(calls) >= self.most_per_minute else 0.0
 
     def count(self, visitor: str) -> None:
-        """One more call of this visitor."""
-        self._calls.setdefault(visitor, deque()).append(self._clock())
+        """Count one more call of this visitor."""
+        now = self._clock()
+        self._calls.setdefault(visitor, deque()).append(now)
         self._calls.move_to_end(visitor)
-        while len(self._calls) > _KNOWN_VISITORS:
+        while len(self._calls) > _KNOWN_VISITORS or now - next(iter(self._calls.values()))[-1] >= _MINUTE_S:
             self._calls.popitem(last=False)
+
+
+class _Paces:
+    """Counts calls of one kind by session, and by caller whatever sessions they name."""
+
+    def __init__(self, what: str, most_per_minute: int) -> None:
+        self._what = what
+        self._sessions = Pace(most_per_minute)
+        self._callers = Pace(most_per_minute * CALLER_FACTOR)
+
+    def count(self, session: str, caller: str) -> None:
+        """Count one more call."""
+        self._sessions.count(session)
+        self._callers.count(caller)
+
+    def refusal(self, session: str, caller: str) -> Refusal | None:
+        """Why and how long the next call has to wait; None if it need not."""
+        waits = (
+            (self._sessions, session, "One visitor"),
+            (self._callers, caller, "All visitors at one address together"),
+        )
+        for pace, who, name in waits:
+            if wait_s := math.ceil(pace.wait_s(who)):
+                sentence = (
+                    f"{name} may start {pace.most_per_minute:,} {self._what} a minute. "
+                    f"Please try again in {_seconds(wait_s)}; your text stays where it is."
+                )
+                return Refusal(f"{self._what} per minute", sentence, wait_s)
+        return None
 
 
 class Admission:
@@ -71,22 +112,31 @@ class Admission:
         self.line = line
         self.visitors = visitors
         self.metrics = metrics
-        self._runs = Pace(settings.limits.runs_per_minute)
-        self._calls = Pace(settings.limits.runs_per_minute * _CALLS_FOR_A_RUN)
+        self._runs = _Paces("runs", settings.limits.runs_per_minute)
+        self._calls = _Paces("calls", settings.limits.runs_per_minute * _CALLS_FOR_A_RUN)
+        self._streams: Counter[str] = Counter()
         # Who is let in but not in the line yet: calls that come in the same moment must see each other.
         self._sessions_joining: Counter[str] = Counter()
         self._callers_joining: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, or refuse it."""
-        starts = _STARTS.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if starts is None:
+        method, path = (scope["method"], scope["path"]) if scope["type"] == "http" else ("", "")
+        if method == "POST" and (starts := _STARTS.fullmatch(path)):
+            await self._start(starts["kind"], starts["name"] or "", scope, receive, send)
+        elif method == "GET" and _STREAMS.fullmatch(path):
+            await self._listen(scope, receive, send)
+        else:
             await self.app(scope, receive, send)
-            return
+
+    async def _start(self, kind: str, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self.visitors.caller(scope)
-        kind, name = starts["kind"], starts["name"] or ""
         if kind == "mcp":
             # The tool server calls the page itself: there the run is counted, for this caller.
+            refusal = self._small_refusal(caller, caller)
+            if await self._is_refused(refusal, scope, receive, send):
+                return
+            self._calls.count(caller, caller)
             await self.app(_vouched(scope, self.visitors.vouch(caller)), receive, send)
             return
         if kind != "queue/join" and not self._is_there(kind, name):
@@ -94,25 +144,19 @@ class Admission:
             return
         try:
             body = await body_of(scope, receive, self.settings.limits.call_bytes)
+            call = Posted.read(body, by_name=kind == "call/v2")
         except TooLarge:
             await refuse(scope, receive, send, 413, "That is more than this page reads at once. Please shorten it.")
             return
-        call = _call(body)
-        if _names_a_file(call):
-            await refuse(scope, receive, send, 400, "Files cannot be sent to this page.")
+        except Unusable as error:
+            await refuse(scope, receive, send, 400, str(error))
             return
-        session = self.visitors.tool_caller(scope) or call.get("session_hash") or caller
-        if not isinstance(session, str) or len(session) > _LONGEST_SESSION:
-            await refuse(scope, receive, send, 400, "The session of this call cannot be used.")
+        session = self.visitors.tool_caller(scope) or call.session or caller
+        is_run = self.line.is_for_a_model(call.fn_index, name)
+        refusal = self._refusal(session, caller) if is_run else self._small_refusal(session, caller)
+        if await self._is_refused(refusal, scope, receive, send):
             return
-        is_run = self.line.is_for_a_model(call.get("fn_index"), name)
-        refusal = self._refusal(session, caller) if is_run else self._small_refusal(session)
-        if refusal is not None:
-            self.metrics.refused(refusal.kind)
-            after = {"Retry-After": str(refusal.retry_after_s)}
-            await refuse(scope, receive, send, 429, refusal.sentence, after)
-            return
-        (self._runs if is_run else self._calls).count(session)
+        (self._runs if is_run else self._calls).count(session, caller)
         if not is_run:
             await self.app(scope, replayed(body, receive), send)
             return
@@ -120,18 +164,27 @@ class Admission:
             await self.app(scope, replayed(body, receive), send)
         self.line.arrange()
 
+    async def _is_refused(self, refusal: Refusal | None, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer with the refusal, if there is one."""
+        if refusal is None:
+            return False
+        self.metrics.refused(refusal.kind)
+        await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
+        return True
+
+    async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = self.visitors.caller(scope)
+        if self._streams[caller] >= _MOST_STREAMS:
+            sentence = "Very many pages are open at your address. Please close one of them."
+            await self._is_refused(Refusal("streams at once", sentence, 1), scope, receive, send)
+            return
+        with counted(self._streams, caller):
+            await self.app(scope, receive, send)
+
     @contextmanager
     def _joining(self, session: str, caller: str) -> Iterator[None]:
-        counted = ((self._sessions_joining, session), (self._callers_joining, caller))
-        for joining, who in counted:
-            joining[who] += 1
-        try:
+        with counted(self._sessions_joining, session), counted(self._callers_joining, caller):
             yield
-        finally:
-            for joining, who in counted:
-                joining[who] -= 1
-                if not joining[who]:
-                    del joining[who]
 
     def _is_there(self, kind: str, name: str) -> bool:
         # The page itself posts its quick events to "predict", with the number of the event in the body.
@@ -151,50 +204,18 @@ class Admission:
                 "your text stays where it is."
             )
             return Refusal("line full", sentence, wait_s)
-        return self._too_fast(self._runs, session, "runs")
+        return self._runs.refusal(session, caller)
 
-    def _small_refusal(self, session: str) -> Refusal | None:
+    def _small_refusal(self, session: str, caller: str) -> Refusal | None:
         if self.line.crowd >= self.settings.queue + _MOST_SMALL_CALLS:
             sentence = "Very many calls are waiting just now. Please try again in a second."
             return Refusal("line full", sentence, 1)
-        return self._too_fast(self._calls, session, "calls")
+        return self._calls.refusal(session, caller)
 
     @property
     def _share(self) -> int:
         """How much of the line one address may fill; a class behind one address still finds half of it."""
         return max(1, self.settings.queue // 2)
-
-    def _too_fast(self, pace: Pace, session: str, what: str) -> Refusal | None:
-        wait_s = math.ceil(pace.wait_s(session))
-        if not wait_s:
-            return None
-        sentence = (
-            f"One visitor may start {pace.most_per_minute:,} {what} a minute. "
-            f"Please try again in {_seconds(wait_s)}; your text stays where it is."
-        )
-        return Refusal(f"{what} per minute", sentence, wait_s)
-
-
-def _call(body: bytes) -> dict[str, object]:
-    try:
-        call = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return call if isinstance(call, dict) else {}
-
-
-def _names_a_file(call: object) -> bool:
-    """Whether Gradio would take a part of the call for a file, and read or fetch what it names before anyone looks."""
-    parts = [call]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            if isinstance(part.get("path"), str):
-                return True
-            parts += part.values()
-        elif isinstance(part, list):
-            parts += part
-    return False
 
 
 def _vouched(scope: Scope, voucher: str) -> Scope:

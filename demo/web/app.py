@@ -42,7 +42,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
     # The first is the outermost: whatever refuses a call, the answer has its headers.
     layers = [
         Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors, root_path=settings.root_path),
-        Middleware(Gate, most_bytes=settings.limits.call_bytes),
+        Middleware(Gate, most_bytes=settings.limits.call_bytes, visitors=visitors),
         Middleware(Visits, metrics=metrics),
         Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
         Middleware(Listening, line=line),

@@ -1,6 +1,8 @@
 """Pieces that the layers around the page share: reading a call's body once, and answering in its place."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -17,17 +19,16 @@ async def body_of(scope: Scope, receive: Receive, most_bytes: int) -> bytes:
     told = Headers(scope=scope).get("content-length", "")
     if told.isdigit() and int(told) > most_bytes:
         raise TooLarge
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return body
-        part: bytes = message.get("body", b"")
-        body += part
+            return bytes(body)
+        body += message.get("body", b"")
         if len(body) > most_bytes:
             raise TooLarge
         if not message.get("more_body", False):
-            return body
+            return bytes(body)
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
@@ -50,6 +51,18 @@ async def refuse(
     """Answer with one sentence, under both names that Gradio's clients look for."""
     response = JSONResponse({"detail": sentence, "error": sentence}, status, headers)
     await response(scope, receive, send)
+
+
+@contextmanager
+def counted(counts: Counter[str], who: str) -> Iterator[None]:
+    """Count one more of `who` inside."""
+    counts[who] += 1
+    try:
+        yield
+    finally:
+        counts[who] -= 1
+        if not counts[who]:
+            del counts[who]
 
 
 def host_name(address: str) -> str:

@@ -4,13 +4,16 @@ Gradio brings routes for uploads, files, proxies, recordings, deep links and mor
 is not listed here is not there.
 """
 
+import asyncio
 import logging
 import re
+from collections import Counter
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from demo.web.asgi import TooLarge, body_of, host_name, refuse, replayed
+from demo.web.asgi import TooLarge, body_of, counted, host_name, refuse, replayed
+from demo.web.visitors import Visitors
 
 _log = logging.getLogger(__name__)
 
@@ -35,15 +38,26 @@ _NO_UPLOADS = "Files cannot be sent to this page."
 _NOT_FROM_THERE = "Calls from the pages of other sites are not answered."
 _TOO_LARGE = "That is more than this page reads at once. Please shorten it."
 _MALFORMED = "This call does not fit the endpoint; /?view=api says what it takes."
+_TOO_SLOW = "The rest of this call did not arrive. Please try again."
+_TOO_MANY = "Very many calls from your address have arrived in part. Please try again in a second."
 _MCP = "/gradio_api/mcp"
+
+BODY_WITHIN_S = 60.0
+"""How long the body of a call may take to arrive: the largest in a fifth of that over a slow phone."""
+
+_MOST_UNREAD = 50
+"""How many calls of one caller may be on their way at once: each holds memory until it is whole."""
 
 
 class Gate:
     """Lets a call through whose path is known, whose origin is this page or no page, and that is not too large."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, visitors: Visitors, body_within_s: float = BODY_WITHIN_S) -> None:
         self.app = app
         self.most_bytes = most_bytes
+        self.visitors = visitors
+        self.body_within_s = body_within_s
+        self._arriving: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse with one sentence, or pass the call on with its body whole."""
@@ -66,10 +80,19 @@ class Gate:
             await self._pass_on(scope, receive, send)
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = self.visitors.caller(scope)
+        if self._arriving[caller] >= _MOST_UNREAD:
+            await refuse(scope, receive, send, 429, _TOO_MANY, {"Retry-After": "1"})
+            return
         try:
-            body = await body_of(scope, receive, self.most_bytes)
+            with counted(self._arriving, caller):
+                async with asyncio.timeout(self.body_within_s):
+                    body = await body_of(scope, receive, self.most_bytes)
         except TooLarge:
             await refuse(scope, receive, send, 413, _TOO_LARGE)
+            return
+        except TimeoutError:
+            await refuse(scope, receive, send, 408, _TOO_SLOW, {"Connection": "close"})
             return
         await self._pass_on(scope, replayed(body, receive), send)
 

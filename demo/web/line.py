@@ -29,10 +29,10 @@ class Line:
         self._callers: WeakKeyDictionary[Event, str] = WeakKeyDictionary()
         self._sessions: WeakKeyDictionary[Event, str] = WeakKeyDictionary()
 
-    def is_for_a_model(self, fn_index: object = None, api_name: str = "") -> bool:
+    def is_for_a_model(self, fn_index: int | None = None, api_name: str = "") -> bool:
         """Whether this event of the page, or the endpoint of this name, waits in the line of the models."""
         numbers, names = self._for_models
-        return (isinstance(fn_index, int) and fn_index in numbers) or (api_name != "" and api_name in names)
+        return fn_index in numbers or (api_name != "" and api_name in names)
 
     def is_an_endpoint(self, api_name: str) -> bool:
         """Whether there is an endpoint of this name."""

@@ -1,6 +1,7 @@
 """Who calls, for counting only: a number that stands for an address, made anew each hour, and written nowhere."""
 
 import hmac
+import ipaddress
 import secrets
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ CALLER_HEADER = "x-clearhead-caller"
 """Names the caller of a tool in the call that the tool server makes in its place."""
 
 _KEPT_S = 3600.0
+_NETWORK_BITS = 64
+"""How much of an IPv6 address is one caller's: whoever has a line has at least that many addresses to choose from."""
 
 
 class Visitors:
@@ -41,4 +44,15 @@ class Visitors:
     def _number(self, address: str) -> str:
         if self._clock() - self._made_at > _KEPT_S:
             self._key, self._made_at = secrets.token_bytes(32), self._clock()
-        return hmac.digest(self._key, address.encode(), "sha256").hex()[:24]
+        return hmac.digest(self._key, _network(address).encode("utf-8", "replace"), "sha256").hex()[:24]
+
+
+def _network(address: str) -> str:
+    """What of an address tells callers apart: all of IPv4, the first 64 bits of IPv6."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed), _NETWORK_BITS), strict=False))

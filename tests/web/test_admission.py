@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from types import SimpleNamespace
@@ -14,8 +14,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from demo.settings import Settings
-from demo.web.admission import Admission, Pace
+from demo.settings import Limits, Settings
+from demo.web.admission import CALLER_FACTOR, Admission, Pace
 from demo.web.line import Line
 from demo.web.metrics import Metrics
 from demo.web.visitors import Visitors
@@ -67,6 +67,9 @@ def test_callers_are_told_apart_by_a_number_that_changes_every_hour() -> None:
     assert caller("127.0.0.1", vouched) == first
     assert caller("127.0.0.1", (b"x-clearhead-caller", f"{first}.0".encode())) != first
     assert Visitors().caller({"type": "http", "client": ("192.0.2.1", 1), "headers": []}) != first
+    # Whoever has an IPv6 line chooses among 2**64 addresses; an IPv4 address is the same in both notations.
+    assert caller("2001:db8:1:2::1") == caller("2001:db8:1:2:ffff::9") != caller("2001:db8:1:3::1")
+    assert caller("::ffff:192.0.2.1") == first and caller("fe80::1%eth0") == caller("fe80::2%eth1")
     clock.now = 3601
     assert caller("192.0.2.1") != first
 
@@ -175,21 +178,72 @@ def test_small_calls_are_answered_while_the_line_of_runs_is_full(quiet: Server) 
             _cancel(quiet, [call], f"one of many {number}")
 
 
-@pytest.mark.parametrize(("crowd", "status"), [(0, 200), (10_000, 429)])
-def test_a_crowd_of_small_calls_is_told_to_come_back(crowd: int, status: int) -> None:
+@contextmanager
+def _site(settings: Settings, crowd: int = 0) -> Iterator[Callable[..., httpx.Response]]:
+    """Calls of an app with an empty line, in which each endpoint but `session_runs` is a model's."""
+
     async def answers(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse("answered")(scope, receive, send)
 
-    line = cast(Line, SimpleNamespace(is_for_a_model=lambda *_: False, is_an_endpoint=lambda _: True, crowd=crowd))
-    site = Admission(answers, Settings(), line, Visitors(), Metrics())
+    line = cast(
+        Line,
+        SimpleNamespace(
+            is_for_a_model=lambda _, name: name != "session_runs",
+            is_an_endpoint=lambda _: True,
+            crowd=crowd,
+            waiting=0,
+            of_session=lambda _: 0,
+            of_caller=lambda _: 0,
+            arrange=lambda: None,
+        ),
+    )
+    site = Admission(answers, settings, line, Visitors(), Metrics())
 
-    async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(site), base_url="http://here") as client:
-            return await client.post("/gradio_api/call/session_runs", json={"data": []})
+    def ask(path: str = "call/session_runs", session: str = "", address: str = "192.0.2.1") -> httpx.Response:
+        async def asked() -> httpx.Response:
+            transport = httpx.ASGITransport(site, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+                body = {"data": [], "session_hash": session}
+                return await client.post(f"/gradio_api/{path}", json=body)
 
-    answer = asyncio.run(ask())
+        return asyncio.run(asked())
+
+    yield ask
+
+
+@pytest.mark.parametrize(("crowd", "status"), [(0, 200), (10_000, 429)])
+def test_a_crowd_of_small_calls_is_told_to_come_back(crowd: int, status: int) -> None:
+    with _site(Settings(), crowd) as ask:
+        answer = ask()
     assert answer.status_code == status
     assert status == 200 or _refusal(answer).startswith("Very many calls are waiting")
+
+
+@pytest.mark.parametrize(
+    ("path", "one_session"),
+    [("call/sentiment", 3), ("call/session_runs", 60), ("mcp/", 60)],
+    ids=["runs", "small", "mcp"],
+)
+@pytest.mark.parametrize("addresses", ["192.0.2.7", "2001:db8::{:x}"])
+def test_made_up_sessions_and_addresses_of_one_network_do_not_widen_the_limit(
+    path: str, one_session: int, addresses: str
+) -> None:
+    most = one_session * CALLER_FACTOR if path != "mcp/" else one_session
+    with _site(Settings(limits=Limits(runs_per_minute=3))) as ask:
+        answers = [ask(path, f"invented {number}", addresses.format(number)) for number in range(most + 5)]
+        assert [each.status_code for each in answers] == [200] * most + [429] * 5
+        _refusal(answers[-1])
+        # Another network is not held to it.
+        assert ask(path, "somebody else", "198.51.100.1").status_code == 200
+
+
+def test_what_is_remembered_of_callers_is_over_after_a_minute() -> None:
+    clock = Clock()
+    pace = Pace(3, clock)
+    for number in range(500):
+        clock.now = float(number)
+        pace.count(f"invented {number}")
+    assert len(pace._calls) <= 60
 
 
 def test_a_visitor_in_line_is_told_the_place(quiet: Server) -> None:
@@ -208,6 +262,51 @@ def test_too_many_runs_in_a_minute_wait_and_quick_calls_go_on(quiet: Server) -> 
     assert sentence.startswith(f"One visitor may start {PER_MINUTE} runs a minute. Please try again in ")
     event, (runs,) = outcome(quiet, "session_runs", called(quiet, "session_runs", [], session))
     assert event == "complete" and len(runs) == PER_MINUTE
+
+
+def _event_of_a_model(server: Server) -> int:
+    """The number of the event behind the endpoint /sentiment, as the page's configuration has it."""
+    config = httpx.get(f"{server.url}config", timeout=PATIENCE_S).json()
+    return next(int(each["id"]) for each in config["dependencies"] if each["api_name"] == "sentiment")
+
+
+_SHAPES: list[tuple[str, Callable[[int], dict[str, Any]]]] = [
+    ("number", lambda number: {"fn_index": number}),
+    ("text", lambda number: {"fn_index": str(number)}),
+    ("text of a float", lambda number: {"fn_index": f"{number}.0"}),
+    ("text with spaces", lambda number: {"fn_index": f" {number} "}),
+    ("text with a sign", lambda number: {"fn_index": f"+{number}"}),
+    ("text with zeros", lambda number: {"fn_index": f"00{number}"}),
+    ("float", lambda number: {"fn_index": float(number)}),
+    ("truth", lambda _: {"fn_index": True}),
+    ("list", lambda number: {"fn_index": [number]}),
+    ("object", lambda number: {"fn_index": {"fn_index": number}}),
+    ("trigger as text", lambda number: {"fn_index": number, "trigger_id": "1"}),
+    ("batch", lambda number: {"fn_index": number, "batched": True}),
+    ("name beside it", lambda number: {"fn_index": str(number), "api_name": "session_runs"}),
+]
+
+
+@pytest.mark.parametrize("path", ["queue/join", "run/predict", "api/predict", "run/session_runs", "call/session_runs"])
+def test_no_shape_of_a_call_gets_a_model_past_the_limit(quiet: Server, path: str) -> None:
+    session = f"a visitor of many shapes at {path}"
+    number = _event_of_a_model(quiet)
+    started = [called(quiet, "completion", _long(), session) for _ in range(AT_ONCE)]
+    try:
+        for what, shape in _SHAPES:
+            body = {"data": _SHORT, "session_hash": session} | shape(number)
+            answer = httpx.post(f"{quiet.url}gradio_api/{path}", json=body, timeout=PATIENCE_S)
+            assert answer.status_code == (429 if what == "number" else 400), what
+    finally:
+        _cancel(quiet, started, session)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'"text"', b"[" * 100_000, '{"data": []}'.encode("utf-16")[:-1]])
+def test_a_body_that_cannot_be_read_begins_nothing(server: Server, body: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    for path in ("queue/join", "call/sentiment", "call/v2/sentiment", "run/predict"):
+        answer = httpx.post(f"{server.url}gradio_api/{path}", content=body, headers=headers, timeout=PATIENCE_S)
+        assert answer.status_code == 400
 
 
 @pytest.mark.parametrize("session", [5, ["a"], "x" * 200, {"a": 1}])
