@@ -1,11 +1,6 @@
-// The saved page's own part: light or dark as the visitor's system is, and the cell that is pointed at, in words.
-// It stands behind the script of the coloured sentence, whose weights and words it reads.
-const darkness = matchMedia('(prefers-color-scheme: dark)');
-const follow = () => document.documentElement.classList.toggle('dark', darkness.matches);
-darkness.addEventListener('change', follow);
-follow();
-
-const cells = document.querySelector('.cells'), cell_line = document.querySelector('.cell-read-out');
+// The saved reader's own part: the cell of the heatmap that is pointed at, in words.
+// It stands behind the script of the coloured sentence, whose weights and words it reads; `part` holds both pictures.
+const cells = part.querySelector('.cells'), cell_line = part.querySelector('.cell-read-out');
 const {left, top: above, side} = cells.dataset;
 cells.addEventListener('pointermove', (event) => {
   const frame = cells.getBoundingClientRect();

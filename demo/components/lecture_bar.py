@@ -33,7 +33,7 @@ def lecture_bar(place: LecturePlace) -> str:
         f'<section class="lecture-step in-lecture" aria-label="Lecture" data-step="{lecture.name} {number}" '
         f'data-said="{title}, step {number} of {count}: {html.escape(place.step.title)}. {_plain(place.step.text)}">'
         f'<div class="lecture-main"><p><strong>{title}</strong> <span class="quiet">step {number} of {count}</span></p>'
-        f'<h2>{html.escape(place.step.title)}</h2><p class="lecture-text">{_marked(place.step.text)}</p>'
+        f'<h2>{html.escape(place.step.title)}</h2><p class="lecture-text">{marked(place.step.text)}</p>'
         f'<nav aria-label="Steps of the lecture">{_link(lecture, number - 1, "back", "Back")}'
         f'{_link(lecture, number + 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a></nav>'
         f"{_reach(place.link)}</div>{_for_phones(place.link)}</section>"
@@ -53,10 +53,7 @@ def lecture_list(lectures: Iterable[Lecture]) -> str:
         f'<span class="quiet">{len(each.steps)} steps. {html.escape(each.about)}</span></li>'
         for each in lectures
     )
-    return (
-        '<details class="as-table lecture-list"><summary>Lectures: for a room with a projector</summary>'
-        f"<ul>{items}</ul></details>"
-    )
+    return f"<ul>{items}</ul>"
 
 
 def leads_only_here(address: str) -> bool:
@@ -66,6 +63,11 @@ def leads_only_here(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def marked(text: str) -> str:
+    """A step's text as HTML: *terms of the trade* are marked, and those of the glossary explain themselves."""
+    return with_terms(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text)))
 
 
 def _link(lecture: Lecture, number: int, name: str, shown: str) -> str:
@@ -89,10 +91,6 @@ def _for_phones(link: str) -> str:
 def _breakable(link: str) -> str:
     """The link as text that may break before its question mark."""
     return html.escape(link).replace("?", "<wbr>?", 1)
-
-
-def _marked(text: str) -> str:
-    return with_terms(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text)))
 
 
 def _plain(text: str) -> str:

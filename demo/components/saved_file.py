@@ -46,14 +46,19 @@ class SavedFile:
 
     parts: tuple[gr.Textbox, gr.Textbox, gr.Textbox]
 
-    def connect(self, button: gr.Button, make: Callable[..., TextFile], inputs: Sequence[Component]) -> None:
-        """Let `button` save the file that `make` makes of `inputs`; what is saved is not kept in the page."""
+    def connect(
+        self, button: gr.Button, make: Callable[..., TextFile], inputs: Sequence[Component], **event: Any
+    ) -> None:
+        """Let `button` save the file that `make` makes of `inputs`; what is saved is not kept in the page.
+
+        `event` are options of the event that makes it, such as the line that it waits in.
+        """
 
         def written(*values: Any) -> tuple[str, str, str]:
             file = make(*values)
             return file.text, file.name, file.media_type
 
-        made = button.click(for_visitors(written), list(inputs), list(self.parts), **_HIDDEN)
+        made = button.click(for_visitors(written), list(inputs), list(self.parts), **_HIDDEN | event)
         saved = made.success(None, list(self.parts), None, js=_SAVE)
         saved.then(lambda: "", None, self.parts[0], **_HIDDEN)
 

@@ -1,12 +1,11 @@
-"""What the reader shows as a page of its own, which asks nothing of any server: to keep, to send, to print."""
+"""What the reader shows as a page of its own, and as a part of a page."""
 
-import base64
-import hashlib
 import html
 from functools import cache
 
 from demo.components.bars import bars
 from demo.components.coloured_sentence import coloured_sentence, colouring
+from demo.components.offline_page import following_the_system, offline_page
 from demo.components.read_out import said
 from demo.components.reader_controls import KINDS
 from demo.components.run_list import TASK_TITLES
@@ -30,29 +29,29 @@ _LONG = 300
 
 
 def as_page(taken: Taken) -> str:
-    """Input, answer, the text in colours, the heatmap, its numbers, and what made them, as one HTML file.
+    """Input, answer, the text in colours, the heatmap, its numbers, and what made them, as one HTML file."""
+    title = f"{TASK_TITLES[taken.finished.run.task]}: what the model looked at"
+    body = f"<main><h1>{title}</h1>{taken_part(taken)}<h2>What made it</h2>{_made_by(taken)}</main>"
+    return offline_page(title, body, [following_the_system() + taken_script()])
 
-    Its policy forbids every request, and every script but its own.
-    """
+
+def taken_part(taken: Taken) -> str:
+    """Input, answer, the text in colours and the heatmap with its numbers, as a part of a page."""
     run, view = taken.finished.run, taken.view
-    title = f"{TASK_TITLES[run.task]}: what the model looked at"
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '{_digest(_script())}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer">'
-        f"<title>{title}</title><style>{_style()}</style></head>\n"
-        f'<body class="gradio-container"><main class="reader prose"><h1>{title}</h1>'
-        f"{_given(run)}<h2>Answer</h2>{_answer(taken.finished.output)}<h2>What it looked at</h2>"
-        f'<div class="sentence-box">{coloured_sentence(view)}</div>'
+        f'<section class="taken reader prose">{_given(run)}<h2>Answer</h2>{_answer(taken.finished.output)}'
+        f'<h2>What it looked at</h2><div class="sentence-box">{coloured_sentence(view)}</div>'
         f'<div class="frame heatmap-frame">{attention_svg(view)}</div><p class="quiet cell-read-out"></p>'
-        f'<div class="reading">{said(view, taken.role, live=False)}</div><h2>What made it</h2>{_made_by(taken)}'
-        f"</main>\n<script>{_script()}</script></body></html>\n"
+        f'<div class="reading">{said(view, taken.role, live=False)}</div></section>'
     )
+
+
+@cache
+def taken_script() -> str:
+    """The script of the coloured sentence as Gradio would run it, with nothing to watch, for each part of a page."""
+    own = (ASSETS / "scripts" / "taken_page.js").read_text(encoding="utf-8")
+    given = "const element = part.querySelector('.sentence-box'), watch = () => {};"
+    return f"for (const part of document.querySelectorAll('.taken')) {{\n{given}\n{colouring()}{own}}}"
 
 
 def _given(run: Run) -> str:
@@ -101,21 +100,3 @@ def _made_by(taken: Taken) -> str:
         "Saved from Clearhead. This page is complete: it asks nothing of any server.",
     ]
     return f'<p class="quiet">{"<br>".join(map(html.escape, lines))}</p>'
-
-
-@cache
-def _style() -> str:
-    names = ("style.css", "decoder.css", "taken_page.css")
-    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
-
-
-@cache
-def _script() -> str:
-    """The script of the coloured sentence as Gradio would run it, with nothing to watch, and the page's own part."""
-    own = (ASSETS / "scripts" / "taken_page.js").read_text(encoding="utf-8")
-    given = "const element = document.querySelector('.sentence-box'), watch = () => {};"
-    return f"(() => {{\n{given}\n{colouring()}{own}}})();"
-
-
-def _digest(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

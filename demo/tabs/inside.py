@@ -1,7 +1,7 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from demo.components.glossary import terms_linked, with_terms
 from demo.components.inside.choices import create_choices
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.components.inside.steps import STEPS
+from demo.components.inside.take_away import create_inside_take_away
 from demo.components.lecture_bar import lecture_list
 from demo.components.notice import create_notice, noticed
 from demo.inside import checkpoints_inside
@@ -35,7 +36,10 @@ _TURNING: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visi
 
 @dataclass(frozen=True, eq=False)
 class InsideTab:
-    """The tab as handlers see it: the controls that all steps share, the stepper, and a group for each step."""
+    """The tab as handlers see it: the controls that all steps share, the stepper, and a group for each step.
+
+    `exports` are the buttons that save a lecture, by its name.
+    """
 
     controls: InsideControls
     stepper: gr.Radio
@@ -47,6 +51,7 @@ class InsideTab:
     notices: dict[str, gr.HTML]
     groups: dict[str, gr.Column]
     built: dict[str, BuiltStep]
+    exports: dict[str, gr.Button]
 
     @property
     def inputs(self) -> list[Component]:
@@ -83,6 +88,11 @@ class InsideTab:
         # The words belong to the text as it stands in the field.
         placed = self.controls.corrected(replace(request, text=wanted.text), place, shared)
         return terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
+
+    def asked_for(self, step: str, *asked: Any) -> tuple[Step, InsideRequest]:
+        """The step that the values of `inputs` ask for, and what it shows; raises `InputError`."""
+        request, _ = self.controls.inside.checked(self.controls.request(step, asked[: len(self.controls.inputs)]))
+        return _step(step)[0], request
 
     def turn(self, step: str) -> Updates:
         """The frame of the step, at once and still as it was drawn last."""
@@ -166,13 +176,15 @@ class InsideTab:
         return {notice: noticed("") for notice in self.notices.values()}
 
 
-def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) -> InsideTab:
+def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) -> InsideTab:
     """The tab with its events and the `lectures` on offer; it opens on the first step of its first example."""
     request = inside_examples()[0].request
     first = STEPS[0]
     with gr.Tab("Inside", id="inside", elem_id="tab-inside"):
         lead(_LEAD)
-        gr.HTML(lecture_list(lectures), label="Lectures")
+        with gr.Accordion("Lectures: for a room with a projector", open=False, elem_classes="lecture-list"):
+            gr.HTML(lecture_list(lectures), label="Lectures")
+            exports = {each.name: gr.Button(f"Save “{each.title}” as a page", scale=0) for each in lectures}
         text = gr.Textbox(request.text, label="Your text", lines=1, max_lines=4, elem_classes="visitor-text")
         text_notice = create_notice()
         examples = gr.Dataset(
@@ -209,8 +221,9 @@ def create_inside_tab(service: DemoService, lectures: Iterable[Lecture] = ()) ->
         for step in STEPS:
             with gr.Column(visible=step is first, elem_classes="inside-step") as groups[step.key]:
                 built[step.key] = step.create(controls)
-    notices = {"text": text_notice, "checkpoint": checkpoint_notice}
-    tab = InsideTab(controls, stepper, back, forward, heading, button, examples, notices, groups, built)
+        notices = {"text": text_notice, "checkpoint": checkpoint_notice}
+        tab = InsideTab(controls, stepper, back, forward, heading, button, examples, notices, groups, built, exports)
+        create_inside_take_away(tab.asked_for, tab.picture, built, service.inside, tab.inputs)
     tab.connect(service.settings.concurrency)
     return tab
 

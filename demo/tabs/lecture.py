@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -11,11 +12,13 @@ from gradio.components import Component
 from demo.components import Updates
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_bar, lecture_refused, stepping
+from demo.components.saved_file import SavedFile, create_saved_file
 from demo.inside_request import InsideRequest
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
 from demo.messages import for_visitors
-from demo.settings import Settings
+from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
+from demo.tabs.lecture_page import lecture_file
 from demo.tabs.task_tab import TaskTab
 from models.errors import InputError
 from models.tasks import Task
@@ -24,16 +27,20 @@ _ADDRESS = f"() => new URLSearchParams(location.search).has('{LECTURE}') ? locat
 """Run in the page as it opens: its whole address, which the server might see otherwise behind a proxy."""
 
 _NOW = "() => location.href"
+_COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
+"""A whole lecture waits in the line of the models."""
+
 _HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True, eq=False)
 class LectureMode:
-    """The bar above the tabs, empty outside a lecture, and the address of the step."""
+    """The bar above the tabs, empty outside a lecture, the address of the step, and the file that a lecture becomes."""
 
     lectures: Mapping[str, Lecture]
     bar: gr.HTML
     address: gr.Textbox
+    file: SavedFile
 
     def connect(self, demo: gr.Blocks, tabs: gr.Tabs, task_tabs: Iterable[TaskTab], inside: InsideTab) -> None:
         """Let addresses set the page: the bar and the fields at once, then the view, computed once for all visitors."""
@@ -59,6 +66,10 @@ class LectureMode:
                 place = None
             return views.view(place) if place else {views.waiting[0]: gr.skip()}
 
+        for name, button in inside.exports.items():
+            self.file.connect(
+                button, partial(lecture_file, self.lectures[name], views.task_tabs, inside), [], **_COMPUTED
+            )
         demo.load(None, None, self.address, js=_ADDRESS)
         self.bar.select(None, None, self.address, js=_NOW)
         self.address.change(for_visitors(turn), self.address, [self.bar, tabs, *views.outputs], **_HIDDEN).then(
@@ -80,15 +91,15 @@ def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
 def create_lecture_mode(lectures: Mapping[str, Lecture]) -> LectureMode:
     """The place of the bar, above the tabs; it takes no room outside a lecture."""
     bar = gr.HTML("", js_on_load=stepping(), elem_classes="lecture-bar", padding=False, label="Lecture")
-    return LectureMode(lectures, bar, gr.Textbox("", visible="hidden", label="Address"))
+    return LectureMode(lectures, bar, gr.Textbox("", visible="hidden", label="Address"), create_saved_file())
 
 
 class LectureViews:
     """The views of all steps. Each is computed once and kept: a room opens the same step at the same moment."""
 
     def __init__(self, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> None:
-        self._task_tabs = task_tabs
-        self._inside = inside
+        self.task_tabs = task_tabs
+        self.inside = inside
         self._own = [each for built in inside.built.values() for each in built.inputs]
         self._kept: dict[tuple[str, int], Updates] = {}
         self._one_at_a_time = threading.Lock()
@@ -98,17 +109,17 @@ class LectureViews:
         """Everything that a view may change."""
         of_tasks = [
             each
-            for tab in self._task_tabs.values()
+            for tab in self.task_tabs.values()
             for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools.outputs)
         ]
-        of_inside = [*self._inside.controls.inputs, *self._inside.turned, *self._inside.drawn, *self._own]
+        of_inside = [*self.inside.controls.inputs, *self.inside.turned, *self.inside.drawn, *self._own]
         changed: list[Component | gr.Column] = [*of_tasks, *of_inside]
         return list(dict.fromkeys(changed))
 
     @property
     def waiting(self) -> list[Component]:
         """Where it is seen that a view is being computed."""
-        return [self._inside.heading, *(tab.answer[0] for tab in self._task_tabs.values())]
+        return [self.inside.heading, *(tab.answer[0] for tab in self.task_tabs.values())]
 
     def tab_of(self, step: LectureStep) -> str:
         """The id of the tab that shows `step`."""
@@ -117,8 +128,8 @@ class LectureViews:
     def frame(self, step: LectureStep) -> Updates:
         """What is known of a view before anything is computed: the fields, and the frame of a step of Inside."""
         if isinstance(step.view, InsideRequest):
-            return self._inside.open(step.view)
-        tab = self._task_tabs[step.view.task]
+            return self.inside.open(step.view)
+        tab = self.task_tabs[step.view.task]
         return {tab.fields[name]: value for name, value in step.view.fields.items() if name in tab.fields}
 
     def view(self, place: LecturePlace) -> Updates:
@@ -134,8 +145,8 @@ class LectureViews:
     def _computed(self, step: LectureStep) -> Updates:
         view = step.view
         if isinstance(view, TaskView):
-            return _answered(self._task_tabs[view.task], view)
-        inside = self._inside
+            return _answered(self.task_tabs[view.task], view)
+        inside = self.inside
         own: Updates = {each: each.value for each in self._own}
         return {**own, **inside.picture(view.step, *inside.controls.values(view), *own.values())}
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -204,3 +205,54 @@ def test_the_recorded_example_is_not_shared_but_saved(page: Page) -> None:
     assert as_drawn(on_screen) == as_drawn(document["weights"])
     tool.get_by_role("button", name="Link", exact=True).click()
     expect(tool.get_by_role("alert")).to_contain_text("Run it here first")
+
+
+def test_a_step_of_inside_is_taken_away_as_a_page_and_as_numbers(page: Page, browser: Browser, tmp_path: Path) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("radio", name="3 Queries, keys, values").check()
+    expect(panel.locator(".qkv")).to_be_visible()
+    tool = panel.locator(".tool").filter(has_text="Take it away")
+    tool.get_by_role("button", name=re.compile("^Take it away")).click()
+    numbers = json.loads(save(page, tool, "Numbers (JSON)").read_text(encoding="utf-8"))
+    weights = np.array(numbers["numbers"]["numbers"]["weights"])
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+    assert numbers["step"] == "head" and numbers["layer"] == numbers["numbers"]["layer"] + 1
+    panel.get_by_role("radio", name="2 Tokens become vectors").check()
+    expect(panel.locator(".js-plotly-plot").first).to_be_visible()
+    path = save(page, tool, "Page (HTML)")
+    works_alone(browser, path, tmp_path, lambda alone: expect(alone.locator(".js-plotly-plot").first).to_be_visible())
+
+
+def test_a_lecture_is_saved_as_a_page_that_works_without_a_network(
+    page: Page, browser: Browser, tmp_path: Path
+) -> None:
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("button", name="Lectures: for a room").click()
+    path = save(page, panel, "Save “Attention in 10 minutes” as a page")
+
+    def read(alone: Page) -> None:
+        expect(alone.locator(".lecture-page")).to_have_count(8)
+        expect(alone.locator(".js-plotly-plot").first).to_be_attached()
+        token = alone.get_by_role("button", name="animal", exact=True).first
+        token.click()
+        expect(alone.locator(".pointed").first).to_contain_text("“animal” gives")
+
+    works_alone(browser, path, tmp_path, read)
+
+
+def works_alone(browser: Browser, path: Path, folder: Path, read: Callable[[Page], None]) -> None:
+    """Open a copy of the saved page without a network and `read` it; it asks for nothing, and nothing fails."""
+    saved = folder / path.name
+    saved.write_bytes(path.read_bytes())
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    alone = context.new_page()
+    wrong: list[str] = []
+    alone.on("console", lambda message: wrong.append(message.text))
+    alone.on("pageerror", lambda error: wrong.append(str(error)))
+    alone.on("request", lambda each: None if each.url.startswith(("file:", "data:")) else wrong.append(each.url))
+    alone.goto(saved.as_uri())
+    read(alone)
+    context.close()
+    assert not wrong

@@ -1,6 +1,8 @@
 """The lectures: those that ship can be given as they are, and a host's own are read or refused in a sentence."""
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import LectureViews, known_lectures
+from demo.tabs.lecture_page import lecture_file
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
@@ -113,6 +116,21 @@ def test_a_task_answers_the_same_each_time_and_leaves_no_run(service: DemoServic
     one, other = (service.answer(view.task, dict(view.fields), view.checkpoint) for _ in range(2))
     assert one.run.answer == other.run.answer
     assert service.history(one.run.session_id) == ()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_lecture_becomes_one_file_with_every_step(views: LectureViews, name: str) -> None:
+    lecture = SHIPPED[name]
+    file = lecture_file(lecture, views.task_tabs, views.inside)
+    assert file.name == f"clearhead-lecture-{name}.html"
+    sections = file.text.split('<section class="lecture-page">')[1:]
+    assert len(sections) == len(lecture.steps)
+    for section, step in zip(sections, lecture.steps, strict=True):
+        assert html.escape(step.title) in section
+        picture = section.split('<p class="lecture-text">')[1]
+        drawn = re.search(r'class="[^"]*\b(cells|vector-strip|offline-plot|piece|bar-track|lens)\b', picture)
+        assert drawn, step.title
+    assert not re.search(r'(src|href)="(?!data:)', re.sub(r"<script>.*?</script>", "", file.text, flags=re.DOTALL))
 
 
 def test_a_host_adds_lectures_and_replaces_a_namesake(tmp_path: Path) -> None:

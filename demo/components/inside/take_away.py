@@ -1,0 +1,99 @@
+"""Take a step of Inside away: what is on screen as a page that needs no network, and its numbers as JSON."""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+import orjson
+from gradio.components import Component
+
+from demo.components import Updates
+from demo.components.inside.step import BuiltStep, Step
+from demo.components.offline_page import following_the_system, of_updates, offline_page, plotting
+from demo.components.saved_file import TextFile, create_saved_file, json_file
+from demo.inside import Inside
+from demo.inside_look import look, look_at_guess, look_at_source
+from demo.inside_request import InsideRequest
+from demo.settings import MODEL_QUEUE
+
+_HELP = (
+    '<p class="quiet">The step as it is above. The page is one file that works without a network; the numbers are all '
+    "that the step was drawn from, vectors and tables in full.</p>"
+)
+_NUMBERS: Mapping[str, Callable[[Inside, InsideRequest], Any]] = {
+    "tokens": lambda inside, request: inside.tokens(request),
+    "vectors": lambda inside, request: inside.embeddings(request),
+    "head": look_at_source,
+    "masking": look,
+    "block": look_at_source,
+    "guess": look_at_guess,
+    "translation": lambda inside, request: inside.translation(request),
+    "counting": lambda inside, request: inside.parameters(request),
+}
+"""For each step the typed result that it is drawn from."""
+
+
+def create_inside_take_away(
+    request_of: Callable[..., tuple[Step, InsideRequest]],
+    draw: Callable[..., Updates],
+    built: Mapping[str, BuiltStep],
+    inside: Inside,
+    inputs: Sequence[Component],
+) -> None:
+    """A folded section with a button for each file.
+
+    `request_of` says which step the values of `inputs` ask for, and `draw` draws it; both raise `InputError`.
+    """
+    with gr.Accordion("Take it away: page, numbers", open=False, elem_classes="tool"):
+        gr.HTML(_HELP, label="About these files")
+        with gr.Row(elem_classes="history-actions"):
+            page = gr.Button("Page (HTML)", min_width=170, scale=0)
+            numbers = gr.Button("Numbers (JSON)", min_width=170, scale=0)
+        file = create_saved_file()
+
+    def to_page(*values: Any) -> TextFile:
+        step, request = request_of(*values)
+        body, figures = step_part(step, request, built[step.key], draw(*values))
+        text = offline_page(
+            f"Inside: {step.title}", f"<main>{body}</main>", [following_the_system(), *plotting(figures)]
+        )
+        return TextFile(text, f"{_stem(step)}.html", "text/html;charset=utf-8")
+
+    def to_json(*values: Any) -> TextFile:
+        step, request = request_of(*values)
+        return json_file(as_json(step, request, _NUMBERS[step.key](inside, request)), _stem(step))
+
+    queued: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
+    file.connect(page, to_page, inputs, **queued)
+    file.connect(numbers, to_json, inputs, **queued)
+
+
+def step_part(step: Step, request: InsideRequest, built: BuiltStep, updates: Updates) -> tuple[str, list[str]]:
+    """A step's heading, the text that was asked about and the pictures, as HTML, and the figures in it."""
+    pictures, figures = of_updates(built.outputs, updates)
+    said = f'<p class="given"><bdi>{html.escape(request.text)}</bdi></p>'
+    return f'<section class="prose inside-step"><h1>{html.escape(step.title)}</h1>{said}{pictures}</section>', figures
+
+
+def as_json(step: Step, request: InsideRequest, numbers: Any) -> str:
+    """What was asked (layer and head count from 1, tokens from 0) and the typed result that the step is drawn from."""
+    asked = {
+        "step": step.key,
+        "text": request.text,
+        "checkpoint": request.checkpoint,
+        "layer": request.layer + 1 if "layer" in step.uses else None,
+        "head": request.head + 1 if "head" in step.uses else None,
+        "position": request.position if "position" in step.uses else None,
+    }
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+    return orjson.dumps(asked | {"numbers": numbers}, default=_plain, option=options).decode()
+
+
+def _plain(array: Any) -> Any:
+    """An array whose numbers do not lie in a row in memory, as lists: orjson writes only those that do."""
+    return array.tolist()
+
+
+def _stem(step: Step) -> str:
+    return f"clearhead-inside-{step.key}"
