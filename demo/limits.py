@@ -12,6 +12,10 @@ from models.tasks import Task
 from models.visible import says_anything
 
 _KEPT_CONTROLS = "\n\t"
+# Windows' punctuation and letters (code page 1252), which are control characters where its text was read as Latin-1.
+_OF_WINDOWS = {
+    byte: character for byte in range(0x80, 0xA0) if (character := bytes([byte]).decode("cp1252", errors="ignore"))
+}
 _CHOICE_CHARACTERS = 20
 _MOST_IDS = 1000
 OUT_OF_RANGE = 2**63
@@ -142,8 +146,9 @@ def finite_number(value: object, label: str, field: str, kind: str = "a number")
 
 
 def plain_text(value: object, label: str, field: str) -> str:
-    """`value` with each control character but line breaks and tabs as a space, so that no other character moves.
+    """`value` with one character for each control character but line breaks and tabs, so that no other moves.
 
+    It is the one that Windows means by it, such as the apostrophe of U+0092, or a space.
     Raises `InputError` for what is no text and for lone surrogates, which no file or model can hold.
     """
     if not isinstance(value, str):
@@ -152,7 +157,7 @@ def plain_text(value: object, label: str, field: str) -> str:
         raise InputError(f"{label} holds half of a character, which cannot be read. Please delete it.", field)
     return "".join(
         " " if unicodedata.category(character) == "Cc" and character not in _KEPT_CONTROLS else character
-        for character in value
+        for character in value.translate(_OF_WINDOWS)
     )
 
 

@@ -1,11 +1,13 @@
 """Byte-pair vocabularies for the two generators, trained with the tokenizers library and saved as `tokenizer.json`."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
+
+from training.typed_text import APOSTROPHES, as_typed, replacing
 
 END_OF_TEXT = "<|endoftext|>"
 PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
@@ -17,14 +19,11 @@ MODEL_MAX_LENGTH = 512
 # What nobody sees.
 UNSEEN = r"[\u00ad\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\ufe0f\ufeff]"
 # How typographers, and telephones, write what the corpora have in plain characters.
-STRAIGHT = (("[‘’‛ʼ′]", "'"), ("[“”„‟″]", '"'), ("[‐‑‒–−]", "-"), ("…", "..."))
-# Windows' own, left where its text was read as Latin-1.
-OF_WINDOWS = (("[\x91\x92]", "'"), ("[\x93\x94]", '"'), ("\x96", "-"), ("\x97", "--"), ("\x85", "..."))
+STRAIGHT = ((f"[{APOSTROPHES}]", "'"), ("[“”„‟″]", '"'), ("[‐‑‒–−]", "-"), ("…", "..."))
 # What visitors type, and reviews have where they come from, as cleaned documents have it: one space between words, a
 # blank line between paragraphs.
 AS_PROSE = (
     *STRAIGHT,
-    *OF_WINDOWS,
     (UNSEEN, ""),
     (r"\s*<br\s*/?>\s*", "\n"),
     (r"\s*\n\s*", "\n\n"),
@@ -40,7 +39,7 @@ PLAIN = (
 
 def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int = 160) -> PreTrainedTokenizerFast:
     """One vocabulary for two languages; characters outside the `alphabet` commonest are spelt in UTF-8 bytes."""
-    normalizer = normalizers.Sequence([normalizers.NFC(), replacing(PLAIN), normalizers.Strip()])
+    normalizer = normalizers.Sequence([as_typed(), replacing(PLAIN), normalizers.Strip()])
     pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="always"),
@@ -86,11 +85,6 @@ def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int =
     )
 
 
-def replacing(patterns: Sequence[tuple[str, str]]) -> normalizers.Normalizer:
-    """What stands where one of the patterns is, in their order."""
-    return normalizers.Sequence([normalizers.Replace(Regex(pattern), plain) for pattern, plain in patterns])
-
-
 @contextmanager
 def merges_left_out(tokenizer: PreTrainedTokenizerFast, share: float) -> Iterator[None]:
     """Leave out a share of the merges, by chance, each time a text is read (BPE-dropout, Provilkov et al., 2020).
@@ -108,7 +102,7 @@ def merges_left_out(tokenizer: PreTrainedTokenizerFast, share: float) -> Iterato
 def byte_level_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
     """GPT-2's kind of vocabulary: every byte is a piece, so nothing is unknown; one token begins and ends a text."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = replacing(AS_PROSE)
+    tokenizer.normalizer = normalizers.Sequence([as_typed(), replacing(AS_PROSE)])
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)

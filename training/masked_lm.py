@@ -21,6 +21,7 @@ from training import text
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.loop import Batch, Plan, device, train
 from training.saving import save_tokenizer
+from training.typed_text import reading_as_typed
 
 NAME = "clearhead-minilm"
 SENTENCE_LENGTHS = range(8, 40)
@@ -58,12 +59,12 @@ def published_encoder() -> Path:
 
 
 def published_tokenizer() -> PreTrainedTokenizerBase:
-    """BERT's uncased tokenizer with the window that the encoder was built for."""
+    """BERT's uncased tokenizer, which reads pasted characters as plain ones, with the window of the encoder."""
     tokenizer = AutoTokenizer.from_pretrained(published_encoder(), model_max_length=512)
     # The published file pads and cuts everything to 128 pieces, whoever reads it.
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
-    return tokenizer
+    return reading_as_typed(tokenizer)
 
 
 def passages(data: Path) -> tuple[list[str], list[str], list[str]]:

@@ -42,10 +42,17 @@ def test_text_of_every_kind_passes_as_it_is(text: str) -> None:
 
 
 def test_control_characters_become_spaces_and_move_nothing() -> None:
-    context = "one\x00two\r\nthree\x1b[0m\x85"
+    context = "one\x00two\r\nthree\x1b[0m\x81"
     cleaned = clean(Task.QUESTION_ANSWERING, {"question": "what?", "context": context}, LIMITS)["context"]
     assert cleaned == "one two \nthree [0m "
     assert len(cleaned) == len(context)
+
+
+def test_punctuation_of_windows_is_read_by_its_code_page_and_moves_nothing() -> None:
+    pasted = "".join(map(chr, range(0x80, 0xA0)))
+    cleaned = clean(Task.SENTIMENT, {"text": "x" + pasted}, LIMITS)["text"][1:]
+    assert cleaned == pasted.encode("latin-1").decode("cp1252", errors="replace").replace("\ufffd", " ")
+    assert clean(Task.SENTIMENT, {"text": "I don\x92t"}, LIMITS) == {"text": "I don’t"}
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t", "\x00\x00", None])
