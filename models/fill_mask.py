@@ -9,6 +9,7 @@ from torch import Tensor
 
 from models.arrays import batch_of_one
 from models.base import require_text
+from models.characters import over_marks
 from models.choices import best_choices
 from models.encoders import EncoderModel
 from models.errors import InputError
@@ -58,7 +59,7 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
         positions = [position for position, token_id in enumerate(ids) if token_id == self.tokenizer.mask_token_id]
         if not positions:
             raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
-        tokens = read_tokens(self.tokenizer, ids, encoded["offset_mapping"])
+        tokens = read_tokens(self.tokenizer, ids, over_marks(text, encoded["offset_mapping"]))
         return EncodedMasks(batch_of_one(ids, self.device), positions, text, tokens)
 
     def inputs_of(self, encoded: EncodedMasks) -> dict[str, Tensor]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from torch import Tensor
 from models.arrays import given_to, taken
 from models.base import require_text
 from models.calibration import calibration_of
+from models.characters import inside_words, over_marks
 from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
@@ -76,11 +76,12 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         )
         offsets = encoded.pop("offset_mapping")
         encoded.pop("overflow_to_sample_mapping", None)
-        inside = _inside_words(context)
+        inside = inside_words(context)
         tokens, in_context, begins, ends, cls_positions = [], [], [], [], []
         for row, ids in enumerate(encoded["input_ids"]):
             side = encoded.sequence_ids(row)
             spans = [span if part == 1 else (-1, -1) for span, part in zip(offsets[row], side, strict=True)]
+            spans = over_marks(context, spans)
             tokens.append(read_tokens(self.tokenizer, ids, spans))
             in_context.append(np.array([bool(context[start:end].strip()) for start, end in spans]))
             # What is no part of the text stands at -1, which is behind its end.
@@ -154,20 +155,6 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
                 f"The question is {length:,} tokens long, and at most {MAX_QUESTION_TOKENS} leave room for the text.",
                 "question",
             )
-
-
-def _inside_words(context: str) -> np.ndarray:
-    """For each place in a text, its end included, whether the characters before and behind it are of one word.
-
-    Never in scripts without spaces: Han, kana, Thai and the like have letters without case.
-    """
-    of_a_word = np.fromiter(map(_is_of_a_word, context), bool, len(context))
-    return np.concatenate([[False], of_a_word[:-1] & of_a_word[1:], [False]])
-
-
-@lru_cache(4096)
-def _is_of_a_word(character: str) -> bool:
-    return character.isdigit() or character.lower() != character.upper()
 
 
 def answer_of(context: str, span: Span) -> Answer:

@@ -7,6 +7,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from models.base import AnyTaskModel
+from models.characters import over_marks
 from models.errors import InputError
 from models.fill_mask import FillMask
 from models.outputs import Token
@@ -50,8 +51,11 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
                 return "context", inputs.context, context
             question = inputs.question.strip()
             encoded = model.tokenizer(question, inputs.context, return_offsets_mapping=True)
-            of_question = encoded.sequence_ids(0)[position] == 0
-            return "question", question, encoded["offset_mapping"][position] if of_question else _NOWHERE
+            of_question = [
+                span if side == 0 else _NOWHERE
+                for span, side in zip(encoded["offset_mapping"], encoded.sequence_ids(0), strict=True)
+            ]
+            return "question", question, over_marks(question, of_question)[position]
         case Translation():
             if model.tokenizer.is_fast:
                 return "text", inputs.text, (tokens[position].start, tokens[position].end)
@@ -71,7 +75,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
 def _spans(tokenizer: PreTrainedTokenizerBase, text: str, tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
     """The characters of each token, and the text that they count in."""
     if tokenizer.is_fast:
-        return text, tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+        return text, over_marks(text, tokenizer(text, return_offsets_mapping=True)["offset_mapping"])
     return _spelt(tokens)
 
 

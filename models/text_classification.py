@@ -10,6 +10,7 @@ from torch import Tensor
 from models.arrays import batch_of_one, taken
 from models.base import require_text
 from models.calibration import calibration_of
+from models.characters import over_marks
 from models.encoders import EncoderModel
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
 from models.tokens import read_tokens
@@ -41,10 +42,12 @@ class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Logi
 
     def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
         """Raises `InputError` for empty text and for one longer than the window."""
-        encoded = self.tokenizer(require_text(inputs.text, "text", "The text"), return_offsets_mapping=True)
+        text = require_text(inputs.text, "text", "The text")
+        encoded = self.tokenizer(text, return_offsets_mapping=True)
         ids = list(encoded["input_ids"])
         self.require_window(len(ids), "text")
-        return EncodedText(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, encoded["offset_mapping"]))
+        offsets = over_marks(text, encoded["offset_mapping"])
+        return EncodedText(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, offsets))
 
     def inputs_of(self, encoded: EncodedText) -> dict[str, Tensor]:
         """The ids."""

@@ -10,6 +10,7 @@ from models.arrays import batch_of_one
 from models.base import Loaded, TaskModel, require_text
 from models.beam_search import Hypothesis, beam_search
 from models.capture import causal, nothing_masked, side_by_side, stack
+from models.characters import over_marks
 from models.choices import best_choices
 from models.decoder_state import DecoderState
 from models.decoding import Step, end_ids, greedy, reread
@@ -136,7 +137,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         shift = start - len(prefix)
         offsets = [
             (first + shift, last + shift) if first >= len(prefix) and last > first else (-1, -1)
-            for first, last in encoded.get("offset_mapping", [(0, 0)] * len(ids))
+            for first, last in over_marks(prefix + sentence, encoded.get("offset_mapping", [(0, 0)] * len(ids)))
         ]
         return EncodedSentence(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, offsets), gap)
 

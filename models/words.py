@@ -1,20 +1,18 @@
 """From pieces to words: attention over tokens as attention over the words they spell."""
 
 import codecs
-import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.byte_pieces import fallback_byte
+from models.characters import JOINERS, is_joint
 from models.outputs import Token
 
 _CONTINUES = "##"
 _ENDS = "</w>"
 _SPACE = "Ġ"
-_JOINER = "\u200d"
-_SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
 
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
@@ -58,11 +56,13 @@ def _continuation_rule(tokens: Sequence[Token], spelt: Sequence[str]) -> Callabl
 
 def _goes_on(before: str, text: str) -> bool:
     """Whether a text goes on with the word before it, where words begin with a space."""
-    if not text or _is_joint(text[0]) or before.endswith(_JOINER):
+    if not text or is_joint(text[0]):
         return True
     if text[0].isspace():
         return False
-    return before == " " or (_has_letters(text) and (_has_letters(before) or _is_joint(before[-1:])))
+    if before == " " or before.endswith(tuple(JOINERS)):
+        return True
+    return _has_letters(text) and bool(before) and (_has_letters(before) or is_joint(before[-1]))
 
 
 def _spelt(tokens: Sequence[Token]) -> list[str]:
@@ -110,11 +110,6 @@ def _decoded(parts: Sequence[Sequence[int]], texts: Sequence[str]) -> list[str]:
 def _stands_alone(token: Token) -> bool:
     """Whether a token is never a part of a word: special tokens are none, but for a piece that is unknown."""
     return token.is_mark or token.is_blank
-
-
-def _is_joint(character: str) -> bool:
-    """Whether a character only changes or joins the ones around it: accents, variation selectors, skin tones."""
-    return bool(character) and (unicodedata.category(character)[0] == "M" or character in _JOINER + _SKIN_TONES)
 
 
 def _has_letters(text: str) -> bool:

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Sequence
 
+from demo.components.direction import direction
 from demo.plots.template import label
 from models.findings import Attribution
 from models.outputs import Token
@@ -34,8 +35,9 @@ def attribution_text(attribution: Attribution, agreement: float | None, words: b
         for place, (text, score) in enumerate(named)
     )
     most = html.escape(_most(attribution, named))
+    way = direction("".join(text for text, _ in named))
     return (
-        f'{_legend(greatest)}<div class="words" role="img" aria-label="{most}" tabindex="0">{spans}</div>'
+        f'{_legend(greatest)}<div class="words" dir="{way}" role="img" aria-label="{most}" tabindex="0">{spans}</div>'
         f'<p class="read-out" role="status">{most}</p>'
         f"<p>{_value(attribution)}</p><p>{_agreement(agreement)}</p>{_table(named, order)}"
     )

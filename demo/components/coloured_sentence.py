@@ -2,9 +2,11 @@
 
 import base64
 import html
+from collections.abc import Sequence
 
 import numpy as np
 
+from demo.components.direction import direction
 from demo.page import ASSETS
 from demo.plots.reading import percent, read_out, scale_top, strongest_link
 from demo.plots.shown import NOT_SHOWN
@@ -68,17 +70,21 @@ def _texts(view: AttentionView) -> str:
     )
     if not view.two_texts:
         words = "".join(_word(token, place, place) for place, token in enumerate(keys))
-        return _text("The text", words + unseen)
+        return _text("The text", keys, words + unseen)
     written = "".join(_word(token, place, None) for place, token in enumerate(view.query_tokens))
     read = "".join(_word(token, None, place) for place, token in enumerate(keys))
     return (
-        f"<h3>What it wrote</h3>{_text('What it wrote', written)}"
-        f"<h3>What it read</h3>{_text('What it read', read + unseen)}"
+        f"<h3>What it wrote</h3>{_text('What it wrote', view.query_tokens, written)}"
+        f"<h3>What it read</h3>{_text('What it read', keys, read + unseen)}"
     )
 
 
-def _text(name: str, words: str) -> str:
-    return f'<div class="words" role="group" aria-label="{name}: choose a word to see what it looks at">{words}</div>'
+def _text(name: str, tokens: Sequence[Token], words: str) -> str:
+    way = direction("".join(token.text for token in tokens if not token.special))
+    return (
+        f'<div class="words" dir="{way}" role="group" aria-label="{name}: choose a word to see what it looks at">'
+        f"{words}</div>"
+    )
 
 
 def _word(token: Token, query: int | None, key: int | None) -> str:

@@ -44,6 +44,7 @@ def _side(title: str, prompt: str, parts: list[str], shared: set[int], below: st
             text += "<mark>" if marking else "</mark>"
         text += html.escape(part)
     return (
-        f'<section aria-label="{title}"><h4>{title}</h4><p class="written"><span class="prompt">{html.escape(prompt)}'
+        f'<section aria-label="{title}"><h4>{title}</h4><p class="written" dir="auto">'
+        f'<span class="prompt">{html.escape(prompt)}'
         f"</span>{text}{'</mark>' if marking else ''}</p>{below}</section>"
     )

@@ -4,6 +4,9 @@ import html
 import re
 from dataclasses import dataclass
 
+from demo.components.direction import direction
+from models.characters import is_joint
+
 MASK = "[MASK]"
 FORGOTTEN = "something"
 """What a mask becomes whose word nobody knows, because the visitor typed the mask."""
@@ -18,7 +21,10 @@ element.addEventListener('click', (event) => {
 
 _MOST_CHIPS = 400
 _MOST_CHARACTERS = 20_000
-_WORD = re.compile(r"\[MASK\]|<mask>|[^\W_]+(?:['’\-][^\W_]+)*")
+# Python's `\w` knows no combining marks: each is put before it as one that stands for all.
+_ANY_JOINT = "\u0301"
+_LETTERS = f"(?:[^\\W_]{_ANY_JOINT}*)+"
+_WORD = re.compile(rf"\[MASK\]|<mask>|{_LETTERS}(?:['’\-]{_LETTERS})*")
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,9 @@ class Word:
 
 def words_of(text: str) -> tuple[Word, ...]:
     """The words and masks of `text`, without the signs between them; a pasted book is not read to its end."""
-    return tuple(Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text, 0, _MOST_CHARACTERS))
+    text = text[:_MOST_CHARACTERS]
+    marked = text if text.isascii() else "".join(_ANY_JOINT if is_joint(each) else each for each in text)
+    return tuple(Word(text[slice(*match.span())], *match.span()) for match in _WORD.finditer(marked))
 
 
 def readable(text: str) -> str:
@@ -86,6 +94,7 @@ def token_chips(text: str) -> str:
         position = word.end
     parts.append(html.escape(text[position:]))
     return (
-        '<div class="chips" role="group" aria-label="Words of the text: choose one to blank it, '
+        f'<div class="chips" dir="{direction(text.replace(MASK, ""))}" role="group" '
+        'aria-label="Words of the text: choose one to blank it, '
         f'or a blank to bring its word back">{"".join(parts)}</div>'
     )

@@ -108,7 +108,7 @@ def draw_answer(context: str, output: TaskOutput) -> str:
         else ""
     )
     shown_candidates = bars(candidates, "Answers and their probability", winner=candidates[0].text, long=True)
-    text = f'<h3>{headline}</h3><p class="context">{shown}</p>{windows}'
+    text = f'<h3>{headline}</h3><p class="context" dir="auto">{shown}</p>{windows}'
     return f"{text}<h3>All candidates, best first</h3>{shown_candidates}"
 
 

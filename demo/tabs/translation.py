@@ -108,7 +108,7 @@ def draw_answer(output: TaskOutput, step: int = 0) -> str:
     if output.generated:
         tokens = token_group(output, step or len(output.generated))
     return (
-        f'<p class="best-text"><bdi>{tokens}</bdi></p>'
+        f'<p class="best-text" dir="auto">{tokens}</p>'
         f"<p class='quiet'>The model gave each token of it {_per_token(best.score)} on average "
         f"(beam search puts the highest average first). {CHOOSE if output.generated else ''}</p>{also}"
     )

@@ -45,6 +45,12 @@ def test_every_token_is_a_button_and_what_is_not_shown_is_none() -> None:
     assert ["data-token" in each for each in words] == [True, True, True, False]
 
 
+def test_words_from_right_to_left_are_laid_out_so_whatever_marks_a_model_puts_in_front() -> None:
+    for text, way in (("[CLS] שלום עולם [SEP]", "rtl"), ("[CLS] one שלום [SEP]", "ltr")):
+        markup = coloured_sentence(view_of({"encoder": attention_over(tokens_of(text))}))
+        assert f'<div class="words" dir="{way}"' in markup
+
+
 @pytest.mark.parametrize("draw", [coloured_sentence, attention_table])
 def test_no_token_is_read_as_markup(draw) -> None:
     tokens = (Token("<img src=x onerror=alert(1)>", "x", 0), Token('"><script>', "y", 1))

@@ -31,9 +31,19 @@ def test_a_choice_beyond_the_text_changes_nothing() -> None:
     assert toggled("one two", (), 7) == ("one two", ())
 
 
-@pytest.mark.parametrize("text", ["naïve café", "Наташа читает", "مرحبا بالعالم", "don't mother-in-law’s", "東京 2026"])
+@pytest.mark.parametrize("text", ["naïve café", "Наташа читает", "مرحبا بالعالم", "don't mother-in-law’s", "東京 2026",
+             "cafe\u0301 rene\u0301s", "हिन्दी गीत", "น้ำ ใจ", "می\u200cخواهم بروم", "cat\u200d sat"])  # fmt: skip
 def test_words_of_any_script_are_words(text: str) -> None:
     assert [word.text for word in words_of(text)] == text.split()
+
+
+def test_a_word_is_blanked_with_the_marks_on_its_letters() -> None:
+    assert toggled("un cafe\u0301 noir ❤\ufe0f", (), 1) == ("un [MASK] noir ❤\ufe0f", ("cafe\u0301",))
+
+
+def test_the_words_of_a_text_from_right_to_left_stand_so() -> None:
+    assert 'dir="rtl"' in token_chips("[MASK] שלום עולם")
+    assert 'dir="ltr"' in token_chips("1 [MASK] word שלום")
 
 
 def test_nothing_typed_is_markup() -> None:

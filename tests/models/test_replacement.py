@@ -75,6 +75,11 @@ def test_spaces_accents_and_emoji_around_it_stay(bundled: BundledModel) -> None:
     assert with_word(model, {"text": text}, place, "thé").text == "  Un  thé 🙂 was\tgood , naïve!\n"
 
 
+def test_the_marks_on_a_word_go_with_it(bundled: BundledModel) -> None:
+    model, text = bundled("clearhead-sentiment"), "Un cafe\u0301 noir."
+    assert with_word(model, {"text": text}, place_of(model, {"text": text}, "cafe"), "tea").text == "Un tea noir."
+
+
 def test_a_piece_of_a_word_is_replaced_within_it(bundled: BundledModel) -> None:
     model, text = bundled("clearhead-sentiment"), "An unwatchable film."
     pieces = [token.text for token in model(text=text).tokens]

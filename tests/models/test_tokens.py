@@ -3,6 +3,7 @@
 import pytest
 
 from models.byte_pieces import fallback_byte
+from models.characters import over_marks
 from models.tasks import Task
 from models.tokens import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
@@ -53,6 +54,19 @@ def test_what_is_unknown_or_blank_stands_where_it_was_written(bundled: BundledMo
     assert written == {"[UNK]": "🍎", "[MASK]": "[MASK]"}
     assert [token.piece for token in tokens if token.is_mark] == ["[CLS]", "[SEP]"]
     assert [token.piece for token in tokens if token.is_blank] == ["[MASK]"]
+
+
+def test_a_token_reaches_over_the_marks_that_no_token_has(bundled: BundledModel) -> None:
+    for text, words in (
+        ("Rene\u0301 ate.", ["Rene\u0301", "ate", "."]),
+        ("हिन्दी", ["ह", "ि", "न्", "द", "ी"]),
+        ("cat\u200d sat", ["cat\u200d", "sat"]),
+        ("a️⃣ b", ["a️⃣", "b"]),
+    ):
+        tokens = bundled("clearhead-sentiment")(text=text).tokens
+        assert [text[token.start : token.end] for token in tokens if not token.is_mark] == words
+    # A mark with a token of its own is not its neighbour's.
+    assert over_marks("e\u0301x", [(0, 1), (1, 2), (2, 3)]) == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_a_piece_of_a_character_keeps_its_spelling(tiny: TinyModel) -> None:

@@ -1,14 +1,17 @@
 """Pieces become words by the convention of their vocabulary, and attention over words still sums to one."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerBase
 
+from models.characters import inside_words
 from models.outputs import Token
 from models.tokens import read_tokens
 from models.words import merge_words, word_text, words_of
+from tests.models.conftest import BundledModel
 from tests.models.tiny_tokenizers import tiny_tokenizer
 
 
@@ -46,6 +49,8 @@ def ended(*pieces: str) -> tuple[Token, ...]:
          ["I", "😀", "soé", "</s>"]),
         (with_bytes("▁a", "<0xE6>", "<0x97>", "▁b"), ["a", "\ufffd", "b"]),
         (ended("un", "real</w>", "cats</w>", "slee", "p</w>"), ["unreal", "cats", "sleep"]),
+        (spaced("The", " cat\u200d", " sat", " می\u200c", "خواهم", " 👩\u200d", "👧"),
+         ["The", "cat\u200d", "sat", "می\u200cخواهم", "👩\u200d👧"]),
         ((), []),
     ],
 )  # fmt: skip
@@ -144,3 +149,31 @@ def test_rows_over_words_sum_to_one() -> None:
     merged = merge_words(weights, [(0, 1, 2), (3,), (4, 5, 6)], [(0,), (1, 2, 3), (4,)])
     assert merged.shape == (3, 3)
     np.testing.assert_allclose(merged.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("context", "answer"),
+    [
+        ("It was Rene\u0301.", "Rene\u0301"),
+        ("The book was written by نجيب محفوظ in Cairo.", "نجيب"),
+        ("The book was written by प्रेमचंद in India.", "प्रेमचंद"),
+        ("The book was written by חיים in Odessa.", "חיים"),
+        ("The book was written by 박경리 in Seoul.", "박경리"),
+    ],
+)
+def test_an_answer_in_any_script_is_made_of_whole_words(context: str, answer: str, bundled: BundledModel) -> None:
+    best = bundled("clearhead-qa")(question="Who wrote the book?", context=context).answers[0]
+    assert best.text == context[best.start : best.end]
+    assert best.text.startswith(answer) and best.text[len(answer) :][:1] in ("", " ")
+
+
+def test_words_end_where_a_reader_sees_them_end() -> None:
+    for text, words in (
+        ("cat\u200d sat", ["cat\u200d", "sat"]),
+        ("می\u200cخواهم بروم", ["می\u200cخواهم", "بروم"]),
+        ("น้ำ", ["น้", "ำ"]),
+        ("村上e\u0301a1 👩\u200d👧", ["村", "上", "e\u0301a1", "👩\u200d👧"]),
+    ):
+        places = [0, *(place for place in range(1, len(text)) if not inside_words(text)[place]), len(text)]
+        found = [text[start:end] for start, end in pairwise(places)]
+        assert [each for each in found if each.strip()] == words, text

@@ -7,6 +7,7 @@ import gradio as gr
 
 from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
+from demo.components.direction import direction
 from demo.components.inside.numbers import fold_out, table
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.inside_request import InsideRequest
@@ -101,6 +102,7 @@ def _row(text: TokenizedText) -> str:
     title, explained = _SCHEMES[text.scheme]
     count = len(text.pieces)
     shades = _shades(text.pieces)
+    way = direction("".join(piece.piece for piece in text.pieces if not piece.special))
     chips = "".join(
         f'<li class="piece{" mark" if piece.special else ""}" data-shade="{shade}"><bdi>{_name(piece)}</bdi>'
         f'<span class="piece-id"><span class="sr-only">id </span>{piece.id}</span></li>'
@@ -108,7 +110,8 @@ def _row(text: TokenizedText) -> str:
     )
     return (
         f'<section class="vocabulary"><h3>{title} <span class="quiet">{count} tokens from a list of {text.size:,}'
-        f'</span></h3><ol class="pieces" aria-label="{title}">{chips}</ol><p class="quiet">{explained}</p></section>'
+        f"</span></h3>"
+        f'<ol class="pieces" dir="{way}" aria-label="{title}">{chips}</ol><p class="quiet">{explained}</p></section>'
     )
 
 
