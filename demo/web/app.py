@@ -1,5 +1,7 @@
 """The whole site as one ASGI app: the page, the host's routes, and the layers that every call passes."""
 
+from collections import Counter
+
 import gradio as gr
 from fastapi import FastAPI
 from starlette.middleware import Middleware
@@ -22,8 +24,10 @@ from demo.web.metrics import Metrics
 from demo.web.page_state import keep_states_only
 from demo.web.preview import preview_route
 from demo.web.prompt_queue import make_prompt
+from demo.web.sending import Sending
 from demo.web.state import Ready
 from demo.web.tools import answer_in_json
+from demo.web.unfetched import Unfetched
 from demo.web.visitors import Visitors
 from models.loading import ModelStore
 
@@ -31,9 +35,10 @@ from models.loading import ModelStore
 def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> FastAPI:
     """The app that serves `demo`: `uvicorn app:app`, or `demo.web.server.serve`."""
     settings = service.settings
-    visitors, metrics = Visitors(), Metrics()
+    visitors, metrics, unfetched = Visitors(), Metrics(), Unfetched()
+    shown: Counter[str] = Counter()
     line = Line(demo, visitors)
-    make_prompt(demo)
+    make_prompt(demo, unfetched)
     service.watch(metrics.ran)
 
     def view() -> HostView:
@@ -41,11 +46,12 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
 
     # The first is the outermost: whatever refuses a call, the answer has its headers.
     layers = [
+        Middleware(Sending, unfetched=unfetched),
         Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors, root_path=settings.root_path),
         Middleware(Gate, most_bytes=settings.limits.call_bytes, visitors=visitors),
         Middleware(Visits, metrics=metrics),
         Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
-        Middleware(Listening, line=line),
+        Middleware(Listening, line=line, shown=shown),
         Middleware(Calls, blocks=demo, most_bytes=settings.limits.call_bytes),
     ]
     app = _Site(
@@ -73,7 +79,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         footer_links=["api"],
         **launch_options(),
     )
-    keep_states_only(app, demo)
+    keep_states_only(app, demo, shown)
     if demo.mcp_server_obj:
         answer_in_json(demo.mcp_server_obj)
     return app

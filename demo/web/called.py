@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,17 +23,24 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Told:
-    """How a call ended: what it answered, or what went wrong; `text` is the same as its stream says it."""
+    """How a call ended: `text` is what its stream says, with the answer, or what went wrong, as JSON."""
 
     success: bool
-    output: Any
     text: bytes
 
     @classmethod
     def of(cls, success: bool, output: Any) -> "Told":
-        """The same with its text."""
-        text = f"event: {'complete' if success else 'error'}\ndata: {as_json(output)}\n\n"
-        return cls(success, output, text.encode())
+        """The end with this answer or failure."""
+        return cls(success, f"{_event(success)}{as_json(output)}\n\n".encode())
+
+    @property
+    def output(self) -> Any:
+        """What is in the text. It is not kept beside it: numbers take several times as much memory as their text."""
+        return json.loads(self.text.removeprefix(_event(self.success).encode()))
+
+
+def _event(success: bool) -> str:
+    return f"event: {'complete' if success else 'error'}\ndata: "
 
 
 CANCELLED, SERVER_STOPPED = Told.of(True, None), Told.of(False, "Server stopped unexpectedly.")
@@ -87,7 +95,8 @@ class Called(Event):
     def run(self, blocks: gr.Blocks) -> Told:
         """Call the endpoint in this thread, as Gradio would."""
         request = gr.Request(self.request, session_hash=self.session_hash)
-        given = list(self.given)
+        # Whoever asked may not fetch the answer for a while.
+        given, self.given = list(self.given), []
         if self.endpoint.request_at is not None:
             given.insert(self.endpoint.request_at, request)
         assert self.fn.fn is not None  # noqa: S101

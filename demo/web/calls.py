@@ -12,17 +12,26 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import gradio as gr
+from gradio.server_messages import UnexpectedErrorMessage
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.web.asgi import body_of, replayed
-from demo.web.called import Called, Endpoint
-from demo.web.prompt_queue import PromptQueue
+from demo.web.called import Called, Endpoint, Told
+from demo.web.prompt_queue import PromptQueue, session_of_event
 
 _CALL = re.compile(r"/gradio_api/call/(?P<name>\w+)/?")
-_STREAM = re.compile(r"/gradio_api/call/\w+/(?P<event>[^/]+)")
+_STREAM = re.compile(r"/gradio_api/call/(v2/)?\w+/(?P<event>[^/]+)")
 _SESSION = "/gradio_api/queue/data"
+# What Gradio's routes say, too; they then end in an error of their own, whose stack goes to the host's log.
+_NOT_FETCHED = "There is no such call, or its answer was not fetched within a minute."
+_NO_SUCH_CALL = Told.of(False, {"error": _NOT_FETCHED})
+_NO_SUCH_SESSION = (
+    b"data: "
+    + UnexpectedErrorMessage(message=_NOT_FETCHED, session_not_found=True).model_dump_json().encode()
+    + b"\n\n"
+)
 _HEARTBEAT_S = 15.0
 _HEARTBEAT = b"event: heartbeat\ndata: null\n\n"
 
@@ -41,10 +50,18 @@ class Calls:
         if method == "POST" and (begins := _CALL.fullmatch(path)):
             await self._join(begins["name"], scope, receive, send)
         elif method == "GET" and (streams := _STREAM.fullmatch(path)):
-            called = self._queue.called(streams["event"])
-            await (self._tell(called, receive, send) if called else self.app(scope, receive, send))
+            event_id = streams["event"]
+            if called := self._queue.called(event_id):
+                await self._tell(called, receive, send)
+            elif self._queue.is_told(session_of_event(self._queue, event_id)):
+                await self.app(scope, receive, send)
+            else:
+                await _stream(_NO_SUCH_CALL.text, send)
         elif method == "GET" and path == _SESSION:
             session = parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
+            if session and not self._queue.is_told(session):
+                await _stream(_NO_SUCH_SESSION, send)
+                return
             with self._queue.heard(session):
                 await self.app(scope, receive, send)
         else:
@@ -65,8 +82,7 @@ class Calls:
         await send({"type": "http.response.body", "body": said})
 
     async def _tell(self, called: Called, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send(_stream_starts())
         if not called.answer.done():
             gone = asyncio.create_task(_gone(receive))
             try:
@@ -83,8 +99,8 @@ class Calls:
             if not called.answer.done():
                 await self._queue.clean_events(event_id=called._id)
                 return
-        await send({"type": "http.response.body", "body": called.answer.result().text})
         self._queue.fetched(called)
+        await send({"type": "http.response.body", "body": called.answer.result().text})
 
     @property
     def _queue(self) -> PromptQueue:
@@ -110,6 +126,17 @@ def _plain_call(scope: Scope, body: bytes) -> dict[str, Any] | None:
         return None
     session = call.get("session_hash")
     return call if session is None or (isinstance(session, str) and session) else None
+
+
+def _stream_starts() -> Message:
+    """A new one for each stream: the layers around this one add to its headers."""
+    headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+    return {"type": "http.response.start", "status": 200, "headers": headers}
+
+
+async def _stream(text: bytes, send: Send) -> None:
+    await send(_stream_starts())
+    await send({"type": "http.response.body", "body": text})
 
 
 async def _gone(receive: Receive) -> None:

@@ -16,6 +16,7 @@ from gradio.queueing import Event
 from starlette.requests import Request
 
 from demo.settings import MODEL_QUEUE
+from demo.web.prompt_queue import session_of_event
 from demo.web.visitors import Visitors
 
 
@@ -66,12 +67,8 @@ class Line:
         return any(event._id == event_id for event in self._live)
 
     def stream_of(self, event_id: str) -> str:
-        """The session whose stream tells of an event, as Gradio looks it up; events without one have their own."""
-        queue = self._blocks._queue
-        if event := queue.event_ids_to_events.get(event_id):
-            return event.session_hash
-        sessions = queue.pending_event_ids_session.items()
-        return next((session for session, events in sessions if event_id in events), event_id)
+        """The session whose stream tells of an event."""
+        return session_of_event(self._blocks._queue, event_id)
 
     def give_up(self, event_id: str) -> None:
         """Let a run that goes on end before its next token, with a sentence; one that waits keeps its place."""

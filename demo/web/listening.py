@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from demo.web.asgi import counted
 from demo.web.line import Line
 
 UNHEARD_S = 10.0
@@ -19,15 +20,20 @@ UNHEARD_S = 10.0
 _LOOKS_EVERY_S = 1.0
 _LONGEST_ANSWER = 10_000
 _JOINS = re.compile(r"/gradio_api/(queue/join|call/(v2/)?\w+/?)")
+_HEARTBEAT = re.compile(r"/gradio_api/heartbeat/(?P<session>[^/]+)")
 _STREAM = re.compile(r"/gradio_api/(queue/data|call/(v2/)?\w+/(?P<event>[^/]+))")
 
 
 class Listening:
     """Gives up runs that wait for nobody; whoever opens the stream later is told that they were stopped."""
 
-    def __init__(self, app: ASGIApp, line: Line, unheard_s: float = UNHEARD_S) -> None:
+    def __init__(
+        self, app: ASGIApp, line: Line, shown: Counter[str] | None = None, unheard_s: float = UNHEARD_S
+    ) -> None:
         self.app = app
         self.line = line
+        # The pages that are on a screen, by session: each holds a heartbeat open.
+        self.shown = Counter() if shown is None else shown
         self.unheard_s = unheard_s
         # The streams that are open, by session.
         self._open: Counter[str] = Counter()
@@ -41,6 +47,9 @@ class Listening:
             event_id = stream["event"]
             session = self.line.stream_of(event_id) if event_id else _session(scope)
             await self._listen(session, scope, receive, send)
+        elif path and scope["method"] == "GET" and (heartbeat := _HEARTBEAT.fullmatch(path)):
+            with counted(self.shown, heartbeat["session"]):
+                await self.app(scope, receive, send)
         elif path and scope["method"] == "POST" and _JOINS.fullmatch(path):
             begun = _Begun(send)
             await self.app(scope, receive, begun)

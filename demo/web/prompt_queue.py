@@ -7,7 +7,7 @@ wait in the same line.
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, cast
@@ -25,6 +25,8 @@ from gradio.server_messages import (
 from gradio.utils import run_coro_in_background, set_task_name
 
 from demo.web.called import CANCELLED, SERVER_STOPPED, Called, Told
+from demo.web.mailboxes import Mailboxes
+from demo.web.unfetched import Unfetched
 
 TOLD_EVERY_S = 0.2
 """How often whoever waits is told of the place in line."""
@@ -33,27 +35,34 @@ _PROGRESS_EVERY_S = 0.05
 _ON_THE_WAY = (EstimationMessage, ProcessStartsMessage, ProgressMessage)
 """Messages that the stream of a call does not pass on."""
 
-_MOST_HELD = 2_000
-"""How many answers are held for whoever asked; the oldest goes first."""
 
-
-def make_prompt(blocks: gr.Blocks) -> None:
-    """Let the queue of `blocks`, which is not started yet, be such a queue."""
+def make_prompt(blocks: gr.Blocks, unfetched: Unfetched) -> None:
+    """Let the queue of `blocks`, which is not started yet, be such a queue; `unfetched` bounds what waits in it."""
     queue = blocks._queue
     queue.__class__ = PromptQueue
-    cast(PromptQueue, queue).prepare()
+    cast(PromptQueue, queue).prepare(unfetched)
+
+
+def session_of_event(queue: Queue, event_id: str) -> str:
+    """The session whose stream tells of an event, as Gradio looks it up; events without one have their own."""
+    if event := queue.event_ids_to_events.get(event_id):
+        return event.session_hash
+    sessions = queue.pending_event_ids_session.items()
+    return next((session for session, events in sessions if event_id in events), event_id)
 
 
 class PromptQueue(Queue):
     """Begins what waits when something has changed; every method runs on the loop that serves the page."""
 
-    def prepare(self) -> None:
+    def prepare(self, unfetched: Unfetched) -> None:
         """Add what Gradio's own queue has not."""
         self.progress_update_sleep_when_free = _PROGRESS_EVERY_S
         self._changed = asyncio.Event()
         self._told_at_s: dict[str, float] = {}
         self._to_tell: set[str] = set()
-        self._held: OrderedDict[str, Called] = OrderedDict()
+        self._unfetched = unfetched
+        self._held: dict[str, Called] = {}
+        self.pending_messages_per_session = Mailboxes(unfetched, self._is_needed, self._forget)  # type: ignore[assignment]
         # The streams that are open, by session.
         self._heard: Counter[str] = Counter()
 
@@ -68,8 +77,7 @@ class PromptQueue(Queue):
         self.create_event_queue_for_fn(called.fn)
         self.event_ids_to_events[called._id] = called
         self._held[called._id] = called
-        while len(self._held) > _MOST_HELD:
-            self._held.popitem(last=False)
+        called.answer.add_done_callback(lambda _: self._hold(called))
         if called.session_hash != called._id:
             # The session may have a stream, too.
             if called.session_hash not in self.pending_messages_per_session:
@@ -82,9 +90,14 @@ class PromptQueue(Queue):
         """The call that is this event, until somebody has fetched its answer."""
         return self._held.get(event_id)
 
+    def is_told(self, session: str) -> bool:
+        """Whether there is anything that a stream of this session could tell, now or later."""
+        return session in self.pending_messages_per_session
+
     def fetched(self, called: Called) -> None:
-        """Whoever asked has the answer."""
+        """Whoever asked has the answer, or it has waited for too long."""
         self._held.pop(called._id, None)
+        self._unfetched.release(called)
         untold = self.pending_event_ids_session.get(called.session_hash)
         if untold is not None:
             untold.discard(called._id)
@@ -136,6 +149,7 @@ class PromptQueue(Queue):
             for event in line.queue:
                 if event.session_hash == session_hash or event._id == event_id:
                     self._held.pop(event._id, None)
+                    self._unfetched.release(event)
         await super().clean_events(session_hash=session_hash, event_id=event_id)
 
     async def remove_from_queue(self, event_id: str) -> None:
@@ -147,6 +161,8 @@ class PromptQueue(Queue):
 
     def send_message(self, event: Event, event_message: EventMessage) -> None:
         """Tell whoever asked for an event, unless nobody would hear it."""
+        if event.session_hash not in self.pending_messages_per_session:
+            return
         is_call = isinstance(event, Called) or (event.data is not None and event.data.simple_format)
         if not is_call or event.session_hash in self._heard or not isinstance(event_message, _ON_THE_WAY):
             super().send_message(event, event_message)
@@ -159,6 +175,23 @@ class PromptQueue(Queue):
             self._to_tell.add(concurrency_id)
             wait_s = self._told_at_s.get(concurrency_id, 0.0) + TOLD_EVERY_S - time.monotonic()
             asyncio.get_running_loop().call_later(max(0.0, wait_s), self._tell, concurrency_id)
+
+    def _hold(self, called: Called) -> None:
+        """Count the answer until somebody fetches it."""
+        if called._id in self._held and not called.answer.cancelled():
+            self._unfetched.hold(called, len(called.answer.result().text), lambda: self.fetched(called))
+
+    def _is_needed(self, session: str) -> bool:
+        """Whether somebody listens to a session, or an event of it waits or goes on."""
+        events = self.pending_event_ids_session.get(session, set())
+        return session in self._heard or any(each in self.event_ids_to_events for each in events)
+
+    def _forget(self, session: str) -> None:
+        """Nobody is told any more of what ended in a session."""
+        events = self.pending_event_ids_session.get(session, set())
+        events.intersection_update(self.event_ids_to_events)
+        if not events:
+            self.pending_event_ids_session.pop(session, None)
 
     def _tell(self, concurrency_id: str) -> None:
         self._to_tell.discard(concurrency_id)

@@ -1,9 +1,10 @@
 """The short way of an endpoint's call says what Gradio's own routes say, and keeps to the line."""
 
 import json
+import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -19,11 +20,17 @@ from demo.endpoint import add_endpoint
 from demo.settings import MODEL_QUEUE
 from demo.web.calls import Calls
 from demo.web.prompt_queue import make_prompt
+from demo.web.sending import Sending
+from demo.web.unfetched import Unfetched
 from models.errors import InputError
 from tests.api.server import free_port
 from tests.web.calls import PATIENCE_S
 
 _AT_ONCE = 2
+_REPEAT = 3
+"""The number of the last endpoint of the app under test."""
+
+_MOST_BYTES, _WAITS_S = 5_000_000, 1.0
 _GIVEN: list[Any] = ["plain", "ça va, “naïve” 𝄞 \u2028 \x85", "", 5, None, [1, {"a": [2.5, True]}], {"path": 1}]
 
 
@@ -61,15 +68,17 @@ class _Endpoints:
 
 
 @contextmanager
-def _served(endpoints: _Endpoints, prompt: bool = True) -> Iterator[httpx.Client]:
+def _served(endpoints: _Endpoints, prompt: bool = True, unfetched: Unfetched | None = None) -> Iterator[httpx.Client]:
     """An app with these endpoints; unless it is prompt, with Gradio's own queue and routes."""
     with gr.Blocks() as blocks:
         for endpoint in (endpoints.echo, endpoints.refuse, endpoints.hold, endpoints.repeat):
             add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=_AT_ONCE)
     layers = []
     if prompt:
-        make_prompt(blocks)
+        make_prompt(blocks, unfetched or Unfetched())
         layers = [Middleware(Calls, blocks=blocks, most_bytes=100_000)]
+    if unfetched:
+        layers.insert(0, Middleware(Sending, unfetched=unfetched, most_s=_WAITS_S))
     app = gr.mount_gradio_app(FastAPI(middleware=layers), blocks, path="/", ssr_mode=False)
     port = free_port()
     running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
@@ -184,3 +193,71 @@ def test_whoever_listens_to_the_session_hears_the_answer(client: httpx.Client) -
             if message.get("msg") == "process_completed":
                 break
     assert message["event_id"] == event_id and message["output"]["data"] == [["heard", "a session that listens"]]
+
+
+def _joined(client: httpx.Client, session: str, value: str, times: int = 2) -> str:
+    """The event of a call through Gradio's own route, whose answer goes to the stream of its session."""
+    call = {"fn_index": _REPEAT, "data": [value, times], "session_hash": session}
+    return str(client.post("queue/join", json=call).raise_for_status().json()["event_id"])
+
+
+def _session_stream(client: httpx.Client, session: str) -> list[dict[str, Any]]:
+    """What the stream of a session says until it ends."""
+    told = client.get("queue/data", params={"session_hash": session}).text
+    return [json.loads(line.removeprefix("data: ")) for line in told.splitlines() if line]
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("kind", ["call", "call with a session", "queue"])
+def test_answers_that_nobody_fetches_are_bounded_in_bytes_and_in_time(kind: str) -> None:
+    unfetched = Unfetched(_MOST_BYTES, _WAITS_S)
+    with _served(_Endpoints(), unfetched=unfetched) as client:
+        for number in range(20):
+            # Each answer is a megabyte, so that a few of them fill the room.
+            if kind == "queue":
+                _joined(client, f"session {number}", "x" * 10_000, 100)
+            else:
+                call = {"data": ["x" * 10_000, 100]} | ({"session_hash": f"session {number}"} if kind != "call" else {})
+                newest = client.post("call/repeat", json=call).raise_for_status().json()["event_id"]
+            assert unfetched.held_bytes <= _MOST_BYTES
+        # The last ones are still there for whoever asks now.
+        if kind == "queue":
+            messages = _session_stream(client, "session 19")
+            assert [each["msg"] for each in messages][-2:] == ["process_completed", "close_stream"]
+            assert "session not found" not in str(messages)
+            assert _session_stream(client, "session 0")[-1]["session_not_found"]
+        else:
+            assert _told(client, "repeat", newest) == ("event: complete", ["x" * 1_000_000])
+        assert unfetched.held_bytes > 1_000_000
+        _wait_until(lambda: unfetched.held_bytes == 0)
+
+
+def test_a_crowd_of_small_answers_counts_what_is_around_them() -> None:
+    unfetched = Unfetched(100_000)
+    with _served(_Endpoints(), unfetched=unfetched) as client:
+        events = [_begun(client, "echo", number) for number in range(60)]
+        assert _told(client, "echo", events[-1])[0] == "event: complete"
+        assert unfetched.held_bytes <= 100_000
+        event, said = _told(client, "echo", events[0])
+        assert event == "event: error" and "not fetched" in said["error"]
+
+
+def test_a_client_that_stops_reading_is_let_go() -> None:
+    unfetched = Unfetched(_MOST_BYTES * 10, 10 * _WAITS_S)
+    with _served(_Endpoints(), unfetched=unfetched) as client, socket.socket() as stalled:
+        event_id = client.post("call/repeat", json={"data": ["x" * 50_000, 500]}).json()["event_id"]
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        stalled.connect((client.base_url.host, client.base_url.port))
+        stalled.sendall(f"GET /gradio_api/call/repeat/{event_id} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        _wait_until(lambda: unfetched.held_bytes > 10_000_000)
+        began = time.monotonic()
+        _wait_until(lambda: unfetched.held_bytes == 0)
+        assert time.monotonic() - began < 5 * _WAITS_S
+        # Others are served meanwhile and afterwards.
+        assert _told(client, "echo", _begun(client, "echo", "a"))[0] == "event: complete"
