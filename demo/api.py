@@ -12,7 +12,8 @@ from demo.decoder_api import add_decoder_endpoints
 from demo.endpoint import add_endpoint, required_session_of, session_to_log, short_text
 from demo.inside_api import add_inside_endpoints
 from demo.inspection_api import add_inspection_endpoints
-from demo.service import DemoService
+from demo.limits import whole_number
+from demo.service import RUNS_OF_A_PAGE, DemoService
 from demo.sessions.export import LoggedRun, public_fields
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
@@ -134,9 +135,20 @@ def _add_task_endpoints(service: DemoService) -> None:
 
 
 def _add_session_endpoints(service: DemoService) -> None:
-    def session_runs(request: gr.Request) -> list[LoggedRun]:
-        """List the runs of this client's session, failed ones too, newest first."""
-        return [public_fields(run) for run in service.history(required_session_of(request))]
+    def session_runs(request: gr.Request, limit: int = RUNS_OF_A_PAGE, offset: int = 0) -> list[LoggedRun]:
+        """List the runs of this client's session, failed ones too, newest first, a page of them at a time.
+
+        Args:
+            limit: How many runs, from 1 to 50.
+            offset: How many of the newest runs to pass over: 50 for the second page of 50.
+        """
+        session_id = required_session_of(request)
+        most, skip = whole_number(limit, "The limit", "limit"), whole_number(offset, "The offset", "offset")
+        if not 1 <= most <= RUNS_OF_A_PAGE:
+            raise InputError(f"The limit must be from 1 to {RUNS_OF_A_PAGE}.", "limit")
+        if skip < 0:
+            raise InputError("The offset must be 0 or more.", "offset")
+        return [public_fields(run) for run in service.history(session_id, most, skip)]
 
     def session_delete(request: gr.Request, run_id: str) -> bool:
         """Delete one run of this client's session; true if it was there.

@@ -37,6 +37,9 @@ __all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
 
 _log = logging.getLogger(__name__)
 _SESSION_CHARACTERS = 64
+RUNS_OF_A_PAGE = 50
+"""How many runs of a session are listed at a time."""
+
 NO_SUCH_RUN = "There is no such run; it may have been deleted."
 
 
@@ -164,9 +167,9 @@ class DemoService:
         output = self.output_of(run)
         return Finished(run, output, source_of(run, output))
 
-    def history(self, session_id: str) -> tuple[Run, ...]:
-        """The runs of a session, newest first."""
-        return self._runs.for_session(session_id)
+    def history(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
+        """The runs of a session, newest first: all of them, or at most so many after the first `skip`."""
+        return self._runs.for_session(session_id, most, skip)
 
     def get(self, run_id: str) -> Run:
         """A run by its unguessable id; raises `InputError` when it is not there."""

@@ -69,6 +69,7 @@ class LoggedRun(TypedDict):
     answer: dict[str, Any] | None
     duration_ms: float
     error: str | None
+    run_id: str
 
 
 def public_fields(run: Run) -> LoggedRun:
@@ -86,6 +87,8 @@ def public_fields(run: Run) -> LoggedRun:
         "answer": run.answer,
         "duration_ms": round(run.duration_ms, 3),
         "error": run.error,
+        # As every other answer calls it; `id` is what it was called here before.
+        "run_id": run.id,
     }
 
 

@@ -95,16 +95,21 @@ class SessionLog(RunRepository):
         """The run with this id, wherever it is."""
         return self._waiting.get(run_id) or self._passing.get(run_id) or super().get(run_id)
 
-    def for_session(self, session_id: str) -> tuple[Run, ...]:
-        """The runs of a session, newest first; only those in memory while the database cannot be read."""
+    def for_session(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
+        """The runs of a session, newest first: all, or at most so many after the first `skip`.
+
+        Only those in memory while the database cannot be read.
+        """
         session_id = owner(session_id)
         waiting = self._waiting.for_session(session_id)
+        first = waiting[skip:] if most is None else waiting[skip : skip + most]
+        left = None if most is None else most - len(first)
         try:
-            written = super().for_session(session_id)
+            written = super().for_session(session_id, left, max(0, skip - len(waiting)))
         except LogUnavailable:
-            return waiting
+            return first
         ids = {run.id for run in waiting}
-        return (*waiting, *(run for run in written if run.id not in ids))
+        return (*first, *(run for run in written if run.id not in ids))
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget a run if it belongs to this session; says whether it did."""

@@ -52,11 +52,11 @@ class RunRepository:
             row = session.scalar(select(RunRow).where(RunRow.id == run_id))
             return _run(row) if row else None
 
-    def for_session(self, session_id: str) -> tuple[Run, ...]:
-        """The runs of a session, newest first."""
+    def for_session(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
+        """The runs of a session, newest first: all of them, or at most so many after the first `skip`."""
+        of_session = select(RunRow).where(RunRow.session_id == session_id).order_by(RunRow.number.desc())
         with self._reading() as session:
-            rows = session.scalars(select(RunRow).where(RunRow.session_id == session_id).order_by(RunRow.number.desc()))
-            return tuple(_run(row) for row in rows)
+            return tuple(_run(row) for row in session.scalars(of_session.limit(most).offset(skip)))
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget a run if it belongs to this session; says whether it did."""

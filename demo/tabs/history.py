@@ -10,8 +10,9 @@ from demo.components.kept_note import KeptNote
 from demo.components.run_list import CHOOSE_RUN, run_list
 from demo.components.saved_file import TextFile, create_saved_file, csv_file, json_file
 from demo.messages import for_visitors
-from demo.service import DemoService
+from demo.service import RUNS_OF_A_PAGE, DemoService
 from demo.sessions.keeping import keeps, owner, with_wish
+from demo.sessions.records import Run
 from demo.tabs.task_tab import TaskTab, lead
 
 _LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
@@ -49,35 +50,52 @@ def create_history_tab(
         runs = gr.HTML(
             run_list((), service.history_is_kept), js_on_load=CHOOSE_RUN, elem_classes="run-list", label="Runs"
         )
+        # How many of the newest runs come before the page that is shown.
+        skipped = gr.State(0)
+        with gr.Row(elem_classes="history-actions"):
+            newer = gr.Button("Newer runs", min_width=150, scale=0, visible=False)
+            older = gr.Button("Older runs", min_width=150, scale=0, visible=False)
         file = create_saved_file()
+    page = [runs, skipped, newer, older]
 
-    def refresh(session_id: str) -> str:
-        return run_list(service.history(session_id) if session_id else (), service.history_is_kept)
+    def show(session_id: str, skip: int = 0) -> Updates:
+        """The page after the newest `skip` runs; the one before where that is empty, after a deletion."""
+        found: tuple[Run, ...] = ()
+        while session_id and not (found := service.history(session_id, RUNS_OF_A_PAGE + 1, skip)) and skip:
+            skip = max(0, skip - RUNS_OF_A_PAGE)
+        return {
+            runs: run_list(found[:RUNS_OF_A_PAGE], service.history_is_kept),
+            skipped: skip,
+            newer: gr.update(visible=skip > 0),
+            older: gr.update(visible=len(found) > RUNS_OF_A_PAGE),
+        }
+
+    def show_newer(session_id: str, skip: int) -> Updates:
+        return show(session_id, max(0, skip - RUNS_OF_A_PAGE))
+
+    def show_older(session_id: str, skip: int) -> Updates:
+        return show(session_id, skip + RUNS_OF_A_PAGE)
 
     def look(session_id: str) -> Updates:
-        return {
-            runs: refresh(session_id),
-            unkept: not keeps(session_id),
-            note.line: note.says(session_id),
-        }
+        return {**show(session_id), unkept: not keeps(session_id), note.line: note.says(session_id)}
 
     def wish(session_id: str, nothing: bool) -> Updates:
         session_id = with_wish(session_id or service.new_session(), not nothing)
         return {session: session_id, note.line: note.says(session_id)}
 
-    def reopen(session_id: str, event: gr.EventData) -> Updates:
+    def reopen(session_id: str, skip: int, event: gr.EventData) -> Updates:
         run = service.get(str(event.run_id))
         if owner(run.session_id) != owner(session_id):
-            return {runs: refresh(session_id)}
+            return show(session_id, skip)
         return {tabs: gr.Tabs(selected=run.task.value), **by_task[run.task].reopen(run)}
 
-    def delete(session_id: str, event: gr.EventData) -> str:
+    def delete(session_id: str, skip: int, event: gr.EventData) -> Updates:
         service.delete(str(event.run_id), session_id)
-        return refresh(session_id)
+        return show(session_id, skip)
 
     def forget(session_id: str) -> Updates:
         service.delete_all(session_id)
-        return {runs: refresh(session_id), question: gr.update(visible=False)}
+        return {**show(session_id), question: gr.update(visible=False)}
 
     def export_csv(session_id: str) -> TextFile:
         return csv_file(service.export_csv(session_id), "clearhead-runs")
@@ -85,15 +103,17 @@ def create_history_tab(
     def export_json(session_id: str) -> TextFile:
         return json_file(service.export_json(session_id), "clearhead-runs")
 
-    tab.select(for_visitors(look), session, [runs, unkept, note.line], **_HIDDEN)
+    tab.select(for_visitors(look), session, [*page, unkept, note.line], **_HIDDEN)
+    newer.click(for_visitors(show_newer), [session, skipped], page, **_HIDDEN)
+    older.click(for_visitors(show_older), [session, skipped], page, **_HIDDEN)
     unkept.input(for_visitors(wish), [session, unkept], [session, note.line], **_HIDDEN)
-    reopened = [runs, tabs, *(each for task_tab in by_task.values() for each in task_tab.reopened_outputs)]
-    opened = runs.select(for_visitors(reopen), session, reopened, **_HIDDEN)
+    reopened = [*page, tabs, *(each for task_tab in by_task.values() for each in task_tab.reopened_outputs)]
+    opened = runs.select(for_visitors(reopen), [session, skipped], reopened, **_HIDDEN)
     for task_tab in by_task.values():
         task_tab.reader.follow(opened)
-    runs.delete(for_visitors(delete), session, runs, **_HIDDEN)
+    runs.delete(for_visitors(delete), [session, skipped], page, **_HIDDEN)
     delete_all.click(lambda: gr.update(visible=True), None, question, **_HIDDEN)
     keep.click(lambda: gr.update(visible=False), None, question, **_HIDDEN)
-    confirm.click(for_visitors(forget), session, [runs, question], **_HIDDEN)
+    confirm.click(for_visitors(forget), session, [*page, question], **_HIDDEN)
     file.connect(as_csv, export_csv, [session])
     file.connect(as_json, export_json, [session])

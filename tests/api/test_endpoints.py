@@ -142,7 +142,11 @@ def test_a_session_lists_exports_and_forgets_its_own_runs(client: Client) -> Non
     kept = answer_of(client, Task.SENTIMENT)["run_id"]
     dropped = answer_of(client, Task.FILL_MASK)["run_id"]
     listed = client.predict(api_name="/session_runs")
-    assert [run["id"] for run in listed] == [dropped, kept]
+    assert [run["id"] for run in listed] == [run["run_id"] for run in listed] == [dropped, kept]
+    assert client.predict(1, 1, api_name="/session_runs") == listed[1:]
+    for limit, offset in ((0, 0), (51, 0), (5, -1)):
+        with pytest.raises(Exception, match="must be"):
+            client.predict(limit, offset, api_name="/session_runs")
     assert json.loads(client.predict("json", api_name="/session_export")) == listed
     lines = csv.DictReader(io.StringIO(client.predict(api_name="/session_export")))
     assert [line["id"] for line in lines] == [dropped, kept]

@@ -50,6 +50,8 @@ def test_a_session_sees_its_own_runs_newest_first(runs: RunRepository) -> None:
         runs.record(finished_run(run_id))
     runs.record(finished_run("elsewhere", session_id="another-session"))
     assert [run.id for run in runs.for_session("a-session")] == ["third", "second", "first"]
+    pages = [[run.id for run in runs.for_session("a-session", 2, skip)] for skip in (0, 2, 4)]
+    assert pages == [["third", "second"], ["first"], []]
 
 
 def test_a_run_is_deleted_only_by_its_own_session(runs: RunRepository) -> None:

@@ -51,6 +51,8 @@ def test_while_another_process_locks_the_database_runs_wait_and_are_written_late
         assert "locked" in runs.why_not
         assert caplog.text.count("runs are not kept") == 1
         assert ids(runs) == ["during too", "during", "before"]
+        pages = [[run.id for run in runs.for_session("a-session", 2, skip)] for skip in (0, 1, 2, 3)]
+        assert pages == [["during too", "during"], ["during", "before"], ["before"], []]
         assert runs.get("during") == finished_run("during")
         assert not runs.recover()
         assert written(path) == ["before"]

@@ -91,11 +91,11 @@ def test_a_forged_session_sees_exports_and_deletes_nothing(server: Server, owner
     token, run_id = owner
     page = Page(server, "the thief's page")
     exports = page.event("click", ("browserstate",), ("textbox", "textbox", "textbox"))
-    delete = page.event("delete", ("browserstate",), ("html",))
+    delete = page.event("delete", ("browserstate", "state"), ("html",))
     for forged in _forged(token):
         assert MINE not in _history(page, forged)
         assert MINE not in str(page.now(exports, [forged]))
-        page.now(delete, [forged], {"run_id": run_id})
+        page.now(delete, [forged, None], {"run_id": run_id})
     assert MINE in _history(page, token)
 
 
