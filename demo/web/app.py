@@ -56,7 +56,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
     ]
     app = _Site(
         routes=[
-            *routes(Ready(service, store), view, settings.host_password),
+            *routes(Ready(service, store), view, settings.host_password, visitors),
             preview_route,
             Route("/monitoring/summary", _monitoring_summary),
         ],

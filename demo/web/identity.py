@@ -12,12 +12,13 @@ import gradio as gr
 from sqlalchemy.engine import make_url
 
 from demo.component_class import component_class
-from demo.settings import Settings
+from demo.settings import SettingError, Settings
 
 _log = logging.getLogger(__name__)
 _FILE_ENDING = ".secret"
 _SIGNATURE_BYTES = 24
 _TOKEN_CHARACTERS = 200
+_LEAST_SECRET_BYTES = 16
 
 # The browser keeps the session under this name; the word only keeps Gradio from making up a new one at each start,
 # after which the session could not be read.
@@ -62,19 +63,29 @@ def signed_session(signer: SessionSigner) -> gr.BrowserState:
 def host_secret(settings: Settings) -> bytes:
     """What sessions are signed with: as the host says, or a random number kept beside an SQLite database.
 
-    Without either it lives as long as the process, and the host is told.
+    Without either it lives as long as the process, and the host is told. Raises `SettingError` for one that could be
+    guessed.
     """
-    if settings.secret:
-        return settings.secret.encode()
+    if settings.secret is not None:
+        return _long_enough(settings.secret.encode(), "CLEARHEAD_SECRET")
     url = make_url(settings.database_url)
     if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
         path = Path(str(url.database)).with_suffix(_FILE_ENDING)
         try:
-            return _kept(path)
+            return _long_enough(_kept(path), f"the secret in {path}")
         except OSError as error:
             _log.warning("no secret can be kept at %s (%s)", path, error)
     _log.warning("sessions end with this process: set CLEARHEAD_SECRET to keep them")
     return secrets.token_bytes(32)
+
+
+def _long_enough(secret: bytes, name: str) -> bytes:
+    if len(secret.strip()) < _LEAST_SECRET_BYTES:
+        raise SettingError(
+            f"{name} must have {_LEAST_SECRET_BYTES} bytes or more, because whoever guesses it can read every "
+            "visitor's runs: give a longer one, or leave it out, and a random one is made"
+        )
+    return secret
 
 
 def _kept(path: Path) -> bytes:

@@ -1,5 +1,6 @@
 """What the host may know about this process: is it well, how large is it, and which weights does it answer with."""
 
+import asyncio
 import hashlib
 import logging
 import os
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from anyio.to_thread import run_sync
 from sqlalchemy.engine import make_url
 
 from demo.service import DemoService
@@ -19,7 +21,7 @@ from models.tasks import Task
 
 _WEIGHTS = ("adapter_model.safetensors", "model.safetensors")
 _log = logging.getLogger(__name__)
-_READY_FOR_S = 30.0
+_READY_FOR_S, _NOT_READY_FOR_S = 30.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -36,24 +38,35 @@ class Readiness:
 
 
 class Ready:
-    """Asks the database and a bundled model, at most twice a minute, so that asking often costs nothing."""
+    """Asks the database and a bundled model, seldom and never twice at a time, so that asking often costs nothing.
+
+    Good news is given out for half a minute, bad news for two seconds.
+    """
 
     def __init__(self, service: DemoService, store: ModelStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._service = service
         self._store = store
         self._clock = clock
+        self._turn = asyncio.Lock()
         self._last: tuple[float, Readiness] | None = None
 
-    def __call__(self) -> Readiness:
-        """How it stands now, or stood a moment ago if all was well."""
-        if self._last and self._last[1].ready and self._clock() - self._last[0] < _READY_FOR_S:
-            return self._last[1]
-        found = Readiness(_works(self._database_answers), _works(self._model_answers))
-        self._last = (self._clock(), found)
-        return found
+    async def __call__(self) -> Readiness:
+        """How it stands now, or stood a moment ago."""
+        # Who waits here for another's answer holds no thread.
+        async with self._turn:
+            if self._last:
+                at_s, found = self._last
+                if self._clock() - at_s < (_READY_FOR_S if found.ready else _NOT_READY_FOR_S):
+                    return found
+            found = await run_sync(self._look)
+            self._last = (self._clock(), found)
+            return found
+
+    def _look(self) -> Readiness:
+        return Readiness(_works(self._database_answers), _works(self._model_answers))
 
     def _database_answers(self) -> bool:
-        self._service.history("nobody")
+        self._service.history("nobody", most=1)
         return self._service.history_is_kept
 
     def _model_answers(self) -> bool:

@@ -1,16 +1,22 @@
 """The host learns how the app fares and who may not; nobody else does, and no visitor is in the numbers."""
 
+import asyncio
+import time
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from demo.inspection import OUR_FAULT
+from demo.service import DemoService
 from demo.web.host import Password, routes
 from demo.web.metrics import DONE, INPUT, OURS, Metrics
-from demo.web.state import Readiness
+from demo.web.state import Readiness, Ready
+from demo.web.visitors import Visitors
 from models.checkpoints import REGISTRY
+from models.loading import ModelStore
 from models.tasks import Task
 from tests.api.server import Server
 from tests.sessions.runs import failed_run, finished_run
@@ -61,28 +67,70 @@ def test_nobody_else_comes_in(server: Server, path: str, password: str | None) -
     assert "clearhead_" not in answer.text and "Latency" not in answer.text
 
 
-def test_ten_wrong_passwords_in_a_minute_close_the_door_for_a_while() -> None:
+def _status(door: Password, header: str, caller: str) -> int | None:
+    return getattr(door.refusal(header, caller), "status_code", None)
+
+
+def test_ten_wrong_passwords_in_a_minute_close_the_door_to_whoever_tried_them() -> None:
     now = [0.0]
     door = Password("right", lambda: now[0])
     right, wrong = "Basic OnJpZ2h0", "Basic Ondyb25n"
-    assert door.refusal(right) is None
-    statuses = [getattr(door.refusal(wrong), "status_code", None) for _ in range(11)]
-    assert statuses == [401] * 10 + [429]
-    assert getattr(door.refusal(right), "status_code", None) == 429
+    assert _status(door, right, "the host") is None
+    assert [_status(door, wrong, "a stranger") for _ in range(11)] == [401] * 10 + [429]
+    assert _status(door, right, "a stranger") == 429
+    assert _status(door, right, "the host") is None
+    assert _status(door, wrong, "another stranger") == 401
     now[0] = 60.0
-    assert door.refusal(right) is None
+    assert _status(door, right, "a stranger") is None
+
+
+def test_a_strangers_wrong_passwords_do_not_keep_the_host_out(server: Server) -> None:
+    for path in ("host", "metrics"):
+        stranger = {"headers": {"X-Forwarded-For": "203.0.113.9"}, "auth": ("host", "wrong"), "timeout": PATIENCE_S}
+        statuses = [httpx.get(f"{server.url}{path}", **stranger).status_code for _ in range(12)]
+        assert statuses[-1] == 429
+        host = {"headers": {"X-Forwarded-For": "203.0.113.10"}, "auth": ("host", PASSWORD), "timeout": PATIENCE_S}
+        assert httpx.get(f"{server.url}{path}", **host).status_code == 200
 
 
 @pytest.mark.parametrize("header", ["", "Basic", "Basic %%%", "Bearer OnJpZ2h0", "Basic cmlnaHQ=", "basic " + "A" * 99])
 def test_a_header_that_is_no_password_is_none(header: str) -> None:
-    assert getattr(Password("right").refusal(header), "status_code", None) == 401
+    assert _status(Password("right"), header, "somebody") == 401
+
+
+@pytest.mark.parametrize(("works", "for_s"), [(True, 30.0), (False, 2.0)])
+def test_asking_often_whether_the_process_is_ready_asks_the_model_once(works: bool, for_s: float) -> None:
+    now, asked = [100.0], [0]
+
+    def history(*_: Any, **__: Any) -> tuple[()]:
+        asked[0] += 1
+        time.sleep(0.01)
+        if not works:
+            raise OSError("the disk is gone")
+        return ()
+
+    service = SimpleNamespace(history=history, history_is_kept=True)
+    store = SimpleNamespace(load=lambda _: lambda text: SimpleNamespace(scores=text))
+
+    async def ask() -> set[bool]:
+        ready = Ready(cast(DemoService, service), cast(ModelStore, store), lambda: now[0])
+        found = {each.ready for each in await asyncio.gather(*(ready() for _ in range(100)))}
+        now[0] += for_s - 0.1
+        found.add((await ready()).ready)
+        assert asked == [1]
+        now[0] += 0.2
+        found.add((await ready()).ready)
+        assert asked == [2]
+        return found
+
+    assert asyncio.run(ask()) == {works}
 
 
 def test_without_a_password_the_hosts_page_is_not_there() -> None:
     def view() -> Any:
         raise AssertionError("nobody may look")
 
-    found = routes(lambda: Readiness(True, True), view, None)  # type: ignore[arg-type]
+    found = routes(lambda: Readiness(True, True), view, None, Visitors())  # type: ignore[arg-type]
     assert {route.path for route in found} == {"/healthz", "/readyz"}
 
 

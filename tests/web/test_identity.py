@@ -2,13 +2,14 @@
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from demo.settings import Settings
+from demo.settings import SettingError, Settings
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from tests.api.server import ROOT, Server
 from tests.web.calls import Page, called, outcome
@@ -59,7 +60,18 @@ def test_a_secret_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> No
 def test_without_a_place_for_a_secret_the_host_is_told(database: str, caplog: pytest.LogCaptureFixture) -> None:
     assert host_secret(Settings(database_url=database)) != host_secret(Settings(database_url=database))
     assert "CLEARHEAD_SECRET" in caplog.text
-    assert host_secret(Settings(database_url=database, secret="mine")) == b"mine"  # noqa: S106
+    assert host_secret(Settings(database_url=database, secret="sixteen bytes or more")) == b"sixteen bytes or more"  # noqa: S106
+
+
+@pytest.mark.parametrize("kept", [b"", b"\n", b"short", b"x" * 15, b" " * 40])
+def test_a_secret_that_could_be_guessed_is_refused_in_a_sentence(tmp_path: Path, kept: bytes) -> None:
+    settings = Settings(database_url=f"sqlite:///{tmp_path}/runs.sqlite3")
+    path = tmp_path / "runs.secret"
+    path.write_bytes(kept)
+    with pytest.raises(SettingError, match=f"the secret in {path} must have 16 bytes or more"):
+        host_secret(settings)
+    with pytest.raises(SettingError, match="CLEARHEAD_SECRET must have 16 bytes or more"):
+        host_secret(replace(settings, secret=kept.decode()))
 
 
 @pytest.fixture(scope="module")
