@@ -1,12 +1,16 @@
 """From the steps of a decoder to tokens that a reader can read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from transformers import PreTrainedTokenizerBase
 
 from models.decoding import Step
 from models.outputs import Alternative, GeneratedToken
 from models.tokens import read_tokens
+
+_UNFINISHED = "\ufffd"
+"""What decoders write for bytes that are no character yet."""
 
 
 def generated_tokens(tokenizer: PreTrainedTokenizerBase, steps: Sequence[Step]) -> tuple[GeneratedToken, ...]:
@@ -29,3 +33,20 @@ def generated_tokens(tokenizer: PreTrainedTokenizerBase, steps: Sequence[Step]) 
                 GeneratedToken(token, step.probability, alternatives, own.probability, own.left, own.barred)
             )
     return tuple(generated)
+
+
+def placed(
+    generated: Sequence[GeneratedToken], decode: Callable[[list[int]], str], before: Sequence[int] = (), start: int = 0
+) -> tuple[GeneratedToken, ...]:
+    """`generated` with the characters that each stands for in the text, found by decoding the text up to each of them.
+
+    `before` are the ids written before, which end at the character `start`. A character whose bytes are in several
+    tokens stands with the last of them.
+    """
+    ids, tokens = list(before), []
+    for each in generated:
+        ids.append(each.token.id)
+        end = max(start, len(decode(ids).rstrip(_UNFINISHED)))
+        tokens.append(replace(each, token=replace(each.token, start=start, end=end)))
+        start = end
+    return tuple(tokens)

@@ -13,7 +13,7 @@ from models.capture import capture_decoder
 from models.decoder_state import DecoderState
 from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, write
 from models.errors import InputError
-from models.generated import generated_tokens
+from models.generated import generated_tokens, placed
 from models.guesses import Guesser, usual_next
 from models.loops import LOOP_GUARD
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
@@ -106,7 +106,8 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
         """The text behind the prompt, with each token's probability and alternatives."""
-        return self._output(encoded, raw, generated_tokens(self.tokenizer, raw.steps))
+        generated = generated_tokens(self.tokenizer, raw.steps)
+        return self._output(encoded, raw, placed(generated, lambda ids: self.text_after(encoded, ids)))
 
     def stream(self, inputs: TextGenerationInput) -> Iterator[CompletionOutput]:
         """The output after each token; the last one is `finished`. Closing the iterator stops the writing.
@@ -117,8 +118,13 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         # By the step's identity, which is quicker to look up than all its numbers; the step is held so that it stays.
         read: dict[int, tuple[Step, GeneratedToken]] = {}
         for written in self._growing(encoded):
+            # Drafts share their first steps, so that what is new is always the end.
             new = [step for step in written.steps if id(step) not in read]
-            for step, token in zip(new, generated_tokens(self.tokenizer, new), strict=True):
+            old = written.steps[: len(written.steps) - len(new)]
+            start = read[id(old[-1])][1].token.end if old else 0
+            tokens = generated_tokens(self.tokenizer, new)
+            tokens = placed(tokens, lambda ids: self.text_after(encoded, ids), [step.id for step in old], start)
+            for step, token in zip(new, tokens, strict=True):
                 read[id(step)] = (step, token)
             yield self._output(encoded, written, tuple(read[id(step)][1] for step in written.steps))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -15,8 +16,8 @@ from models.choices import best_choices
 from models.decoder_state import DecoderState
 from models.decoding import Step, end_ids, greedy, reread
 from models.errors import InputError
-from models.generated import generated_tokens
-from models.outputs import Attention, Attentions, Prediction, Token, TranslationOutput
+from models.generated import generated_tokens, placed
+from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
 from models.sentences import sentences_of
 from models.steps import Steps
 from models.tokens import read_tokens
@@ -105,7 +106,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         """The candidates as text, and the tokens of the best with what each was worth."""
         choices = best_choices([[each.score for each in hypotheses] for hypotheses in raw], inputs.num_beams)
         candidates = [[hypotheses[rank] for hypotheses, rank in zip(raw, choice, strict=True)] for choice in choices]
-        generated = generated_tokens(self.tokenizer, [step for best in candidates[0] for step in best.steps])
+        generated = self._generated(encoded, candidates[0])
         return TranslationOutput(
             self.identity,
             encoded.tokens,
@@ -113,6 +114,22 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             tuple(each.token for each in generated),
             generated,
         )
+
+    def _generated(self, encoded: EncodedSource, best: list[Hypothesis]) -> tuple[GeneratedToken, ...]:
+        """The tokens of the best candidate with the characters they stand for, as `_joined` puts sentences together."""
+        found: tuple[GeneratedToken, ...] = ()
+        text, start = "", 0
+        for sentence, each in zip(encoded.sentences, best, strict=True):
+            before = text + (sentence.gap or " ") if text else ""
+            decode = partial(self._written, before)
+            found += placed(generated_tokens(self.tokenizer, each.steps), decode, start=start)
+            text = decode(each.ids)
+            start = len(text)
+        return found
+
+    def _written(self, before: str, ids: Sequence[int]) -> str:
+        """`before` and the sentence that `ids` spell."""
+        return before + str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
 
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The attention of the encoder, the decoder and between them, over the source and what was `written`.
@@ -161,8 +178,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         """One hypothesis of each sentence as one text, and the mean log-probability of its tokens."""
         text = ""
         for sentence, each in zip(encoded.sentences, chosen, strict=True):
-            written = str(self.tokenizer.decode(list(each.ids), skip_special_tokens=True)).strip()
-            text += (sentence.gap or " ") + written if text else written
+            text = self._written(text + (sentence.gap or " ") if text else "", each.ids)
         tokens = sum(len(each.ids) for each in chosen)
         return Prediction(text, sum(each.score * len(each.ids) for each in chosen) / tokens)
 

@@ -73,6 +73,11 @@ def chunks(output: TaskOutput) -> list[str]:
 def _chunks(text: str, generated: Sequence[GeneratedToken]) -> list[str]:
     parts, position = [], 0
     for each in generated:
+        if each.token.end >= 0:
+            parts.append(text[position : each.token.end])
+            position = each.token.end
+            continue
+        # A run that was logged before tokens had places.
         piece = each.token.text if text.startswith(each.token.text, position) else each.token.text.strip()
         found = text.find(piece, position, position + len(piece) + _SEARCHED) if piece else position
         end = position if found < 0 or each.token.special else found + len(piece)

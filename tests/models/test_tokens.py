@@ -1,7 +1,11 @@
 """Tokens as a reader reads them, in each kind of vocabulary."""
 
+from itertools import accumulate, pairwise
+from typing import Any
+
 import pytest
 
+from demo.components.written_text import chunks
 from models.byte_pieces import fallback_byte
 from models.characters import over_marks
 from models.tasks import Task
@@ -90,3 +94,37 @@ def test_a_byte_level_space_is_a_space(tiny: TinyModel) -> None:
     tokenizer = tiny("gpt2", Task.COMPLETION).tokenizer
     pieces = [token.text for token in read_tokens(tokenizer, tokenizer("a\nb\tc  d")["input_ids"])]
     assert "".join(pieces) == "a\nb\tc  d"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "parts"),
+    [
+        (
+            "clearhead-en-fr",
+            {"text": "Hello.\n        The cat sleeps."},
+            ["Bonjour.", "\n        Le", " chat", " dort."],
+        ),
+        (
+            "clearhead-en-fr",
+            {"text": "The family 👨‍👩‍👧 is here."},
+            ["La", " famille", "👨", "👩", "👧", " est", " ici."],
+        ),
+        ("clearhead-stories", {"prompt": "She went to the", "max_new_tokens": 9}, []),
+    ],
+)
+def test_a_written_token_stands_where_decoding_up_to_it_ends(
+    name: str, fields: dict[str, Any], parts: list[str], bundled: BundledModel
+) -> None:
+    model = bundled(name)
+    output = model(**fields)
+    text, found = (output.translations[0].text if parts else output.text), chunks(output)
+    assert "".join(found) == text
+    assert [(each.token.start, each.token.end) for each in output.generated] == list(
+        pairwise([0, *accumulate(map(len, found))])
+    )
+    # The chunks break at every part's end, so that no token has another one's numbers.
+    ends = set(accumulate(map(len, found)))
+    assert all(text.index(part) + len(part) in ends for part in parts)
+    if not parts:
+        *_, streamed = model.stream(model.inputs_type(**fields))
+        assert streamed == output
