@@ -1,7 +1,6 @@
 """From a registry entry to a model that answers: fetch, load safely, merge an adapter, wrap for the task."""
 
 import hashlib
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from models.tasks import Task
 from models.text_classification import TextClassification
 from models.text_generation import TextGeneration
 from models.translation import Translation
+from models.waiting import LONGEST_LOAD_S, BoundedLock
 
 _WRAPPERS: dict[Task, tuple[type[AnyTaskModel], type]] = {
     Task.FILL_MASK: (FillMask, AutoModelForMaskedLM),
@@ -44,7 +44,7 @@ _WRAPPERS: dict[Task, tuple[type[AnyTaskModel], type]] = {
 
 # While transformers loads, it patches torch for the whole process: a second load at the same time would be left with
 # weights on its "meta" device.
-_loading = threading.Lock()
+_loading = BoundedLock(LONGEST_LOAD_S)
 
 
 def assemble(checkpoint: Checkpoint, progress: Progress, precision: str) -> AnyTaskModel:

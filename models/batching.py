@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
-from models.errors import Stopped
+from models.errors import Overdue, Stopped
 from models.stopping import asked_here, for_others, go_on
+from models.waiting import ASK_EVERY_S, LONGEST_PASS_S
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -79,6 +80,10 @@ class Shared(Generic[Item, Result]):
     one always does. Those who were answered together ask again together, and without a moment's patience the first of
     them would run alone: a run waits until as many have come as lately did, for no longer than `patience` times what
     the last one took. Who comes alone again and again waits for nobody.
+
+    Whatever raises, every caller is answered: an error of `fitting` leaves the first item alone in its run, an error
+    of `work` reaches those whose items cannot be answered one by one either, and where no run has begun or ended for
+    `LONGEST_PASS_S`, those who wait get `Overdue`.
     """
 
     def __init__(
@@ -91,6 +96,7 @@ class Shared(Generic[Item, Result]):
         self._changed = threading.Condition()
         self._waiting: list[_Call[Item, Result]] = []
         self._busy = False
+        self._moved_at_s = 0.0
         # How many are expected, one fewer each time that they do not come, and until when.
         self._company, self._patient_until_s = 1, 0.0
 
@@ -116,34 +122,52 @@ class Shared(Generic[Item, Result]):
             self._waiting.append(call)
             self._changed.notify()
             leads = not self._busy
-            self._busy = True
+            if leads:
+                self._busy, self._moved_at_s = True, time.monotonic()
         if not leads:
-            call.ready.wait()
+            self._wait(call)
         while not call.is_over:
             self._lead(call)
         return call.outcome()
+
+    def _wait(self, call: _Call[Item, Result]) -> None:
+        """Return once `call` is over or has to lead; raises `Overdue`, and `Stopped` where nobody waits any more."""
+        while not call.ready.wait(ASK_EVERY_S):
+            with self._changed:
+                if call.ready.is_set():
+                    return
+                if time.monotonic() - self._moved_at_s > LONGEST_PASS_S:
+                    call.error = Overdue()
+                elif call in self._waiting:
+                    # One that has been taken into a run is left by that run.
+                    _is_wanted(call)
+                if call.error is not None:
+                    self._waiting = [each for each in self._waiting if each is not call]
+                    raise call.error
 
     def _lead(self, own: _Call[Item, Result]) -> None:
         """Run for those who wait, the caller's `own` first among them; once that is over, let the next one lead."""
         batch: list[_Call[Item, Result]] = []
         try:
             batch = self._gathered()
-            began_s = time.monotonic()
+            self._moved_at_s = began_s = time.monotonic()
             with for_others():
                 self._run([call for call in batch if _is_wanted(call)])
-            ended_s = time.monotonic()
+            self._moved_at_s = ended_s = time.monotonic()
             self._company = max(len(batch), self._company - 1)
             self._patient_until_s = ended_s + self._patience * (ended_s - began_s)
             with self._changed:
                 self._waiting[:0] = [call for call in batch if not call.is_over]
         except BaseException:
-            for call in batch:
+            for call in (own, *batch):
                 if not call.is_over:
                     call.error = Stopped()
             raise
         finally:
             if own.is_over:
                 with self._changed:
+                    # The caller's own is among them still where gathering was interrupted.
+                    self._waiting = [call for call in self._waiting if call is not own]
                     self._busy = bool(self._waiting)
                     # The next pass first: the network is what all wait for.
                     for call in self._waiting[:1]:
@@ -158,7 +182,11 @@ class Shared(Generic[Item, Result]):
             patience_s = self._patient_until_s - time.monotonic()
             if patience_s > 0:
                 self._changed.wait_for(lambda: len(self._waiting) >= self._company, patience_s)
-            chosen = set(self._fitting([call.item for call in self._waiting]))
+            try:
+                chosen = {0, *self._fitting([call.item for call in self._waiting])}
+            except Exception:
+                # One of them cannot even be weighed: each goes by itself, and `work` says what is wrong with which.
+                chosen = {0}
             batch = [call for place, call in enumerate(self._waiting) if place in chosen]
             self._waiting = [call for place, call in enumerate(self._waiting) if place not in chosen]
         return batch
@@ -167,6 +195,8 @@ class Shared(Generic[Item, Result]):
         if len(batch) > 1:
             try:
                 results = self._work([call.item for call in batch])
+                if len(results) != len(batch):
+                    raise ValueError(f"{len(results)} results for {len(batch)} items")
             except Exception:
                 # One of them cannot be answered; which one shows when each is tried by itself.
                 for call in batch:

@@ -22,6 +22,15 @@ class Stopped(InputError):
         super().__init__(self.SENTENCE)
 
 
+class Overdue(InputError):
+    """Something that others hold was not free in time, so this run gives up instead of waiting for ever."""
+
+    SENTENCE = "The model was busy for too long. Please try again."
+
+    def __init__(self) -> None:
+        super().__init__(self.SENTENCE)
+
+
 class CheckpointUnavailable(InputError):
     """A checkpoint is unknown, cannot be downloaded now, or offers no weights that are safe to load."""
 

@@ -14,13 +14,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from models.waiting import LONGEST_LOAD_S, BoundedLock
+
 _COMPILER = "torch._dynamo"
 _MASKS = f"{_COMPILER}._trace_wrapped_higher_order_op"
 _MARKS = ("allow_in_graph", "assume_constant_result")
 _PARTS = ("is_torch_distributed_available", "is_torch_flex_attn_available")
 _MODELS = "models."
 
-_one_at_a_time = threading.RLock()
+_one_at_a_time = BoundedLock(LONGEST_LOAD_S)
 
 
 def import_networks() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from models.checkpoints import Checkpoint, find
 from models.errors import CheckpointUnavailable
 from models.lightly import import_networks
+from models.waiting import LONGEST_LOAD_S, BoundedLock
 
 if TYPE_CHECKING:
     from models.base import AnyTaskModel
@@ -28,7 +29,7 @@ class ModelStore:
 
     A model that exceeds the bound alone is refused. `precision` is a setting as `models/precision.py` knows them. Safe
     to call from many threads: the first caller of a checkpoint loads it while others who want the same one wait, and
-    nobody else does.
+    nobody else does. Where that load fails, the next of them tries again.
     """
 
     def __init__(self, max_bytes: int = 2_000_000_000, precision: str = "float32") -> None:
@@ -36,12 +37,12 @@ class ModelStore:
         self.precision = precision
         self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
         self._lock = threading.Lock()
-        self._loading: dict[str, threading.Lock] = {}
+        self._loading: dict[str, BoundedLock] = {}
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> "AnyTaskModel":
         """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`."""
         with self._lock:
-            turn = self._loading.setdefault(checkpoint.name, threading.Lock())
+            turn = self._loading.setdefault(checkpoint.name, BoundedLock(LONGEST_LOAD_S))
         with turn:
             with self._lock:
                 if checkpoint.name in self._models:

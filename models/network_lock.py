@@ -1,9 +1,10 @@
 """Who may compute with a network: passes in several lanes at once, or one who changes it and has it alone."""
 
-import threading
+from contextlib import ExitStack
 from types import TracebackType
 
 from models.threads import cores
+from models.waiting import BoundedLock
 
 MOST_LANES = 2
 """What is between two passes is Python, for which threads take turns: more of them would wait for each other."""
@@ -16,18 +17,20 @@ class NetworkLock:
     """
 
     def __init__(self, lanes: int = 1) -> None:
-        self.lanes = tuple(threading.RLock() for _ in range(lanes))
+        self.lanes = tuple(BoundedLock() for _ in range(lanes))
 
     def __enter__(self) -> None:
         # Always in the same order, so that two who want the whole do not wait for each other.
-        for lane in self.lanes:
-            lane.acquire()
+        with ExitStack() as held:
+            for lane in self.lanes:
+                held.enter_context(lane)
+            held.pop_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for lane in reversed(self.lanes):
-            lane.release()
+            lane.__exit__(kind, error, trace)
 
 
 def lanes_of_a_small_network() -> int:

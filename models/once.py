@@ -1,9 +1,10 @@
 """What is made once for a process, whoever asks first and however many ask meanwhile."""
 
-import threading
 from collections.abc import Callable, Hashable
 from functools import cache, wraps
 from typing import TypeVar
+
+from models.waiting import BoundedLock
 
 Made = TypeVar("Made")
 
@@ -15,7 +16,7 @@ def once(make: Callable[..., Made]) -> Callable[..., Made]:
     The others are deleted, also for whoever holds an address in them. Here everybody else waits.
     """
     # What is made may ask again, by the same thread.
-    remembered, turn = cache(make), threading.RLock()
+    remembered, turn = cache(make), BoundedLock()
 
     @wraps(make)
     def made(*arguments: Hashable) -> Made:

@@ -10,6 +10,7 @@ from llvmlite import binding
 from models.kernels import store
 from models.kernels.processor import HELPING, target
 from models.once import once
+from models.waiting import LONGEST_LOAD_S
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ def begin(*names: str) -> None:
 
 def wait_for(name: str) -> bool:
     """Have the code of this `name` made now; whether it is there then."""
-    if not is_there(name) and store.begin_to_make(HELPING, name).wait():
+    if not is_there(name) and store.begin_to_make(HELPING, name).wait(LONGEST_LOAD_S):
         _log.warning("The passes of a %s could not be made for this processor: it is read without them.", name)
         return False
     return True

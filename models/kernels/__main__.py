@@ -8,6 +8,9 @@ from pathlib import Path
 from models.kernels import store
 from models.kernels.processor import HELPING, NAMES, is_worth_it
 
+_LONGEST_S = 900.0
+"""How long it may take a slow machine."""
+
 
 def main() -> int:
     """Make what is asked for, or all that this processor gains by; 0 where all is there then."""
@@ -36,7 +39,7 @@ def _all_at_once(names: list[str]) -> int:
     """Make what has these `names`, each in a process."""
     if names:
         print("Making passes for this processor. This takes half a minute, once.", flush=True)
-    return max((making.wait() for making in [store.begin_to_make(name) for name in names]), default=0)
+    return max((making.wait(_LONGEST_S) for making in [store.begin_to_make(name) for name in names]), default=0)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from models.batching import Shared, alone
-from models.errors import Stopped
+from models.errors import Overdue, Stopped
+from models.network_lock import NetworkLock
 from models.stopping import go_on, only_while
+from models.waiting import BoundedLock
 
 MANY = 8
 _LONG_S = 20.0
@@ -266,3 +269,85 @@ def test_an_interrupt_leaves_nobody_waiting() -> None:
         answers[1].result()
     visitors.shared._work = visitors.network
     assert visitors.shared(3) == 6
+
+
+STAGES = ("gathering", "fitting", "work", "following", "counting")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt], ids=lambda error: error.__name__)
+@pytest.mark.parametrize("stage", STAGES)
+def test_whatever_stage_raises_once_later_callers_are_answered(
+    stage: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many callers as there may be, of whom one meets the error, and others who come later."""
+    visitors = Visitors()
+    shared, failures = visitors.shared, [error("once")]
+
+    def failing(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def once(*given: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return inner(*given)
+
+        return once
+
+    if stage == "gathering":
+        monkeypatch.setattr(shared, "_gathered", failing(shared._gathered))
+    elif stage == "counting":
+        # A result too few or too many.
+        inner = visitors.network
+        monkeypatch.setattr(
+            shared, "_work", lambda items: [*inner(items), *([0] if failures and failures.pop() else [])]
+        )
+    elif stage != "following":
+        monkeypatch.setattr(shared, f"_{stage}", failing(getattr(shared, f"_{stage}")))
+    following = failing(lambda _result: None) if stage == "following" else None
+    answers = [visitors.come(number, following=following) for number in range(1, MANY)]
+    visitors.go()
+    visitors.first.result(_LONG_S)
+    met = [answer.exception(_LONG_S) for answer in answers]
+    assert not failures
+    assert any(each is None for each in met) or error is KeyboardInterrupt
+    assert [visitors.come(number).result(_LONG_S) for number in (5, 6)] == [10, 12]
+    assert not shared._waiting and not shared._busy
+
+
+def test_a_pass_that_never_ends_holds_up_later_callers_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.batching.LONGEST_PASS_S", 0.2)
+    monkeypatch.setattr("models.batching.ASK_EVERY_S", 0.05)
+    visitors = Visitors()
+    there = True
+    gone = visitors.come(2, lambda: there)
+    there = False
+    with pytest.raises(Stopped):
+        gone.result(_LONG_S)
+    with pytest.raises(Overdue, match="busy for too long"):
+        visitors.come(1).result(_LONG_S)
+    visitors.go()
+    assert visitors.first.result(_LONG_S) == 0
+    assert visitors.come(3).result(_LONG_S) == 6
+
+
+@pytest.mark.parametrize("lock", [BoundedLock(0.1), NetworkLock(2)], ids=["lock", "network"])
+def test_a_lock_that_is_never_given_back_is_an_error_and_no_hang(
+    lock: BoundedLock | NetworkLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lane in getattr(lock, "lanes", ()):
+        monkeypatch.setattr(lane, "_longest_s", 0.1)
+
+    def take() -> None:
+        with lock:
+            pass
+
+    def take_for_nobody() -> None:
+        with only_while(lambda: False), lock:
+            pass
+
+    held = lock.lanes[-1] if isinstance(lock, NetworkLock) else lock
+    with ThreadPoolExecutor(2) as pool:
+        with held:
+            with pytest.raises(Overdue):
+                pool.submit(take).result(_LONG_S)
+            with pytest.raises(Stopped):
+                pool.submit(take_for_nobody).result(_LONG_S)
+        pool.submit(take).result(_LONG_S)

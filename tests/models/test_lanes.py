@@ -29,10 +29,10 @@ def is_free(lock: NetworkLock) -> bool:
     """Whether another thread could have all of it."""
 
     def tried() -> bool:
-        taken = [lane.acquire(timeout=_SHORT_S) for lane in lock.lanes]
+        taken = [lane._lock.acquire(timeout=_SHORT_S) for lane in lock.lanes]
         for lane, got in zip(lock.lanes, taken, strict=True):
             if got:
-                lane.release()
+                lane._lock.release()
         return all(taken)
 
     with ThreadPoolExecutor(1) as pool:

@@ -14,7 +14,7 @@ import torch
 import models.assembly
 from models.assembly import assemble, bundled_revision, wrap
 from models.checkpoints import REGISTRY, Checkpoint
-from models.errors import CheckpointUnavailable
+from models.errors import CheckpointUnavailable, Overdue
 from models.loading import ModelStore, Progress, silent
 from models.tasks import Task
 from tests.models.architectures import save_tiny
@@ -112,6 +112,32 @@ def test_a_failed_load_is_tried_again(loads: Loads) -> None:
     loads.broken = set()
     assert store.load(REGISTRY["gpt2"]).parameter_bytes == 100
     assert loads.names == ["gpt2"] * 3
+
+
+def test_of_two_who_want_a_model_whose_first_load_fails_the_second_loads_it(loads: Loads) -> None:
+    store, loads.seconds, loads.broken = ModelStore(), 0.2, {"gpt2"}
+    with ThreadPoolExecutor(2) as callers:
+        first = callers.submit(store.load, REGISTRY["gpt2"])
+        while not loads.names:
+            time.sleep(0.001)
+        second = callers.submit(store.load, REGISTRY["gpt2"])
+        with pytest.raises(CheckpointUnavailable):
+            first.result(20)
+        loads.broken = set()
+        assert second.result(20).name == "gpt2"
+    assert loads.names == ["gpt2"] * 2
+
+
+def test_a_load_that_never_ends_holds_up_others_only_so_long(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.loading.LONGEST_LOAD_S", 0.1)
+    store, loads.seconds = ModelStore(), 1.0
+    with ThreadPoolExecutor(2) as callers:
+        first = callers.submit(store.load, REGISTRY["gpt2"])
+        while not loads.names:
+            time.sleep(0.001)
+        with pytest.raises(Overdue):
+            callers.submit(store.load, REGISTRY["gpt2"]).result(20)
+        assert first.result(20).name == "gpt2"
 
 
 def test_different_models_can_be_loaded_at_the_same_time(tmp_path: Path, switch_often: None) -> None:
