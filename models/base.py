@@ -185,6 +185,12 @@ def scoring_only(network: PreTrainedModel, places: Sequence[int]) -> Iterator[No
         hook.remove()
 
 
+def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:
+    """Raise `InputError` for a text of which the tokenizer leaves no token, such as accents without letters."""
+    if all(token.is_mark for token in tokens):
+        raise InputError(f"{name} is empty for this model. Please type something else.", field)
+
+
 AnyTaskModel = TaskModel[Any, Any, Any, Any]
 
 

@@ -52,7 +52,7 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
         if not 1 <= inputs.top_k <= MAX_TOP_K:
             raise InputError(f"The number of candidates must be from 1 to {MAX_TOP_K}.", "top_k")
         mask = str(self.tokenizer.mask_token)
-        text = text.replace("[MASK]", mask)
+        text = with_masks(text, mask)
         encoded = self.tokenizer(text, return_offsets_mapping=True)
         ids = list(encoded["input_ids"])
         self.require_window(len(ids), "text")
@@ -111,8 +111,15 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
             if piece.startswith("##"):
                 text = text.rstrip() + piece.removeprefix("##") + after
             else:
+                if self._is_word_piece and _joins(text[-1:], piece[:1]):
+                    # Only a piece with ## goes on with a word.
+                    text += " "
                 text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
         return Prediction(text, math.prod(score for _, score in filling))
+
+    @property
+    def _is_word_piece(self) -> bool:
+        return type(self.tokenizer.backend_tokenizer.model).__name__ == "WordPiece"
 
     def _standing(self, word: str, probabilities: Tensor) -> tuple[WordStanding, ...]:
         """Where `word` stands at each mask: `probabilities` is `[mask, vocabulary]`."""
@@ -127,6 +134,16 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
         return tuple(
             WordStanding(word, pieces, float(score), int(rank)) for score, rank in zip(own, ranks, strict=True)
         )
+
+
+def with_masks(text: str, mask: str) -> str:
+    """`text` with the checkpoint's own `mask` for each blank, which visitors write as `[MASK]` or as `<mask>`."""
+    return text.replace("[MASK]", mask).replace("<mask>", mask)
+
+
+def _joins(before: str, after: str) -> bool:
+    """Whether two characters beside each other would read as parts of one word."""
+    return before.isalnum() and after.isalnum()
 
 
 @scripted

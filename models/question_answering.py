@@ -89,6 +89,8 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             begins.append(~inside[starts_and_ends[:, 0]])
             ends.append(~inside[starts_and_ends[:, 1]])
             cls_positions.append(ids.index(self.tokenizer.cls_token_id))
+        if not any(each.any() for each in in_context):
+            raise InputError("The text is empty for this model. Please type something else.", "context")
         padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
         network_inputs = {name: given_to(self.device, np.array(rows)) for name, rows in padded.items()}
         places = (tuple(each) for each in (in_context, begins, ends, cls_positions))

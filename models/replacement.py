@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from models.base import AnyTaskModel
 from models.characters import over_marks
 from models.errors import InputError
-from models.fill_mask import FillMask
+from models.fill_mask import FillMask, with_masks
 from models.outputs import Token
 from models.question_answering import QuestionAnswering
 from models.text_generation import TextGeneration
@@ -37,8 +37,8 @@ def replaced(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position
     field, text, (start, end) = _place(model, inputs, tokens, position)
     if start >= end:
         raise InputError("That token is a mark of the model's own and no part of the text.", "position")
-    # Byte-level tokens bring the space before them along.
-    start += len(text[start:end]) - len(text[start:end].lstrip())
+    # Byte-level tokens bring the space before them along; a line break is all of its token.
+    start += len(text[start:end]) - len(text[start:end].lstrip()) if text[start:end].strip() else 0
     return replace(inputs, **{field: text[:start] + word.replace(MASK, str(mask)) + text[end:]})
 
 
@@ -65,7 +65,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             text, spans = _spans(model.tokenizer, inputs.prompt, tokens)
             return "prompt", text, spans[position] if inputs.prompt.strip() else _NOWHERE
         case FillMask():
-            text, spans = _spans(model.tokenizer, inputs.text.replace(MASK, str(model.tokenizer.mask_token)), tokens)
+            text, spans = _spans(model.tokenizer, with_masks(inputs.text, str(model.tokenizer.mask_token)), tokens)
             return "text", text, spans[position]
         case _:
             text, spans = _spans(model.tokenizer, inputs.text, tokens)

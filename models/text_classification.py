@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.arrays import batch_of_one, taken
-from models.base import require_text
+from models.base import require_text, require_tokens
 from models.calibration import calibration_of
 from models.characters import over_marks
 from models.encoders import EncoderModel
@@ -47,7 +47,9 @@ class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Logi
         ids = list(encoded["input_ids"])
         self.require_window(len(ids), "text")
         offsets = over_marks(text, encoded["offset_mapping"])
-        return EncodedText(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, offsets))
+        tokens = read_tokens(self.tokenizer, ids, offsets)
+        require_tokens(tokens, "text", "The text")
+        return EncodedText(batch_of_one(ids, self.device), tokens)
 
     def inputs_of(self, encoded: EncodedText) -> dict[str, Tensor]:
         """The ids."""

@@ -1,5 +1,6 @@
 """Write on: a decoder that continues a text token by token (GPT-2, Radford et al., 2019)."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from models.steps import Steps, Writing
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
 
+_LAST_SPACES = re.compile(r"[^\S\n]+\Z")
 STRATEGIES = ("greedy", "beam", "sample")
 MAX_NEW_TOKENS = 200
 MAX_SEED = 2**32 - 1
@@ -79,7 +81,9 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
         check_settings(inputs)
-        ids = list(self.tokenizer(inputs.prompt)["input_ids"]) if inputs.prompt.strip() else []
+        # A word brings its space along: after a space no word that models have learnt can begin.
+        prompt = _LAST_SPACES.sub("", inputs.prompt)
+        ids = list(self.tokenizer(prompt)["input_ids"]) if prompt.strip() else []
         if not ids:
             start = self.tokenizer.bos_token_id
             if start is None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.arrays import batch_of_one
-from models.base import Loaded, TaskModel, require_text
+from models.base import Loaded, TaskModel, require_text, require_tokens
 from models.beam_search import Hypothesis, beam_search
 from models.capture import causal, nothing_masked, side_by_side, stack
 from models.characters import over_marks
@@ -88,6 +88,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             self._encoded(text[start:end], start, text[before:start])
             for before, (start, end) in zip(starts, spans, strict=False)
         )
+        require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
         self.require_window(sum(len(sentence.tokens) for sentence in sentences), "text")
         kept = self._parted(inputs.kept, sentences)
         if len(kept) > len(sentences):

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 from demo.components.run_header import run_header
 from demo.components.step_table import token_name
-from demo.components.written_text import chunks, generated_of
+from demo.components.written_text import as_read, chunks, generated_of
 from demo.sessions.records import Run
 from models.outputs import TaskOutput
 
@@ -45,6 +45,6 @@ def _side(title: str, prompt: str, parts: list[str], shared: set[int], below: st
         text += html.escape(part)
     return (
         f'<section aria-label="{title}"><h4>{title}</h4><p class="written" dir="auto">'
-        f'<span class="prompt">{html.escape(prompt)}'
+        f'<span class="prompt">{html.escape(as_read(prompt))}'
         f"</span>{text}{'</mark>' if marking else ''}</p>{below}</section>"
     )

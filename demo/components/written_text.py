@@ -23,12 +23,12 @@ def choosing() -> str:
 def written_text(prompt: str, output: CompletionOutput, step: int = 0) -> str:
     """The prompt and what was written after it; `step` counts the chosen token from 1, 0 for none."""
     if not output.generated:
-        return f'<p class="written" dir="auto"><span class="prompt">{html.escape(prompt)}</span></p>'
+        return f'<p class="written" dir="auto"><span class="prompt">{html.escape(as_read(prompt))}</span></p>'
     ended = output.generated[-1].token.special
     stopped = "" if output.finished else "You stopped it here. "
     ending = "The model ended the text itself (■). " if ended else stopped
     return (
-        f'<p class="written" dir="auto"><span class="prompt">{html.escape(prompt)}</span>'
+        f'<p class="written" dir="auto"><span class="prompt">{html.escape(as_read(prompt))}</span>'
         f"{token_group(output, step)}</p>"
         f"<p class='quiet'>{ending}{CHOOSE}</p>{_candidates(output)}"
     )
@@ -37,9 +37,14 @@ def written_text(prompt: str, output: CompletionOutput, step: int = 0) -> str:
 def growing_text(prompt: str, text: str) -> str:
     """A text while it grows: nothing but the text, so that every token is a small message."""
     return (
-        f'<p class="written" dir="auto" aria-live="off"><span class="prompt">{html.escape(prompt)}</span>'
+        f'<p class="written" dir="auto" aria-live="off"><span class="prompt">{html.escape(as_read(prompt))}</span>'
         f"{html.escape(text)}<span class='caret' aria-hidden='true'></span></p>"
     )
+
+
+def as_read(prompt: str) -> str:
+    """The prompt without the spaces at its end, which no model reads: what is written brings its own."""
+    return prompt.rstrip(" \t\u00a0")
 
 
 def token_group(output: TaskOutput, step: int = 0) -> str:

@@ -84,3 +84,44 @@ def look_into(model: AnyTaskModel, inputs: Any, output: TaskOutput) -> None:
     except InputError:
         return
     assert len(found.scores) == len(found.tokens)
+
+
+def test_a_space_after_a_prompt_is_left_out_and_a_line_break_is_not(bundled: BundledModel) -> None:
+    model = bundled("clearhead-stories")
+    read = {text: [each.id for each in model(prompt=text, max_new_tokens=1).tokens] for text in _PROMPTS}
+    assert read["She went to the park \t\u00a0"] == read["She went to the park"] != read["She went to the park\n"]
+    assert read["She went to the park\n "] == read["She went to the park\n"]
+
+
+_PROMPTS = (
+    "She went to the park",
+    "She went to the park \t\u00a0",
+    "She went to the park\n",
+    "She went to the park\n ",
+)
+
+
+def test_a_context_of_which_no_token_is_left_is_empty(bundled: BundledModel) -> None:
+    with pytest.raises(InputError, match="is empty"):
+        bundled("clearhead-qa")(question="Who?", context="\u0301\u0301")
+
+
+def test_blanks_side_by_side_are_filled_with_words_and_pieces_of_them(bundled: BundledModel) -> None:
+    model = bundled("clearhead-minilm")
+    output = model(text="Paris is the [MASK]<mask> of France.", top_k=5)
+    assert len(output.predictions) == 2
+    words = [[each.text for each in blank] for blank in output.predictions]
+    for each in output.sequences:
+        filled = each.text.removeprefix("Paris is the ").removesuffix(" of France.")
+        assert filled in {
+            first + (second[2:] if second.startswith("##") else f" {second}" if second.isalnum() else second)
+            for first in (word.removeprefix("##") for word in words[0])
+            for second in words[1]
+        }
+    assert any(" " in each.text.removeprefix("Paris is the ").removesuffix(" of France.") for each in output.sequences)
+
+
+@pytest.mark.parametrize(("name", "text"), [("clearhead-sentiment", "\u0301\u0301"), ("clearhead-en-fr", "\ufe0f")])
+def test_a_text_of_which_no_token_is_left_is_empty(name: str, text: str, bundled: BundledModel) -> None:
+    with pytest.raises(InputError, match="is empty"):
+        bundled(name)(text=text)

@@ -80,6 +80,12 @@ def test_the_marks_on_a_word_go_with_it(bundled: BundledModel) -> None:
     assert with_word(model, {"text": text}, place_of(model, {"text": text}, "cafe"), "tea").text == "Un tea noir."
 
 
+def test_a_line_break_gives_way_to_what_replaces_it(bundled: BundledModel) -> None:
+    model, fields = bundled("clearhead-stories"), {"prompt": "Hello.\nThe cat", "max_new_tokens": 1}
+    place = next(place for place, token in enumerate(model(**fields).tokens) if "\n" in token.text)
+    assert with_word(model, fields, place, "so").prompt == "Hello.soThe cat"
+
+
 def test_a_piece_of_a_word_is_replaced_within_it(bundled: BundledModel) -> None:
     model, text = bundled("clearhead-sentiment"), "An unwatchable film."
     pieces = [token.text for token in model(text=text).tokens]
