@@ -23,21 +23,13 @@ from demo.web.identity import SessionSigner, host_secret, signed_session
 __all__ = ["build_demo", "launch_options"]
 
 _HEADER = """
-<header class="masthead"><div><h1>Clearhead</h1><p>see what a Transformer reads</p></div>
-<button type="button" class="theme" aria-label="Switch between light and dark">◐</button></header>
-"""
-_SWITCH_THEME = """
-const kept = localStorage.getItem('clearhead-theme');
-if (kept) document.body.classList.toggle('dark', kept === 'dark');
-element.addEventListener('click', (event) => {
-  if (!event.target.closest('.theme')) return;
-  const dark = document.body.classList.toggle('dark');
-  localStorage.setItem('clearhead-theme', dark ? 'dark' : 'light');
-});
+<header class="masthead"><h1>Clearhead</h1><p>see what a Transformer reads</p>
+<button type="button" class="theme" aria-label="Switch between light and dark">◐</button>
+<p class="sr-only announced" role="status" aria-live="polite"></p></header>
 """
 _SCRIPTS = "\n".join(
     (ASSETS / "scripts" / name).read_text(encoding="utf-8")
-    for name in ("place_in_line.js", "radio_arrows.js", "api_page.js")
+    for name in ("theme.js", "place_in_line.js", "radio_arrows.js", "api_page.js", "answers.js", "addresses.js")
 )
 
 
@@ -52,8 +44,9 @@ def build_demo(service: DemoService) -> gr.Blocks:
         demo.queue(max_size=None, default_concurrency_limit=settings.concurrency, api_open=False)
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
-        gr.HTML(_HEADER, js_on_load=_SWITCH_THEME + _SCRIPTS, elem_classes="masthead-box")
-        note = create_kept_note(service)
+        with gr.Row(elem_classes="top"):
+            masthead = gr.HTML(_HEADER, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
+            note = create_kept_note(service)
         lecture = create_lecture_mode(lectures)
         shared = create_shared_runs()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
@@ -72,7 +65,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         shared.connect(service, demo, tabs, task_tabs)
         lecture.connect(demo, tabs, task_tabs, inside)
 
-        inside.connect_address(demo, tabs)
+        inside.connect_address(demo, tabs, masthead)
 
         def begin(session_id: str) -> Updates:
             session_id = session_id or service.new_session()

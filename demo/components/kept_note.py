@@ -9,21 +9,20 @@ from demo.service import DemoService
 from demo.sessions.keeping import keeps
 from demo.settings import Settings
 
-_UNDER = "under a random number that only this browser knows, with no name and no address"
-_IN_HISTORY = "In History you can delete them, or have none kept."
+_MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'
 
 
 def kept_note(service: DemoService, session_id: str) -> str:
     """What happens to the next run of this session, as HTML."""
     if not keeps(session_id):
-        return _line("Your runs are not kept: within an hour, nothing you typed is left here. History can change that.")
+        return _line(f"Your runs are not kept.{_MORE}")
     settings = service.settings
     if not settings.forgets_at_restart and not service.history_is_kept:
         return _line(
-            "History is not being kept at the moment: you get your answers, but they may be gone tomorrow.",
+            "History is not being kept at the moment: your answers may be gone tomorrow.",
             ' role="alert"',
         )
-    return _line(f"Your runs are kept {kept_for(settings)}, {_UNDER}. {_IN_HISTORY}")
+    return _line(f"Your runs are kept {kept_for(settings)}.{_MORE}")
 
 
 def kept_for(settings: Settings) -> str:

@@ -2,8 +2,10 @@
 
 import html
 
+from demo.sessions.export import answer_in_words
 from demo.sessions.records import Run
 from models.checkpoints import REGISTRY
+from models.outputs import TaskOutput
 
 _SHOWN_OF_REVISION = 8
 _PRECISIONS = {
@@ -15,8 +17,16 @@ _PRECISIONS = {
 }
 
 
-def run_header(run: Run, recorded: bool = False, kept: bool = True) -> str:
-    """Checkpoint, revision, licence, duration and precision of a run; a recorded one, or not `kept`, is marked so."""
+_ASKED = ("question", "text", "context", "prompt")
+"""The fields that hold a visitor's own words, in the order in which forms show them."""
+
+
+def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = False, kept: bool = True) -> str:
+    """Checkpoint, revision, licence, duration and precision of a run; a recorded one, or not `kept`, is marked so.
+
+    With its `output` it also holds, for the page's scripts, the texts that were asked about and the answer as screen
+    readers are told it.
+    """
     known = REGISTRY.get(run.checkpoint)
     parts = [
         f'<span title="{html.escape(run.checkpoint)}">{html.escape(known.title if known else run.checkpoint)}</span>',
@@ -27,7 +37,13 @@ def run_header(run: Run, recorded: bool = False, kept: bool = True) -> str:
         *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
-    return f'<p class="run-header">{mark}{" · ".join(parts)}</p>'
+    return f'<p class="run-header"{_told(run, output) if output else ""}>{mark}{" · ".join(parts)}</p>'
+
+
+def _told(run: Run, output: TaskOutput) -> str:
+    asked = " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+    said = f"Answer: {answer_in_words(output).strip() or 'No answer in this text'}"
+    return f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
 
 
 def _duration(duration_ms: float) -> str:

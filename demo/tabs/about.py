@@ -29,7 +29,7 @@ that and the answer, and a model can reach the same answer with other attention.
 said. It is not a promise that it is true.</p>
 """
 _KEPT = """
-<h2>What is kept</h2>
+<h2 id="kept">What is kept</h2>
 <p>Each run is kept so that History can show it: its text, settings, answer, model and time, under a random number that
 only this browser knows. No address and no name is kept. Runs are kept {kept_for}.</p>
 <p>In History you can delete one run or all of them at any time. The switch “{switch}” there turns keeping off: nothing

@@ -9,6 +9,7 @@ from gradio.components import Component
 
 from demo.attempt import Finished
 from demo.components import Updates
+from demo.components.checkpoint_picker import create_checkpoint_picker
 from demo.components.decoder_steps import create_decoder_steps
 from demo.components.few_shot import create_few_shot_note
 from demo.components.notice import create_notice
@@ -19,12 +20,17 @@ from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.tabs.task_tab import (
     PROGRESS,
+    RunRow,
     TaskTab,
+    asking,
+    create_buttons,
     create_header,
     create_reader,
-    create_run_row,
-    lead,
+    left_column,
+    result,
+    settings,
     told,
+    two_columns,
 )
 from demo.wanted import Stops
 from models.errors import InputError
@@ -42,43 +48,70 @@ _STRATEGIES = [
     ("Beam search: keep several drafts, take the likeliest", "beam"),
 ]
 
+_HINT = (
+    "Begin a text, or leave it empty. <span class='keys'>Enter goes on with it; Shift+Enter starts a new line.</span>"
+)
+
 
 def create_completion_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
     given = example.run.fields
     with gr.Tab("Write on", id=_TASK.value, elem_id="tab-write-on"):
-        lead(_LEAD)
-        prompt = gr.Textbox(
-            given["prompt"],
-            label="The beginning of your text",
-            lines=2,
-            max_lines=8,
-            placeholder="Leave it empty and the model begins by itself.",
-            elem_classes="visitor-text",
-        )
-        prompt_notice = create_notice()
-        strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
-        with gr.Row(elem_classes="settings"):
-            length = gr.Slider(1, 200, given["max_new_tokens"], step=1, label="Tokens to write")
-            beams = gr.Slider(
-                1, 8, given["num_beams"], step=1, label="Beams", info="drafts kept side by side", visible=False
-            )
-            temperature = gr.Slider(
-                0.05, 2, given["temperature"], step=0.05, label="Temperature", info="low: safe, high: surprising"
-            )
-            top_k = gr.Slider(0, 200, given["top_k"], step=1, label="Top-k", info="draw among the k likeliest; 0: all")
-            top_p = gr.Slider(0.01, 1, given["top_p"], step=0.01, label="Top-p", info="the likeliest that share p")
-            seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
-            loop_guard = gr.Slider(
-                0,
-                8,
-                given["loop_guard"],
-                step=1,
-                label="Loop guard",
-                info="so many tokens in a row come at most twice; 0: off",
-            )
-        settings_notice = create_notice()
+        with two_columns():
+            with left_column():
+                with asking():
+                    prompt = gr.Textbox(
+                        given["prompt"],
+                        label="The beginning of your text",
+                        max_lines=8,
+                        placeholder="Leave it empty and the model begins by itself.",
+                        elem_classes="visitor-text",
+                    )
+                    prompt_notice = create_notice()
+                    buttons = create_buttons(_TASK, "Write on", _HINT, prompt)
+                with settings(_LEAD):
+                    strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
+                    length = gr.Slider(1, 200, given["max_new_tokens"], step=1, label="Tokens to write")
+                    beams = gr.Slider(
+                        1, 8, given["num_beams"], step=1, label="Beams", info="drafts kept side by side", visible=False
+                    )
+                    temperature = gr.Slider(
+                        0.05,
+                        2,
+                        given["temperature"],
+                        step=0.05,
+                        label="Temperature",
+                        info="low: safe, high: surprising",
+                    )
+                    top_k = gr.Slider(
+                        0, 200, given["top_k"], step=1, label="Top-k", info="draw among the k likeliest; 0: all"
+                    )
+                    top_p = gr.Slider(
+                        0.01, 1, given["top_p"], step=0.01, label="Top-p", info="the likeliest that share p"
+                    )
+                    seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
+                    loop_guard = gr.Slider(
+                        0,
+                        8,
+                        given["loop_guard"],
+                        step=1,
+                        label="Loop guard",
+                        info="so many tokens in a row come at most twice; 0: off",
+                    )
+                    picker = create_checkpoint_picker(_TASK)
+                    create_few_shot_note(picker)
+            with result():
+                answer = gr.HTML(
+                    draw_answer(given["prompt"], example.output),
+                    js_on_load=choosing(),
+                    elem_classes="answer",
+                    label="The text so far",
+                )
+                header = create_header(_TASK)
+                reader = create_reader(service, _TASK)
+                steps = create_decoder_steps(service, _TASK)
+                tree = create_strategy_tree(service)
         # In the order of the handler's parameters.
         fields: dict[str, Component] = {
             "prompt": prompt,
@@ -91,18 +124,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "seed": seed,
             "loop_guard": loop_guard,
         }
-        row = create_run_row(_TASK, fields, "Write on")
-        create_few_shot_note(row.picker)
-        answer = gr.HTML(
-            draw_answer(given["prompt"], example.output),
-            js_on_load=choosing(),
-            elem_classes="answer",
-            label="The text so far",
-        )
-        header = create_header(_TASK)
-        steps = create_decoder_steps(service, _TASK)
-        tree = create_strategy_tree(service)
-        reader = create_reader(service, _TASK)
+        row = RunRow(picker, *buttons)
 
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(str(fields["prompt"]), output)}
@@ -110,7 +132,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     def draw_step(run: Run, output: TaskOutput, step: int) -> str:
         return draw_answer(str(run.fields["prompt"]), output, step)
 
-    notices = {"prompt": prompt_notice} | {name: settings_notice for name in fields if name != "prompt"}
+    notices = {"prompt": prompt_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
     stops = Stops()
 

@@ -8,6 +8,7 @@ import gradio as gr
 
 from demo.components import Updates
 from demo.components.bars import bars
+from demo.components.checkpoint_picker import create_checkpoint_picker
 from demo.components.notice import create_notice
 from demo.components.token_chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
 from demo.plots.reading import percent
@@ -15,11 +16,16 @@ from demo.recorded import examples_of, recorded
 from demo.service import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
+    RunRow,
     TaskTab,
+    asking,
+    create_buttons,
     create_header,
     create_reader,
-    create_run_row,
-    lead,
+    left_column,
+    result,
+    settings,
+    two_columns,
 )
 from models.outputs import FillMaskOutput, TaskOutput, WordStanding
 from models.tasks import Task
@@ -30,36 +36,44 @@ _LEAD = (
     "A blank is called a <em>mask</em>, written [MASK]."
 )
 
+_HINT = "Tap a word above to blank it out. <span class='keys'>Enter fills it; Shift+Enter starts a new line.</span>"
+
 
 def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
     with gr.Tab("Fill the blank", id=_TASK.value, elem_id="tab-fill-mask"):
-        lead(_LEAD)
-        text = gr.Textbox(
-            example.run.fields["text"], label="Your text", lines=2, max_lines=8, elem_classes="visitor-text"
-        )
-        text_notice = create_notice()
-        chips = gr.HTML(token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box")
-        with gr.Row(elem_classes="settings"):
-            top_k = gr.Slider(
-                1, 20, example.run.fields["top_k"], step=1, label="Words to show", info="the likeliest ones"
-            )
-            word = gr.Textbox(
-                example.run.fields["word"], label="My word", info="how likely is a word of yours?", max_lines=1
-            )
-        setting_notice = create_notice()
+        with two_columns():
+            with left_column():
+                with asking():
+                    text = gr.Textbox(
+                        example.run.fields["text"], label="Your text", max_lines=8, elem_classes="visitor-text"
+                    )
+                    text_notice = create_notice()
+                    chips = gr.HTML(
+                        token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box"
+                    )
+                    buttons = create_buttons(_TASK, "Fill the blank", _HINT, text)
+                with settings(_LEAD):
+                    top_k = gr.Slider(
+                        1, 20, example.run.fields["top_k"], step=1, label="Words to show", info="the likeliest ones"
+                    )
+                    word = gr.Textbox(
+                        example.run.fields["word"], label="My word", info="how likely is a word of yours?", max_lines=1
+                    )
+                    picker = create_checkpoint_picker(_TASK)
+            with result():
+                answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
+                header = create_header(_TASK)
+                reader = create_reader(service, _TASK)
         fields = {"text": text, "top_k": top_k, "word": word}
-        row = create_run_row(_TASK, fields, "Fill the blank")
-        answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
-        header = create_header(_TASK)
-        reader = create_reader(service, _TASK)
+        row = RunRow(picker, *buttons)
         hidden = gr.State(_masked_words(example.run.fields["text"]))
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}
 
-    notices = {"text": text_notice, "top_k": setting_notice, "word": setting_notice}
+    notices = {"text": text_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
 
     def run(
@@ -110,10 +124,11 @@ def draw_answer(output: TaskOutput) -> str:
         if several
         else ""
     )
-    return (
-        f'<div class="columns"><div>{masks}</div>'
-        f'<section><h3>The text, filled</h3><ol class="texts">{filled}</ol>{note}</section></div>'
+    texts = (
+        f"<details class='as-table'{' open' if several else ''}><summary>The text, filled</summary>"
+        f'<ol class="texts">{filled}</ol>{note}</details>'
     )
+    return f'<div class="{"columns" if several else ""}">{masks}</div>{texts}'
 
 
 def _own_word(standings: tuple[WordStanding, ...], mask: int) -> str:

@@ -1,9 +1,10 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 from gradio.components import Component
@@ -23,13 +24,14 @@ from demo.messages import for_visitors
 from demo.recorded_inside import inside_examples
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
-from demo.tabs.task_tab import lead
+from demo.tabs.task_tab import asking, lead, left_column, result, two_columns
 from models.errors import InputError
 
 _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
     "choose another word, layer or head, and it changes."
 )
+_HINT = "<span class='keys'>Enter looks inside; Shift+Enter starts a new line.</span>"
 _CHOICES = ("layer", "head", "position")
 _TURNING: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
@@ -38,7 +40,7 @@ _TURNING: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visi
 class InsideTab:
     """The tab as handlers see it: the controls that all steps share, the stepper, and a group for each step.
 
-    `exports` are the buttons that save a lecture, by its name.
+    `exports` are the buttons that save a lecture, by its name; `here` is the end of the address of what is drawn.
     """
 
     controls: InsideControls
@@ -52,6 +54,7 @@ class InsideTab:
     groups: dict[str, gr.Column]
     built: dict[str, BuiltStep]
     exports: dict[str, gr.Button]
+    here: gr.Textbox
 
     @property
     def inputs(self) -> list[Component]:
@@ -68,7 +71,7 @@ class InsideTab:
     def drawn(self) -> list[Component]:
         """What the drawing of a step may change."""
         outputs = [each for built in self.built.values() for each in built.outputs]
-        return [*self.notices.values(), *self.controls.chosen, *outputs]
+        return [self.here, *self.notices.values(), *self.controls.chosen, *outputs]
 
     def show(self, step: str, *asked: Any) -> Updates:
         """The picture of the step, or a sentence beside the field that is to be mended."""
@@ -87,7 +90,8 @@ class InsideTab:
         request, place = self.controls.inside.checked(wanted)
         # The words belong to the text as it stands in the field.
         placed = self.controls.corrected(replace(request, text=wanted.text), place, shared)
-        return terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
+        drawn = terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
+        return {**drawn, self.here: request.to_query()}
 
     def asked_for(self, step: str, *asked: Any) -> tuple[Step, InsideRequest]:
         """The step that the values of `inputs` ask for, and what it shows; raises `InputError`."""
@@ -146,23 +150,37 @@ class InsideTab:
         said = [self.button.click, self.controls.text.submit, *(each.input for each in moved)]  # type: ignore[attr-defined]
         gr.on(said, show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
 
-    def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs) -> None:
-        """Let a page that is opened at the address of a view (`InsideRequest.to_query`) show it."""
+    def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs, masthead: gr.HTML) -> None:
+        """Show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.
 
-        def arrive(request: gr.Request, *own: Any) -> Updates:
-            asked = from_query(request.query_params, inside_examples()[0].request)
+        The script of `masthead` tells of the latter; it is told what was drawn, so that the page's address follows.
+        """
+
+        def arrive(query: Mapping[str, str], own: Sequence[Any]) -> Updates:
+            asked = from_query(query, inside_examples()[0].request)
             if asked is None:
                 return {self.stepper: gr.skip()}
             step = asked.step if asked.step in self.built else STEPS[0].key
             drawn = self.show(step, *self.controls.values(asked), *own)
-            return {tabs: gr.Tabs(selected="inside"), **_both(self.open(asked), drawn)}
+            return _both(self.open(asked), drawn)
+
+        def opened(request: gr.Request, *own: Any) -> Updates:
+            shown = arrive(request.query_params, own)
+            return shown | {tabs: gr.Tabs(selected="inside")} if self.heading in shown else shown
+
+        def gone_back(address: str, *own: Any) -> Updates:
+            return arrive(dict(parse_qsl(address.partition("#")[0].removeprefix("?"))), own)
 
         own = [each for built in self.built.values() for each in built.inputs]
-        changed = dict.fromkeys([tabs, *self.controls.inputs, *self.turned, *self.drawn])
-        demo.load(
-            for_visitors(arrive), own, list(changed), concurrency_id=MODEL_QUEUE, show_progress="hidden",
-            api_visibility="private",
-        )  # fmt: skip
+        changed = list(dict.fromkeys([tabs, *self.controls.inputs, *self.turned, *self.drawn]))
+        drawing: dict[str, Any] = {
+            "concurrency_id": MODEL_QUEUE, "show_progress": "hidden", "api_visibility": "private"
+        }  # fmt: skip
+        demo.load(for_visitors(opened), own, changed, **drawing)
+        address = gr.Textbox("", visible="hidden", label="Address of a step")
+        masthead.select(None, None, address, js="() => `${location.search}#${Date.now()}`")
+        address.change(for_visitors(gone_back), [address, *own], changed, **drawing)
+        self.here.change(None, self.here, None, js="(address) => window.clearhead.drewInside(address)")
 
     def _set_to(self, request: InsideRequest) -> Updates:
         return {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
@@ -180,50 +198,65 @@ def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) 
     """The tab with its events and the `lectures` on offer; it opens on the first step of its first example."""
     request = inside_examples()[0].request
     first = STEPS[0]
-    with gr.Tab("Inside", id="inside", elem_id="tab-inside"):
-        lead(_LEAD)
-        with gr.Accordion("Lectures: for a room with a projector", open=False, elem_classes="lecture-list"):
-            gr.HTML(lecture_list(lectures), label="Lectures")
-            exports = {each.name: gr.Button(f"Save “{each.title}” as a page", scale=0) for each in lectures}
-        text = gr.Textbox(request.text, label="Your text", lines=1, max_lines=4, elem_classes="visitor-text")
-        text_notice = create_notice()
-        examples = gr.Dataset(
-            components=[text],
-            samples=[[each.request.text] for each in inside_examples()],
-            sample_labels=[each.label for each in inside_examples()],
-            type="index",
-            label="Examples",
-        )
-        with gr.Row(elem_classes="run-row", equal_height=False):
-            checkpoint = gr.Dropdown(
-                [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
-                value=request.checkpoint,
-                label="Model",
-                filterable=False,
-                elem_classes="picker-list",
+    with gr.Tab("Inside", id="inside", elem_id="tab-inside"), two_columns():
+        with left_column():
+            with asking():
+                text = gr.Textbox(request.text, label="Your text", max_lines=8, elem_classes="visitor-text")
+                text_notice = create_notice()
+                gr.HTML(f'<p class="quiet hint">{_HINT}</p>', label="What to do")
+                with gr.Row(elem_classes="run-row"):
+                    button = gr.Button(
+                        "Look inside", variant="primary", scale=0, min_width=140, elem_classes="run-button"
+                    )
+                checkpoint_notice = create_notice()
+                examples = gr.Dataset(
+                    components=[text],
+                    samples=[[each.request.text] for each in inside_examples()],
+                    sample_labels=[each.label for each in inside_examples()],
+                    type="index",
+                    label="Examples",
+                    elem_classes="examples",
+                )
+            with gr.Column(elem_classes="beside"):
+                with gr.Accordion("Model", open=False, elem_classes="fold settings"):
+                    checkpoint = gr.Dropdown(
+                        [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
+                        value=request.checkpoint,
+                        label="Model",
+                        filterable=False,
+                        elem_classes="picker-list",
+                    )
+                with gr.Accordion(
+                    "Lectures: for a room with a projector", open=False, elem_classes="fold lecture-list"
+                ):
+                    gr.HTML(lecture_list(lectures), label="Lectures")
+                    exports = {each.name: gr.Button(f"Save “{each.title}” as a page", scale=0) for each in lectures}
+                lead(_LEAD)
+        with result():
+            stepper = gr.Radio(
+                [(f"{step.number} {step.title}", step.key) for step in STEPS],
+                value=first.key,
+                label="Step",
+                show_label=False,
+                elem_classes="stepper",
             )
-            button = gr.Button("Look inside", variant="primary", scale=0, min_width=140, elem_classes="run-button")
-        checkpoint_notice = create_notice()
-        stepper = gr.Radio(
-            [(f"{step.number} {step.title}", step.key) for step in STEPS],
-            value=first.key,
-            label="Step",
-            elem_classes="stepper",
-        )
-        with gr.Row(elem_classes="step-head"):
-            back = gr.Button("Back", scale=0, min_width=96, interactive=False)
-            forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
-        heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
-        choices = create_choices(request, first)
-        controls = InsideControls(service.inside, text, checkpoint, *choices)
-        groups: dict[str, gr.Column] = {}
-        built: dict[str, BuiltStep] = {}
-        for step in STEPS:
-            with gr.Column(visible=step is first, elem_classes="inside-step") as groups[step.key]:
-                built[step.key] = step.create(controls)
-        notices = {"text": text_notice, "checkpoint": checkpoint_notice}
-        tab = InsideTab(controls, stepper, back, forward, heading, button, examples, notices, groups, built, exports)
-        create_inside_take_away(tab.asked_for, tab.picture, built, service.inside, tab.inputs)
+            heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
+            with gr.Row(elem_classes="step-head"):
+                back = gr.Button("Back", scale=0, min_width=96, interactive=False)
+                forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
+            choices = create_choices(request, first)
+            controls = InsideControls(service.inside, text, checkpoint, *choices)
+            groups: dict[str, gr.Column] = {}
+            built: dict[str, BuiltStep] = {}
+            for step in STEPS:
+                with gr.Column(visible=step is first, elem_classes="inside-step") as groups[step.key]:
+                    built[step.key] = step.create(controls)
+            notices = {"text": text_notice, "checkpoint": checkpoint_notice}
+            here = gr.Textbox("", visible="hidden", label="Address of this step")
+            tab = InsideTab(
+                controls, stepper, back, forward, heading, button, examples, notices, groups, built, exports, here
+            )
+            create_inside_take_away(tab.asked_for, tab.picture, built, service.inside, tab.inputs)
     tab.connect(service.settings.concurrency)
     return tab
 

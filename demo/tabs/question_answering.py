@@ -8,6 +8,7 @@ import gradio as gr
 
 from demo.components import Updates
 from demo.components.bars import bars
+from demo.components.checkpoint_picker import create_checkpoint_picker
 from demo.components.figure import drawn
 from demo.components.notice import create_notice
 from demo.plots.reading import percent
@@ -16,11 +17,16 @@ from demo.recorded import recorded
 from demo.service import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
+    RunRow,
     TaskTab,
+    asking,
+    create_buttons,
     create_header,
     create_reader,
-    create_run_row,
-    lead,
+    left_column,
+    result,
+    settings,
+    two_columns,
 )
 from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
 from models.tasks import Task
@@ -30,41 +36,54 @@ _LEAD = (
     "Ask about a text. The model does not write an answer: it points at the words of the text where an answer "
     "starts and ends (<em>extractive</em> question answering), or says that there is none."
 )
+_HINT = "Ask, or paste a text of your own. <span class='keys'>Enter looks it up; Shift+Enter starts a new line.</span>"
 _NO_ANSWER = "No answer in this text"
+_SPANS = (
+    "<h2>Where the answer starts and ends</h2><p class='quiet'>Upwards: the probability that the answer starts at a "
+    "token (a word or a piece of one); downwards: that it ends there. The first token, [CLS], stands for “no "
+    "answer”.</p>"
+)
 
 
 def create_question_answering_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
     with gr.Tab("Questions", id=_TASK.value, elem_id="tab-questions"):
-        lead(_LEAD)
-        question = gr.Textbox(
-            example.run.fields["question"], label="Your question", max_lines=3, elem_classes="visitor-text"
-        )
-        question_notice = create_notice()
-        context = gr.Textbox(example.run.fields["context"], label="The text to look in", lines=5, max_lines=14)
-        context_notice = create_notice()
-        top_k = gr.Slider(1, 10, example.run.fields["top_k"], step=1, label="Answers to show")
-        top_k_notice = create_notice()
+        with two_columns():
+            with left_column():
+                with asking():
+                    question = gr.Textbox(
+                        example.run.fields["question"], label="Your question", max_lines=3, elem_classes="visitor-text"
+                    )
+                    question_notice = create_notice()
+                    context = gr.Textbox(
+                        example.run.fields["context"],
+                        label="The text to look in",
+                        max_lines=14,
+                        elem_classes="long-text",
+                    )
+                    context_notice = create_notice()
+                    buttons = create_buttons(_TASK, "Look it up", _HINT, question)
+                with settings(_LEAD):
+                    top_k = gr.Slider(1, 10, example.run.fields["top_k"], step=1, label="Answers to show")
+                    picker = create_checkpoint_picker(_TASK)
+            with result():
+                answer = gr.HTML(
+                    draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
+                )
+                header = create_header(_TASK)
+                reader = create_reader(service, _TASK)
+                with gr.Column(elem_classes="more"):
+                    gr.HTML(_SPANS, label="Where the answer starts and ends")
+                    plot = gr.Plot(
+                        drawn(span_probabilities(_typed(example.output))),
+                        label="Start and end probabilities",
+                        show_label=False,
+                        container=False,
+                        elem_classes="span-frame",
+                    )
         fields = {"question": question, "context": context, "top_k": top_k}
-        row = create_run_row(_TASK, fields, "Look it up")
-        answer = gr.HTML(
-            draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
-        )
-        gr.HTML(
-            "<h3>Where the answer starts and ends</h3><p class='quiet'>Upwards: the probability that the answer "
-            "starts at a token (a word or a piece of one); downwards: that it ends there. The first token, [CLS], "
-            "stands for “no answer”.</p>"
-        )
-        plot = gr.Plot(
-            drawn(span_probabilities(_typed(example.output))),
-            label="Start and end probabilities",
-            show_label=False,
-            container=False,
-            elem_classes="span-frame",
-        )
-        header = create_header(_TASK)
-        reader = create_reader(service, _TASK)
+        row = RunRow(picker, *buttons)
 
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {
@@ -72,7 +91,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
             plot: drawn(span_probabilities(_typed(output))),
         }
 
-    notices = {"question": question_notice, "context": context_notice, "top_k": top_k_notice}
+    notices = {"question": question_notice, "context": context_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer, plot), header, reader, draw)
 
     def run(
@@ -81,7 +100,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
         fields = {"question": question, "context": context, "top_k": top_k}
         return tab.run(session_id, checkpoint, fields, progress)
 
-    tab.connect([question.submit], run)
+    tab.connect([question.submit, context.submit], run)
     return tab
 
 

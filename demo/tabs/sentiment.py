@@ -8,17 +8,23 @@ import gradio as gr
 
 from demo.components import Updates
 from demo.components.bars import bars
+from demo.components.checkpoint_picker import create_checkpoint_picker
 from demo.components.notice import create_notice
 from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.service import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
+    RunRow,
     TaskTab,
+    asking,
+    create_buttons,
     create_header,
     create_reader,
-    create_run_row,
-    lead,
+    left_column,
+    result,
+    settings,
+    two_columns,
 )
 from models.outputs import SentimentOutput, TaskOutput
 from models.tasks import Task
@@ -29,21 +35,29 @@ _LEAD = (
     "positive or negative (<em>fine-tuning</em>)."
 )
 
+_HINT = "Write a sentence. <span class='keys'>Enter reads it; Shift+Enter starts a new line.</span>"
+
 
 def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
     with gr.Tab("Sentiment", id=_TASK.value, elem_id="tab-sentiment"):
-        lead(_LEAD)
-        text = gr.Textbox(
-            example.run.fields["text"], label="Your text", lines=2, max_lines=8, elem_classes="visitor-text"
-        )
-        text_notice = create_notice()
+        with two_columns():
+            with left_column():
+                with asking():
+                    text = gr.Textbox(
+                        example.run.fields["text"], label="Your text", max_lines=8, elem_classes="visitor-text"
+                    )
+                    text_notice = create_notice()
+                    buttons = create_buttons(_TASK, "Read it", _HINT, text)
+                with settings(_LEAD):
+                    picker = create_checkpoint_picker(_TASK)
+            with result():
+                answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
+                header = create_header(_TASK)
+                reader = create_reader(service, _TASK)
         fields = {"text": text}
-        row = create_run_row(_TASK, fields, "Read it")
-        answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
-        header = create_header(_TASK)
-        reader = create_reader(service, _TASK)
+        row = RunRow(picker, *buttons)
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}

@@ -1,7 +1,8 @@
-"""The shape that the five task tabs share: input with examples, answer, attention, in this order."""
+"""The shape that the five task tabs share: what is asked on the left, the answer and its attention on the right."""
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ from demo.attempt import Finished
 from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.components.attention_reader import AttentionReader, create_attention_reader
-from demo.components.checkpoint_picker import CheckpointPicker, create_checkpoint_picker
+from demo.components.checkpoint_picker import CheckpointPicker
 from demo.components.decoder_steps import DecoderSteps, DrawStep
 from demo.components.notice import create_notice, noticed
 from demo.components.run_header import run_header
+from demo.limits import FIELDS
 from demo.messages import for_visitors
 from demo.recorded import examples_of, recorded
 from demo.service import DemoService
@@ -31,13 +33,16 @@ from models.tasks import Task
 Draw = Callable[[Mapping[str, Any], TaskOutput], Updates]
 """From the fields of a run and its output to the updates that show the answer."""
 
+SHOW_ANSWER = "() => window.clearhead.showAnswer()"
+"""Run in the page when an answer is there: brings it into view and tells screen readers what it says."""
+
 PROGRESS = gr.Progress()
 """As a handler's default, this is how Gradio learns that the handler reports progress."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunRow:
-    """The model picker, the button, and the place for a sentence that is about no field in particular.
+    """The button, the examples, the model picker, and the place for a sentence that is about no field in particular.
 
     While a run that can be stopped goes on, `stop` takes the place of `run`.
     """
@@ -45,6 +50,7 @@ class RunRow:
     picker: CheckpointPicker
     run: gr.Button
     stop: gr.Button
+    examples: gr.Dataset
     notice: gr.HTML
 
     def button(self, *, writing: bool) -> Updates:
@@ -52,27 +58,67 @@ class RunRow:
         return {self.run: gr.update(visible=not writing), self.stop: gr.update(visible=writing)}
 
 
-def create_run_row(task: Task, fields: Mapping[str, Component], button: str) -> RunRow:
-    """The examples of `task`, then its picker and its button."""
-    examples = examples_of(task)
-    used = [component for name, component in fields.items() if name in examples[0].fields]
-    gr.Examples(
-        [[example.fields[name] for name in fields if name in example.fields] for example in examples],
-        used,
-        example_labels=[example.label for example in examples],
-        label="Examples",
-        api_visibility="private",
-    )
-    with gr.Row(elem_classes="run-row", equal_height=False):
-        picker = create_checkpoint_picker(task)
+@contextmanager
+def two_columns() -> Iterator[None]:
+    """Around a tab: `left_column`, then `result`; side by side on a wide screen, else one below the other."""
+    with gr.Row(elem_classes="task", equal_height=False):
+        yield
+
+
+@contextmanager
+def left_column() -> Iterator[None]:
+    """Around what is asked and how. On a narrow screen the settings stand below the answer."""
+    with gr.Column(elem_classes="left"):
+        yield
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Around the fields that hold the visitor's own words, the button and the examples."""
+    with gr.Column(elem_classes="ask"):
+        yield
+
+
+@contextmanager
+def settings(about: str) -> Iterator[None]:
+    """Around the settings and the model picker, folded away; `about` says below them what the tab shows."""
+    with gr.Column(elem_classes="beside"):
+        with gr.Accordion("Settings and model", open=False, elem_classes="fold settings"):
+            yield
+        gr.HTML(f'<p class="lead">{about}</p>', label="About this tab")
+
+
+@contextmanager
+def result() -> Iterator[None]:
+    """Around the answer and everything that explains it."""
+    with gr.Column(elem_classes="result"):
+        yield
+
+
+def create_buttons(
+    task: Task, button: str, hint: str, sample: Component
+) -> tuple[gr.Button, gr.Button, gr.Dataset, gr.HTML]:
+    """What to do in a line, the button that does it and the one that stops it, a sentence's place, and the examples."""
+    gr.HTML(f'<p class="quiet hint">{hint}</p>', label="What to do")
+    with gr.Row(elem_classes="run-row"):
         run = gr.Button(button, variant="primary", scale=0, min_width=140, elem_classes="run-button")
         stop = gr.Button("Stop", variant="stop", scale=0, min_width=140, elem_classes="run-button", visible=False)
-    return RunRow(picker, run, stop, create_notice())
+    notice = create_notice()
+    offered = examples_of(task)
+    examples = gr.Dataset(
+        components=[sample],
+        samples=[[example.label] for example in offered],
+        sample_labels=[example.label for example in offered],
+        type="index",
+        label="Examples",
+        elem_classes="examples",
+    )
+    return run, stop, examples, notice
 
 
 def create_header(task: Task) -> gr.HTML:
     """The line that says what made the answer, on the recorded example."""
-    return gr.HTML(run_header(recorded(task).run, recorded=True))
+    return gr.HTML(run_header(recorded(task).run, recorded(task).output, recorded=True), elem_classes="header-line")
 
 
 def create_reader(service: DemoService, task: Task) -> AttentionReader:
@@ -130,19 +176,24 @@ class TaskTab:
     ) -> None:
         """Let `triggers` run `handler`, in the queue of the models; with `stops` its visitor can stop it."""
         buttons = [self.row.run, self.row.stop] if stops else []
-        event = gr.on(
-            [self.row.run.click, *triggers],
-            for_visitors(handler),
-            [self.session, *self.inputs],
-            [self.session, *self.outputs, *buttons],
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=self.service.settings.concurrency,
-            show_progress_on=self.answer[0],
+        running: dict[str, Any] = {
+            "fn": for_visitors(handler),
+            "inputs": [self.session, *self.inputs],
+            "outputs": [self.session, *self.outputs, *buttons],
+            "concurrency_id": MODEL_QUEUE,
+            "concurrency_limit": self.service.settings.concurrency,
+            "show_progress_on": self.answer[0],
+            "api_visibility": "private",
+        }
+        tried = self.row.examples.click(
+            self.example, self.row.examples, list(self.fields.values()), queue=False, show_progress="hidden",
             api_visibility="private",
-        )
+        )  # fmt: skip
+        for event in (gr.on([self.row.run.click, *triggers], **running), tried.then(**running)):
+            self.reader.follow(event)
+            event.then(None, None, None, js=SHOW_ANSWER)
         if stops:
             self.row.stop.click(stops.stop, queue=False, show_progress="hidden", api_visibility="private")
-        self.reader.follow(event)
         self.reader.compare(self._drawn)
         self.reader.take_away(self.session)
 
@@ -162,6 +213,14 @@ class TaskTab:
             updates = self.refuse(error)
         return updates | {self.session: session_id}
 
+    def example(self, number: int) -> Updates:
+        """The fields of an example; a text that it leaves out is empty, and a setting is as the page opened with it."""
+        given = examples_of(self.task)[number].fields
+        known = FIELDS[self.task]
+        return {
+            field: given.get(name, "" if known[name].is_text else field.value) for name, field in self.fields.items()
+        }
+
     def session_of(self, session_id: str) -> str:
         """The browser's session, or a new one for a visitor who was quicker than the page's first event."""
         return session_id or self.service.new_session()
@@ -171,7 +230,7 @@ class TaskTab:
         return {
             **self.draw(finished.run.fields, finished.output),
             **(self.steps.show(finished) if self.steps else {}),
-            self.header: run_header(finished.run, kept=self.service.is_kept(finished.run)),
+            self.header: run_header(finished.run, finished.output, kept=self.service.is_kept(finished.run)),
             **self.reader.turn_to(finished),
             **self.clear(),
         }

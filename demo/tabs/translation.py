@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from demo.components import Updates
+from demo.components.checkpoint_picker import create_checkpoint_picker
 from demo.components.decoder_steps import create_decoder_steps
 from demo.components.notice import create_notice
 from demo.components.written_text import CHOOSE, choosing, token_group
@@ -17,11 +18,16 @@ from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.tabs.task_tab import (
     PROGRESS,
+    RunRow,
     TaskTab,
+    asking,
+    create_buttons,
     create_header,
     create_reader,
-    create_run_row,
-    lead,
+    left_column,
+    result,
+    settings,
+    two_columns,
 )
 from demo.wanted import Stops
 from models.outputs import TaskOutput, TranslationOutput
@@ -34,33 +40,40 @@ _LEAD = (
     "looks back at the English before every token."
 )
 
+_HINT = "Write in English. <span class='keys'>Enter translates; Shift+Enter starts a new line.</span>"
+
 
 def create_translation_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
     with gr.Tab("Translate", id=_TASK.value, elem_id="tab-translate"):
-        lead(_LEAD)
-        text = gr.Textbox(
-            example.run.fields["text"], label="Your English text", lines=2, max_lines=8, elem_classes="visitor-text"
-        )
-        text_notice = create_notice()
-        beams = gr.Slider(
-            1,
-            8,
-            example.run.fields["num_beams"],
-            step=1,
-            label="Beams",
-            info="how many drafts are kept side by side while writing (beam search)",
-        )
-        beams_notice = create_notice()
+        with two_columns():
+            with left_column():
+                with asking():
+                    text = gr.Textbox(
+                        example.run.fields["text"], label="Your English text", max_lines=8, elem_classes="visitor-text"
+                    )
+                    text_notice = create_notice()
+                    buttons = create_buttons(_TASK, "Translate", _HINT, text)
+                with settings(_LEAD):
+                    beams = gr.Slider(
+                        1,
+                        8,
+                        example.run.fields["num_beams"],
+                        step=1,
+                        label="Beams",
+                        info="how many drafts are kept side by side while writing (beam search)",
+                    )
+                    picker = create_checkpoint_picker(_TASK)
+            with result():
+                answer = gr.HTML(
+                    draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
+                )
+                header = create_header(_TASK)
+                reader = create_reader(service, _TASK)
+                steps = create_decoder_steps(service, _TASK)
         fields = {"text": text, "num_beams": beams}
-        row = create_run_row(_TASK, fields, "Translate")
-        answer = gr.HTML(
-            draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
-        )
-        header = create_header(_TASK)
-        steps = create_decoder_steps(service, _TASK)
-        reader = create_reader(service, _TASK)
+        row = RunRow(picker, *buttons)
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}
@@ -68,7 +81,7 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
     def draw_step(_run: Run, output: TaskOutput, step: int) -> str:
         return draw_answer(output, step)
 
-    notices = {"text": text_notice, "num_beams": beams_notice}
+    notices = {"text": text_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
 
     stops = Stops()

@@ -1,0 +1,98 @@
+// Every tab and every step of Inside has an address. Turning to another one adds to the browser's history, Back goes
+// back, and a page that is loaded again opens at the same place with the same words. What a visitor typed stays in this
+// browser's own storage for the tab: an address goes to servers and into their logs.
+const TYPED = 'clearhead-typed';
+const query = () => new URLSearchParams(location.search);
+const tabButton = (name) => document.getElementById(`tab-${name}-button`);
+const nameOf = (button) => /^tab-(.+)-button$/.exec(button?.id ?? '')?.[1];
+const openTab = () => nameOf(document.querySelector('.task-tabs [role="tab"][aria-selected="true"]'));
+const otherwise = () => ['shared', 'lecture'].some((each) => query().has(each));
+const FIRST = 'fill-mask';
+
+const wanted = () => (query().has('inside') ? 'inside' : query().get('tab') ?? FIRST);
+const turnTo = (name) => { if (openTab() !== name) tabButton(name)?.click(); };
+let going = false, coming = 0;
+const follow = () => {
+  going = true;
+  turnTo(wanted());
+  setTimeout(() => { going = false; }, 300);
+};
+const add = (address) => { if (location.search !== address) history.pushState(null, '', location.pathname + address); };
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest('a[href^="?tab="]');
+  if (link) {
+    event.preventDefault();
+    const {searchParams, hash} = new URL(link.href);
+    turnTo(searchParams.get('tab'));
+    setTimeout(() => document.querySelector(hash || null)?.scrollIntoView({behavior: gentle()}), 100);
+    return;
+  }
+  const name = nameOf(event.target.closest('[role="tab"]'));
+  if (!name || going || query().has('lecture')) return;
+  add(name === 'inside' ? window.clearhead.inside ?? '?inside=tokens' : `?tab=${name}`);
+});
+addEventListener('popstate', () => {
+  if (otherwise()) return;
+  follow();
+  if (!query().has('inside')) return;
+  // The step of Inside is drawn by the server, which is told the address; what it draws for that is no new place.
+  coming += 1;
+  trigger('select', {});
+});
+for (const act of ['pointerdown', 'keydown']) document.addEventListener(act, () => { coming = 0; }, true);
+
+// What was typed, by tab: kept as it is typed, and put back when a tab is opened for the first time after a reload.
+const fieldsOf = (panel) => [...panel.querySelectorAll('.ask textarea')];
+const typed = () => JSON.parse(sessionStorage.getItem(TYPED) ?? '{}');
+const remember = () => {
+  const panel = openPanel();
+  if (!panel?.dataset.restored) return;
+  sessionStorage.setItem(TYPED, JSON.stringify({...typed(), [panel.id]: fieldsOf(panel).map((each) => each.value)}));
+};
+const put = (field, text) => {
+  Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, text);
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+};
+// A field that has just been mounted may yet be given the text that the page came with: look again for a while.
+const insist = (panel, texts, looks) => {
+  texts.forEach((text, place) => {
+    const field = fieldsOf(panel)[place];
+    if (field && field.value !== text) put(field, text);
+  });
+  if (looks) setTimeout(insist, 200, panel, texts, looks - 1);
+  else panel.dataset.restored = 'yes';
+};
+const restore = () => {
+  const panel = openPanel();
+  if (!panel || panel.dataset.restored || !fieldsOf(panel).length) return;
+  const kept = otherwise() || query().has('inside') ? undefined : typed()[panel.id];
+  panel.dataset.restored = kept ? '' : 'yes';
+  if (kept && !panel.dataset.restoring) insist(panel, kept, 5);
+  panel.dataset.restoring = 'yes';
+};
+new MutationObserver(restore).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['aria-selected', 'style', 'class']});
+document.addEventListener('input', () => setTimeout(remember));
+setInterval(remember, 2000);
+
+const started = new MutationObserver(() => {
+  if (!tabButton(FIRST)) return;
+  started.disconnect();
+  if (!otherwise() && ['tab', 'inside'].some((each) => query().has(each))) follow();
+});
+started.observe(document.body, {childList: true, subtree: true});
+
+window.clearhead = {
+  ...window.clearhead,
+  // Inside has drawn a step: its address is the page's. Another step can be gone back from; another layer takes its place.
+  drewInside: (address) => {
+    window.clearhead.inside = address;
+    if (openTab() !== 'inside' || query().has('lecture') || location.search === address) return;
+    const same = query().get('inside') === new URLSearchParams(address).get('inside');
+    if (coming) {
+      coming -= 1;
+      if (!same) return;
+    }
+    history[same ? 'replaceState' : 'pushState'](null, '', location.pathname + address);
+  },
+};
