@@ -218,14 +218,13 @@ def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) 
                     elem_classes="examples",
                 )
             with gr.Column(elem_classes="beside"):
-                with gr.Accordion("Model", open=False, elem_classes="fold settings"):
-                    checkpoint = gr.Dropdown(
-                        [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
-                        value=request.checkpoint,
-                        label="Model",
-                        filterable=False,
-                        elem_classes="picker-list",
-                    )
+                checkpoint = gr.Dropdown(
+                    [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
+                    value=request.checkpoint,
+                    label="Model",
+                    filterable=False,
+                    elem_classes="picker-list",
+                )
                 with gr.Accordion(
                     "Lectures: for a room with a projector", open=False, elem_classes="fold lecture-list"
                 ):

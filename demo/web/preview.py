@@ -22,7 +22,9 @@ _FOREIGN_TAGS = re.compile(rb'\s*<meta\s+(?:property="og:|name="twitter:)[^>]*>'
 
 
 def with_preview(page: bytes, address: str) -> bytes:
-    """The HTML of the page at `address` with our tags in the place of Gradio's."""
+    """The HTML of the page at `address` with our tags in the place of Gradio's; a page without those stays as it is."""
+    if not _FOREIGN_TAGS.search(page):
+        return page
     tags = {
         'name="description"': DESCRIPTION,
         'property="og:type"': "website",

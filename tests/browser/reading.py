@@ -11,7 +11,15 @@ def choose_tab(page: Page, name: str) -> Locator:
     """The panel of the tab called `name`, once it is open."""
     page.get_by_role("tab", name=name).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
-    expect(panel.locator(".run-header")).to_be_visible()
+    expect(panel.locator(".header-line .run-header")).to_be_visible()
+    return unfold_settings(panel)
+
+
+def unfold_settings(panel: Locator) -> Locator:
+    """The panel with its settings, the model and all else that is folded in the left column open."""
+    folded = panel.locator(".beside .fold > button:not(.open)")
+    while folded.count():
+        folded.first.click()
     return panel
 
 
@@ -52,7 +60,7 @@ def fill(panel: Locator, field: str, text: str) -> None:
 
 def expect_live_answer(panel: Locator) -> None:
     """What is shown is no longer the recorded example, and says what made it."""
-    header = panel.locator(".run-header")
+    header = panel.locator(".header-line .run-header")
     expect(header).not_to_contain_text("Recorded example")
     expect(header).to_contain_text(re.compile(r"revision \w+ · Apache-2\.0 · [\d.]+ m?s"))
 

@@ -104,7 +104,6 @@ ATTACKS = [
         "CVE-2024-47168",
         "monitoring that is off",
         "monitoring",
-        "monitoring/summary",
         "monitoring/key",
         "gradio_api/monitoring",
     ),
