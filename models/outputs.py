@@ -166,8 +166,10 @@ class Answer:
 class QuestionAnsweringOutput(TaskOutput):
     """The best spans, and what each token of the best window is worth as the start and as the end of an answer.
 
-    `no_answer_score` is the probability that the text does not answer; `start_probabilities` and `end_probabilities`
-    have one number for each of `tokens`; `windows` says in how many overlapping pieces the context was read.
+    An answer's score is the probability of its place, summed over all windows that hold it, and `no_answer_score` that
+    the text does not answer; over all places of the text, these and it sum to one.
+    `start_probabilities` and `end_probabilities` have one number for each of `tokens`; `windows` says in how many
+    overlapping pieces the context was read.
     """
 
     answers: tuple[Answer, ...]
@@ -178,8 +180,8 @@ class QuestionAnsweringOutput(TaskOutput):
 
     @property
     def answered(self) -> bool:
-        """Whether the best span is likelier than no answer."""
-        return bool(self.answers) and self.answers[0].score >= self.no_answer_score
+        """Whether it is at least as likely that the text answers, anywhere, as that it does not."""
+        return bool(self.answers) and self.no_answer_score <= 0.5
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from models.characters import inside_words, over_marks
 from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
-from models.spans import Span, Window, best_spans, read_windows
+from models.spans import Reading, Window, best_spans, read_windows
 from models.tokens import read_tokens
+from models.whole_spans import grown, whole_spans
 
 MAX_TOP_K = 10
 MAX_QUESTION_TOKENS = 96
@@ -37,7 +38,8 @@ class EncodedWindows:
     """`network_inputs` are padded tensors `[window, token]`; the others have one entry per window, without padding.
 
     `in_context` marks the tokens that an answer may be made of: those of the text that are more than a space. `begins`
-    and `ends` mark the tokens with which a word begins and ends.
+    and `ends` mark the tokens with which a word begins and ends. `places` are the characters `[start, end)` of an
+    answer that is one token: without spaces around it, and with all of the number, e-mail address or URL around it.
     """
 
     network_inputs: dict[str, Tensor]
@@ -46,6 +48,7 @@ class EncodedWindows:
     begins: tuple[NDArray[np.bool_], ...]
     ends: tuple[NDArray[np.bool_], ...]
     cls_positions: tuple[int, ...]
+    places: tuple[tuple[tuple[int, int], ...], ...]
 
 
 Logits = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -76,8 +79,8 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         )
         offsets = encoded.pop("offset_mapping")
         encoded.pop("overflow_to_sample_mapping", None)
-        inside = inside_words(context)
-        tokens, in_context, begins, ends, cls_positions = [], [], [], [], []
+        inside, whole = inside_words(context), whole_spans(context)
+        tokens, in_context, begins, ends, cls_positions, places = [], [], [], [], [], []
         for row, ids in enumerate(encoded["input_ids"]):
             side = encoded.sequence_ids(row)
             spans = [span if part == 1 else (-1, -1) for span, part in zip(offsets[row], side, strict=True)]
@@ -89,12 +92,18 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             begins.append(~inside[starts_and_ends[:, 0]])
             ends.append(~inside[starts_and_ends[:, 1]])
             cls_positions.append(ids.index(self.tokenizer.cls_token_id))
+            places.append(
+                tuple(
+                    grown(_without_spaces(context, span), whole) if is_inside else span
+                    for span, is_inside in zip(spans, in_context[-1], strict=True)
+                )
+            )
         if not any(each.any() for each in in_context):
             raise InputError("The text is empty for this model. Please type something else.", "context")
         padded = encoded if len(tokens) == 1 else self.tokenizer.pad(encoded)
         network_inputs = {name: given_to(self.device, np.array(rows)) for name, rows in padded.items()}
-        places = (tuple(each) for each in (in_context, begins, ends, cls_positions))
-        return EncodedWindows(network_inputs, tuple(tokens), *places)
+        by_window = (tuple(each) for each in (in_context, begins, ends, cls_positions, places))
+        return EncodedWindows(network_inputs, tuple(tokens), *by_window)
 
     def inputs_of(self, encoded: EncodedWindows) -> dict[str, Tensor]:
         """The windows as the tokenizer pads them."""
@@ -111,25 +120,26 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         self, inputs: QuestionAnsweringInput, encoded: EncodedWindows, raw: Logits
     ) -> QuestionAnsweringOutput:
         """The best spans over all windows, none overlapping a better one."""
-        windows = self.windows(encoded, raw)
-        calibration = calibration_of(self.network.config)
-        reading = read_windows(windows, calibration)
-        best = reading.best_window
-        answers = tuple(answer_of(inputs.context, span) for span in best_spans(reading, inputs.top_k))
+        reading = self._reading(encoded, raw)
+        best, temperature = reading.best_window, calibration_of(self.network.config).temperature
+        answers = tuple(
+            Answer(inputs.context[span.start : span.end], span.probability, span.start, span.end)
+            for span in best_spans(reading, inputs.top_k)
+        )
         return QuestionAnsweringOutput(
             self.identity,
             encoded.tokens[best],
             answers,
             reading.no_answer_probability,
-            tuple(windows[best].start_probabilities(calibration.temperature).tolist()),
-            tuple(windows[best].end_probabilities(calibration.temperature).tolist()),
-            len(windows),
+            tuple(reading.windows[best].start_probabilities(temperature).tolist()),
+            tuple(reading.windows[best].end_probabilities(temperature).tolist()),
+            len(reading.windows),
         )
 
     def attend(self, inputs: QuestionAnsweringInput, written: tuple[int, ...] = ()) -> Attentions:
         """The encoder's attention over the window that holds the best answer."""
         encoded = self.preprocess(inputs)
-        best = read_windows(self.windows(encoded, self.forward(encoded))).best_window
+        best = self._reading(encoded, self.forward(encoded)).best_window
         # Without the padding, which stands in front of XLNet's texts.
         real = encoded.network_inputs["attention_mask"][best].bool()
         one = {name: tensor[best : best + 1, real] for name, tensor in encoded.network_inputs.items()}
@@ -139,12 +149,15 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         """Each window's logits, without padding, with the places an answer may stand at."""
         mask = encoded.network_inputs["attention_mask"].cpu().numpy().astype(bool)
         windows = []
-        for row, tokens in enumerate(encoded.tokens):
+        for row in range(len(encoded.tokens)):
             starts, ends = (logits[row][mask[row]] for logits in raw)
-            offsets = tuple((token.start, token.end) for token in tokens)
             allowed = (encoded.in_context[row], encoded.begins[row], encoded.ends[row])
-            windows.append(Window(starts, ends, *allowed, encoded.cls_positions[row], offsets))
+            windows.append(Window(starts, ends, *allowed, encoded.cls_positions[row], encoded.places[row]))
         return tuple(windows)
+
+    def _reading(self, encoded: EncodedWindows, raw: Logits) -> Reading:
+        """All windows together, with this checkpoint's calibration."""
+        return read_windows(self.windows(encoded, raw), calibration_of(self.network.config))
 
     def _require_room(self, question: str) -> None:
         """Refuse a question that leaves no room for the text."""
@@ -159,8 +172,8 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
             )
 
 
-def answer_of(context: str, span: Span) -> Answer:
-    """The span's text, without the spaces around it."""
-    text = context[span.start : span.end]
-    start = span.start + len(text) - len(text.lstrip())
-    return Answer(text.strip(), span.probability, start, start + len(text.strip()))
+def _without_spaces(context: str, span: tuple[int, int]) -> tuple[int, int]:
+    """`span` without the spaces at its ends; it holds more than spaces."""
+    text = context[slice(*span)]
+    start = span[0] + len(text) - len(text.lstrip())
+    return start, start + len(text.strip())

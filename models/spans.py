@@ -1,7 +1,7 @@
 """From start and end logits to answer spans, over one window or several (SQuAD 2.0; Devlin et al., 2019, 4.3)."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from models.calibration import Calibration
 
 UNCALIBRATED = Calibration()
 MAX_ANSWER_TOKENS = 30
+_RANKED_SPANS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,7 @@ class Window:
     """The logits of one window, `[token]` each; `cls` is where it is said that nothing answers.
 
     An answer stands where `in_context` says so, and in whole words: `begins` and `ends` mark the tokens with which one
-    may begin and end. `offsets` are the tokens' characters in the context.
+    may begin and end. `offsets` are the characters in the context of the answers that each token is, taken alone.
     """
 
     start_logits: NDArray[np.float32]
@@ -57,7 +58,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Span:
-    """Characters `start` to `end` (exclusive) of the context and the probability of this very span."""
+    """Characters `start` to `end` (exclusive) of the context and the probability of this very place."""
 
     start: int
     end: int
@@ -72,10 +73,32 @@ class Reading:
     probabilities: tuple[NDArray[np.float64], ...]
     no_answer_probability: float
 
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """The likeliest places that may answer, best first.
+
+        One place may be several spans of tokens: in overlapping windows, or where a number or an address is made of
+        several tokens and always answered whole. Their probabilities are added up.
+        """
+        parts = [_places(*each) for each in zip(self.windows, self.probabilities, strict=True)]
+        starts, ends, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        base = int(ends.max(initial=0)) + 1
+        distinct, numbers = np.unique(starts * base + ends, return_inverse=True)
+        summed = np.bincount(numbers, shares, len(distinct))
+        best_first = (-summed).argsort(kind="stable")
+        ranked = zip(distinct[best_first].tolist(), summed[best_first].tolist(), strict=True)
+        return tuple(Span(place // base, place % base, probability) for place, probability in ranked)
+
     @property
     def best_window(self) -> int:
-        """The window that holds the likeliest span."""
-        return int(np.argmax([probabilities.max() for probabilities in self.probabilities]))
+        """The window that adds most to the probability of the likeliest place; the first one where no place answers."""
+        if not self.spans:
+            return 0
+        best, shares = self.spans[0], []
+        for window, probabilities in zip(self.windows, self.probabilities, strict=True):
+            starts, ends, each = _places(window, probabilities)
+            shares.append(float(each[(starts == best.start) & (ends == best.end)].sum()))
+        return int(np.argmax(shares))
 
 
 def read_windows(windows: tuple[Window, ...], calibration: Calibration = UNCALIBRATED) -> Reading:
@@ -104,31 +127,28 @@ def answerable(log_odds: float, calibration: Calibration) -> float:
 
 def best_spans(reading: Reading, count: int) -> list[Span]:
     """The `count` likeliest spans, best first, none overlapping a better one."""
-    likeliest = [_likeliest(probabilities, 50 * count) for probabilities in reading.probabilities]
-    numbers = [number for number, places in enumerate(likeliest) for _ in range(len(places))]
-    places = np.concatenate(likeliest)
-    probabilities = np.concatenate(
-        [each.ravel()[some] for each, some in zip(reading.probabilities, likeliest, strict=True)]
-    )
     found: list[Span] = []
-    for rank in (-probabilities).argsort(kind="stable").tolist():
-        probability = float(probabilities[rank])
-        if len(found) == count or not probability:
+    for span in reading.spans:
+        if len(found) == count:
             break
-        offsets, (start, more) = reading.windows[numbers[rank]].offsets, divmod(int(places[rank]), MAX_ANSWER_TOKENS)
-        span = Span(offsets[start][0], offsets[start + more][1], probability)
         if all(span.end <= better.start or span.start >= better.end for better in found):
             found.append(span)
     return found
 
 
-def _likeliest(probabilities: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """The places in the flattened `probabilities` of the `most` greatest, the first place first.
+def _places(
+    window: Window, probabilities: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """First character, end (exclusive) and probability, `[span]` each, of the likeliest spans of a window.
 
-    Enough of them hold the spans that do not overlap, without sorting every pair of tokens.
+    Enough of them hold the answers that do not overlap, without sorting every pair of tokens.
     """
     flat = probabilities.ravel()
-    return np.sort(np.argpartition(flat, -min(most, flat.size))[-most:])
+    likeliest = np.sort(np.argpartition(flat, -min(_RANKED_SPANS, flat.size))[-_RANKED_SPANS:])
+    likeliest = likeliest[flat[likeliest] > 0]
+    firsts, more = np.divmod(likeliest, MAX_ANSWER_TOKENS)
+    offsets = np.array(window.offsets, np.int64)
+    return offsets[firsts, 0], offsets[firsts + more, 1], flat[likeliest]
 
 
 @lru_cache(512)

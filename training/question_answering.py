@@ -314,6 +314,7 @@ def card(figures: dict[str, float]) -> Card:
             "exact match, SQuAD 1.1 articles kept out, %": figures["em"],
             "F1, SQuAD 1.1 articles kept out, %": figures["f1"],
             "F1 with no answer decided, SQuAD 2.0 articles kept out, %": figures["v2_f1"],
+            "answerable questions of the same for which no answer is shown, %": figures["refused"],
             "temperature, fitted on the same articles": figures["temperature"],
             "scale of the odds that there is an answer, likewise": figures["answerable_scale"],
             "their bias, likewise": figures["answerable_bias"],

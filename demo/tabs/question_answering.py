@@ -120,14 +120,20 @@ def draw_answer(context: str, output: TaskOutput) -> str:
     candidates = [Prediction(each.text, each.score) for each in output.answers]
     candidates.append(Prediction(_NO_ANSWER, output.no_answer_score))
     candidates.sort(key=lambda each: -each.score)
+    winner = output.answers[0].text if output.answered else _NO_ANSWER
+    together = (
+        f"<p class='quiet'>All places of the text together have {percent(1 - output.no_answer_score)} of the "
+        f"probability, and “no answer” has {percent(output.no_answer_score)}. That decides whether an answer is shown; "
+        "the likeliest place is then the answer.</p>"
+    )
     windows = (
         f"<p class='quiet'>The text is longer than the model’s window, so it was read in {output.windows} overlapping "
         "parts; the best answer of all of them is shown, and the pictures below show the part that holds it.</p>"
         if output.windows > 1
         else ""
     )
-    shown_candidates = bars(candidates, "Answers and their probability", winner=candidates[0].text, long=True)
-    text = f'<h3>{headline}</h3><p class="context" dir="auto">{shown}</p>{windows}'
+    shown_candidates = bars(candidates, "Answers and their probability", winner=winner, long=True)
+    text = f'<h3>{headline}</h3><p class="context" dir="auto">{shown}</p>{together}{windows}'
     return f"{text}<h3>All candidates, best first</h3>{shown_candidates}"
 
 

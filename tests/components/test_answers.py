@@ -107,6 +107,14 @@ def test_the_answer_is_marked_where_it_stands() -> None:
     ) and "No answer" in question_answering.draw_answer("He left &Venice.", output)
 
 
+def test_an_answer_is_shown_where_all_places_together_are_likelier_than_none() -> None:
+    output = QuestionAnsweringOutput(CHECKPOINT, (), (Answer("Venice", 0.3, 0, 6),), 0.4, (), (), 1)
+    shown = plain(question_answering.draw_answer("Venice.", output))
+    assert "“<bdi>Venice</bdi>” has 30 % of the probability" in shown and "<mark>Venice</mark>" in shown
+    assert "All places of the text together have 60 % of the probability, and “no answer” has 40 %" in shown
+    assert re.search(r'<li class="wins"><span class="bar-name"><bdi>Venice</bdi>', shown)
+
+
 def test_no_answer_is_said_when_it_is_likelier() -> None:
     output = QuestionAnsweringOutput(CHECKPOINT, (), (Answer("Venice", 0.2, 0, 6),), 0.7, (), (), 1)
     shown = plain(question_answering.draw_answer("Venice.", output))

@@ -1,12 +1,12 @@
 """Answer spans, worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from models.calibration import Calibration
-from models.outputs import Answer
-from models.question_answering import answer_of
-from models.spans import MAX_ANSWER_TOKENS, Span, Window, best_spans, read_windows
+from models.spans import MAX_ANSWER_TOKENS, Window, best_spans, read_windows
 
 LOG2, LOG3, LOG4 = np.log([2.0, 3.0, 4.0])
 
@@ -105,22 +105,34 @@ def test_the_window_with_the_best_answer_wins_and_no_answer_needs_all_of_them() 
     assert [span.probability for span in best] == pytest.approx([9 / 11, 1 / 11])
 
 
-def test_the_same_answer_seen_in_two_windows_is_given_once() -> None:
-    seen_twice = window([0, 1], [0, 1], range(1, 2), [(-1, -1), (5, 8)])
-    assert len(best_spans(read_windows((seen_twice, seen_twice)), 3)) == 1
+def test_the_same_answer_seen_in_two_windows_is_given_once_with_both_probabilities() -> None:
+    # Weights: (5, 8) has 2 + 3 in two windows, (20, 24) has 4 in one, none has 1; together 10.
+    first = window([0, LOG2, LOG4], [0, 0, 0], range(1, 3), [(-1, -1), (5, 8), (20, 24)])
+    alone = [replace(first, in_context=np.array([False, place == 1, place == 2])) for place in (1, 2)]
+    second = window([0, LOG3], [0, 0], range(1, 2), [(-1, -1), (5, 8)])
+    reading = read_windows((alone[1], alone[0], second))
+    spans = best_spans(reading, 3)
+    assert [(span.start, span.end) for span in spans] == [(5, 8), (20, 24)]
+    assert [span.probability for span in spans] == pytest.approx([5 / 10, 4 / 10])
+    assert reading.no_answer_probability == pytest.approx(1 / 10)
+    assert reading.best_window == 2, "the window that adds most to the likeliest place, not the likeliest span's"
+
+
+def test_spans_of_one_window_that_are_the_same_characters_are_added_up() -> None:
+    # Two tokens of one e-mail address: three spans of tokens, all of the characters (0, 9).
+    address = window([0, 0, 0], [0, 0, 0], range(1, 3), [(-1, -1), (0, 9), (0, 9)])
+    (span,) = best_spans(read_windows((address,)), 3)
+    assert (span.start, span.end, span.probability) == (0, 9, pytest.approx(3 / 4))
 
 
 def test_a_window_without_context_answers_nothing() -> None:
     empty = window([0, 0], [0, 0], range(0), [(-1, -1), (-1, -1)])
     reading = read_windows((empty,))
     assert reading.no_answer_probability == 1
-    assert best_spans(reading, 3) == []
+    assert best_spans(reading, 3) == [] and reading.best_window == 0
 
 
 def test_great_logits_do_not_overflow() -> None:
     great = window([0, 5000.0], [0, 5000.0], range(1, 2), [(-1, -1), (0, 1)])
     assert best_spans(read_windows((great,)), 1)[0].probability == pytest.approx(1)
-
-
-def test_an_answer_loses_the_spaces_around_it() -> None:
-    assert answer_of("so  Ada  wrote", Span(2, 8, 0.5)) == Answer("Ada", 0.5, 4, 7)
+    assert read_windows((great,)).best_window == 0
