@@ -43,8 +43,8 @@ try:
     set_up_log(settings.log)
     store = ModelStore(settings.model_bytes, settings.precision)
     runs = open_runs(settings.database_url)
-    Upkeep(runs, settings.retention_days).start()
     service = DemoService(settings, store, runs)
+    Upkeep(runs, settings.retention_days, forget_old=service.forget_old).start()
     demo = build_demo(service)
     app = create_app(demo, service, store)
 except SettingError as error:

@@ -1,13 +1,13 @@
-"""Attention on demand: where it can be had again, and the most recent of it in memory."""
+"""Where the attention behind an answer can be had again."""
 
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from demo.caches import HELD_FOR_S, Origin
+from demo.sessions.keeping import keeps, owner
 from demo.sessions.records import Run
 from models.findings import SwitchedOff
-from models.outputs import Attentions, TaskOutput, generated_ids
+from models.outputs import TaskOutput, generated_ids
 from models.tasks import Task
 
 
@@ -15,7 +15,8 @@ from models.tasks import Task
 class AttentionSource:
     """All that one forward pass needs to see a run's attention again: its inputs, and the ids that it wrote.
 
-    `switched_off` are the heads that the model was to do without, none in any run that is logged.
+    `switched_off` are the heads that the model was to do without, none in any run that is logged. `origin` says whose
+    text it is; sources of equal texts are equal whosever they are.
     """
 
     task: Task
@@ -23,46 +24,20 @@ class AttentionSource:
     inputs: tuple[tuple[str, Any], ...]
     written: tuple[int, ...]
     switched_off: SwitchedOff | None = None
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 def source_of(run: Run, output: TaskOutput) -> AttentionSource:
     """Where the attention behind a run's answer can be had."""
     # Lists, which JSON has for tuples, could not be looked up.
     fields = ((name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items())
-    return AttentionSource(run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output))
+    return AttentionSource(
+        run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=_origin_of(run)
+    )
 
 
-class AttentionCache:
-    """Captured attention by its source, the least recently used dropped when the weights exceed `max_bytes`.
-
-    Attention that exceeds it alone is not held at all.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self._held: OrderedDict[AttentionSource, Attentions] = OrderedDict()
-        self._held_bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, source: AttentionSource) -> Attentions | None:
-        """What is held for `source`."""
-        with self._lock:
-            if source not in self._held:
-                return None
-            self._held.move_to_end(source)
-            return self._held[source]
-
-    def put(self, source: AttentionSource, attentions: Attentions) -> None:
-        """Hold `attentions`, and drop the oldest others until all fit."""
-        with self._lock:
-            if source in self._held or _weight_bytes(attentions) > self.max_bytes:
-                return
-            self._held[source] = attentions
-            self._held_bytes += _weight_bytes(attentions)
-            while self._held_bytes > self.max_bytes:
-                _, dropped = self._held.popitem(last=False)
-                self._held_bytes -= _weight_bytes(dropped)
-
-
-def _weight_bytes(attentions: Attentions) -> int:
-    return sum(attention.weights.nbytes for attention in attentions.values())
+def _origin_of(run: Run) -> Origin:
+    # Callers without a session do not share one: each of their runs stands alone.
+    session = owner(run.session_id) or run.id
+    until = float("inf") if keeps(run.session_id) else run.created_utc.timestamp() + HELD_FOR_S
+    return Origin((session,) if session else (), run.id, until)

@@ -1,14 +1,13 @@
 """What can be asked about an answer once it is there; nothing of it is a run of its own, and nothing is logged."""
 
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from demo.attention import AttentionCache, AttentionSource
+from demo.attention import AttentionSource
+from demo.caches import SessionCache
 from demo.limits import clean, plain_text
 from demo.settings import Settings
 from demo.turns import Turns
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
 
 _log = logging.getLogger(__name__)
-# The longest answer takes some 200 kB, most a few.
-_REMEMBERED = 64
 
 Result = TypeVar("Result")
 
@@ -40,24 +37,28 @@ class Changed:
 
 
 class Inspection:
-    """Looks again at what a model read and wrote; safe to call from many threads."""
+    """Looks again at what a model read and wrote; safe to call from many threads.
 
-    def __init__(self, settings: Settings, store: ModelStore, turns: Turns) -> None:
+    What is found is held in `cache`, so that an equal question of the same session is not computed again.
+    """
+
+    def __init__(self, settings: Settings, store: ModelStore, turns: Turns, cache: SessionCache) -> None:
         self._settings = settings
         self._store = store
         self._turns = turns
-        self._attentions = AttentionCache(settings.attention_bytes)
-        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache = cache
 
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
-        cached = self._attentions.get(source)
-        if cached is not None:
-            return cached
-        captured = self._ask(source, lambda model, inputs: model.attend(inputs, source.written))
-        self._attentions.put(source, captured)
-        return captured
+
+        def capture() -> Attentions:
+            return self._ask(source, lambda model, inputs: model.attend(inputs, source.written))
+
+        return self._cache.get_or_make(source.origin, ("attention", source), capture)
+
+    def holds_attention(self, source: AttentionSource) -> bool:
+        """Whether the attention of a run is in memory, so that showing it needs no model."""
+        return self._cache.get(source.origin, ("attention", source)) is not None
 
     def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
         """What each token did for the decision called `target`, or for the one that made the answer."""
@@ -68,7 +69,8 @@ class Inspection:
 
             return attribute(model, inputs, source.written, target)
 
-        return self._once(("attribution", source, target), lambda: self._ask(source, attributed))
+        key = "attribution", source, target
+        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, attributed))
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).
@@ -100,7 +102,11 @@ class Inspection:
 
     def _answer(self, source: AttentionSource) -> TaskOutput:
         asked = replace(source, written=())
-        return self._once(asked, lambda: self._ask(asked, lambda model, inputs: cast(TaskOutput, model.answer(inputs))))
+
+        def answer() -> TaskOutput:
+            return self._ask(asked, lambda model, inputs: cast(TaskOutput, model.answer(inputs)))
+
+        return self._cache.get_or_make(source.origin, ("answer", asked), answer)
 
     def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
         """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
@@ -113,19 +119,6 @@ class Inspection:
         except Exception as error:
             _log.exception("looking into a %s run failed", source.task)
             raise InputError(OUR_FAULT) from error
-
-    def _once(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """What `make` makes, or made a short while ago; errors are not remembered."""
-        with self._lock:
-            if key in self._remembered:
-                self._remembered.move_to_end(key)
-                return cast(Result, self._remembered[key])
-        made = make()
-        with self._lock:
-            self._remembered[key] = made
-            while len(self._remembered) > _REMEMBERED:
-                self._remembered.popitem(last=False)
-        return made
 
     def _word(self, value: object, label: str, field: str) -> str:
         word, most = plain_text(value, label, field), self._settings.limits.word

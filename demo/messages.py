@@ -40,6 +40,17 @@ def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str]
             error = InputError(OUR_FAULT)
         return gr.Error(as_message(error.sentence), print_exception=False)
 
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def speaking_later(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+            try:
+                return await function(*args, **kwargs)
+            except Exception as error:
+                raise message(error) from error
+
+        return cast(Callable[Parameters, Result], speaking_later)
+
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)

@@ -2,17 +2,17 @@
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from demo.attempt import Attempt, Finished
 from demo.attention import AttentionSource, source_of
+from demo.caches import Origin, SessionCache
 from demo.inside import Inside
 from demo.inspection import OUR_FAULT, Changed, Inspection
 from demo.limits import clean, plain_text
-from demo.recent import Question, RecentAnswers, question_of
 from demo.sessions.answers import load_answer
 from demo.sessions.export import as_csv, as_json
 from demo.sessions.keeping import keeps, owner
@@ -51,9 +51,10 @@ class DemoService:
         self._store = store
         self._runs = runs
         self._turns = Turns()
-        self._inspection = Inspection(settings, store, self._turns)
-        self._recent = RecentAnswers()
+        self._cache = SessionCache(settings.attention_bytes)
+        self._inspection = Inspection(settings, store, self._turns, self._cache)
         self._watchers: list[Callable[[Run], None]] = []
+        self._forgetters: list[Callable[[str, str], None]] = []
         self.inside = Inside(settings, store)
         self.sharing = Sharing(runs)
         self._losing_runs = False
@@ -61,6 +62,10 @@ class DemoService:
     def watch(self, watcher: Callable[[Run], None]) -> None:
         """Tell `watcher` about every run that ends, well or not."""
         self._watchers.append(watcher)
+
+    def when_forgetting(self, forgetter: Callable[[str, str], None]) -> None:
+        """Call `forgetter` with a session, and the id of a run or "" for all, whenever those are to be forgotten."""
+        self._forgetters.append(forgetter)
 
     @property
     def history_is_kept(self) -> bool:
@@ -87,7 +92,7 @@ class DemoService:
         attempt = Attempt(self._session(session_id), task, fields, checkpoint)
         try:
             question, accepted = self._accept(attempt)
-            if before := self._recent.get(question):
+            if before := self._answered(attempt, question):
                 return self._keep_finished(attempt.again(before))
             model, inputs = self._prepare(attempt, accepted, progress)
             with self._turns.of(task, attempt.fields):
@@ -104,7 +109,7 @@ class DemoService:
         written = None
         try:
             question, accepted = self._accept(attempt)
-            if before := self._recent.get(question):
+            if before := self._answered(attempt, question):
                 yield self._keep_finished(attempt.again(before))
                 return
             model, inputs = self._prepare(attempt, accepted, progress)
@@ -134,6 +139,10 @@ class DemoService:
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
         return self._inspection.attention(source)
+
+    def holds_attention(self, source: AttentionSource) -> bool:
+        """Whether the attention of a run is in memory, so that showing it needs no model."""
+        return self._inspection.holds_attention(source)
 
     def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
         """What each token did for the decision called `target`, or for the one that made the answer."""
@@ -180,13 +189,28 @@ class DemoService:
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget one run of a session; says whether it was there."""
-        self._recent.forget(owner(session_id))
-        return self._runs.delete(run_id, session_id)
+        there = self._runs.delete(run_id, session_id)
+        self.forget(session_id, run_id)
+        return there
 
     def delete_all(self, session_id: str) -> int:
         """Forget every run of a session; says how many there were."""
-        self._recent.forget(owner(session_id))
-        return self._runs.delete_all(session_id)
+        count = self._runs.delete_all(session_id)
+        self.forget(session_id)
+        return count
+
+    def forget(self, session_id: str, run_id: str = "") -> None:
+        """Drop from memory what a session typed and was told; pages that show its runs, or `run_id`, forget them too.
+
+        The log is left as it is.
+        """
+        self._cache.forget(owner(session_id))
+        for forgetter in self._forgetters:
+            forgetter(owner(session_id), run_id)
+
+    def forget_old(self) -> None:
+        """Drop from memory what has been there for an hour."""
+        self._cache.forget_old()
 
     def export_csv(self, session_id: str) -> str:
         """The runs of a session as CSV, newest first."""
@@ -202,12 +226,16 @@ class DemoService:
             raise InputError("This page has lost its session. Please reload it.")
         return session_id or self.new_session()
 
-    def _accept(self, attempt: Attempt) -> tuple[Question, Checkpoint]:
+    def _accept(self, attempt: Attempt) -> tuple[Hashable, Checkpoint]:
         """What is asked of which checkpoint; raises `InputError` for what cannot be used."""
         fields = clean(attempt.task, attempt.given, self.settings.limits)
         checkpoint = find(plain_text(attempt.checkpoint, "The checkpoint", "checkpoint"), attempt.task)
         attempt.accepted(fields, checkpoint)
-        return question_of(owner(attempt.session_id), attempt.task, checkpoint.name, fields), checkpoint
+        return ("run", attempt.task, checkpoint.name, tuple(sorted(fields.items()))), checkpoint
+
+    def _answered(self, attempt: Attempt, question: Hashable) -> Finished | None:
+        """How this session was answered when it asked that less than an hour ago."""
+        return self._cache.get(Origin((owner(attempt.session_id),)), question)
 
     def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> "tuple[AnyTaskModel, Any]":
         """The model and the inputs that it will read; raises `InputError` for what it cannot read."""
@@ -224,10 +252,10 @@ class DemoService:
         self._keep(finished.run)
         return finished
 
-    def _remember(self, question: Question, finished: Finished) -> Finished:
+    def _remember(self, question: Hashable, finished: Finished) -> Finished:
         """Have the answer ready for when it is asked for again, unless the session wants nothing kept."""
         if keeps(finished.run.session_id):
-            self._recent.put(question, finished)
+            self._cache.put(finished.source.origin, question, finished)
         return finished
 
     def _failure(self, attempt: Attempt, error: Exception) -> InputError:

@@ -66,7 +66,8 @@ VARIABLES = {
     "CLEARHEAD_DATABASE_URL": "where the session log is, as an SQLAlchemy URL (default: SQLite in your data folder)",
     "CLEARHEAD_RETENTION_DAYS": "after how many days a run is deleted (default: kept until its visitor deletes it)",
     "CLEARHEAD_MODEL_MB": "how many megabytes of models stay in memory (default: 2000)",
-    "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention stay in memory (default: 256)",
+    "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention and recent answers stay in memory "
+    "(default: 256)",
     "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where the processor is quick at them "
     "(default: auto)",
     "CLEARHEAD_CONCURRENCY": "how many model runs go on at the same time (default: 16)",

@@ -1,11 +1,13 @@
 """Which runs take turns: small ones go on beside one another and share their passes, large ones need much memory."""
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from demo.limits import FIELDS
+from models.errors import InputError
 from models.stopping import go_on
 from models.tasks import Task
 
@@ -15,6 +17,11 @@ SMALL = 4_000
 
 A GPT-2 small remembers 73 kB for each token of each draft, and a token is some four characters.
 """
+
+LONGEST_WAIT_S = 600.0
+"""The largest run takes a minute or two on a slow processor, and a few may wait in front."""
+
+TOO_BUSY = "Long runs have kept this host busy for ten minutes. Please try again later, or try a shorter text."
 
 _ASK_EVERY_S = 0.2
 
@@ -27,9 +34,15 @@ class Turns:
 
     @contextmanager
     def large(self) -> Iterator[None]:
-        """The turn of a large run, waited for; raises `Stopped` once its visitor does not."""
+        """The turn of a large run, waited for.
+
+        Raises `Stopped` once its visitor has left, and `InputError` after `LONGEST_WAIT_S`.
+        """
+        ends = time.monotonic() + LONGEST_WAIT_S
         while not self._free.acquire(timeout=_ASK_EVERY_S):
             go_on()
+            if time.monotonic() >= ends:
+                raise InputError(TOO_BUSY)
         try:
             yield
         finally:

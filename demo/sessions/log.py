@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 _MOST_WAITING = 2_000
 _MOST_PASSING = 300
 _PASSES_WITHIN = timedelta(hours=1)
+_CLOSES_WITHIN_S = 60.0
 _NOT_OPENED_YET = "it is not open yet"
 
 
@@ -113,7 +114,7 @@ class SessionLog(RunRepository):
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget a run if it belongs to this session; says whether it did."""
-        if self._passing.drop(run_id, session_id):
+        if self._passing.drop(run_id, with_wish(session_id, keep=False)):
             return True
         with self._moving:
             if self._waiting.get(run_id) is not None:
@@ -168,7 +169,9 @@ class SessionLog(RunRepository):
         """Close the database."""
         with self._turn:
             opened, self._opened = self._opened, None
-            self._turn.wait_for(lambda: self._users == 0)
+            if not self._turn.wait_for(lambda: self._users == 0, _CLOSES_WITHIN_S):
+                _log.error("the session log is still used after %d s and is left open", _CLOSES_WITHIN_S)
+                opened = None
         if opened is not None:
             opened.close()
 

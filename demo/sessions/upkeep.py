@@ -15,14 +15,22 @@ _DAY_S = 86_400.0
 
 
 class Upkeep:
-    """Looks after `runs` in a thread of its own; `retention_days` is how long a run is kept, `None` for good."""
+    """Looks after `runs` in a thread of its own; `retention_days` is how long a run is kept, `None` for good.
+
+    `forget_old` drops what has been held in memory for its time.
+    """
 
     def __init__(
-        self, runs: SessionLog, retention_days: int | None, clock: Callable[[], float] = time.monotonic
+        self,
+        runs: SessionLog,
+        retention_days: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        forget_old: Callable[[], None] = lambda: None,
     ) -> None:
         self._runs = runs
         self._retention_days = retention_days
         self._clock = clock
+        self._forget_old = forget_old
         self._purged_at: float | None = None
 
     def start(self) -> None:
@@ -31,6 +39,7 @@ class Upkeep:
 
     def look(self) -> None:
         """Do what is due now."""
+        self._forget_old()
         self._runs.recover()
         self._runs.tidy()
         now = self._clock()

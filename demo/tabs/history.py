@@ -81,6 +81,8 @@ def create_history_tab(
 
     def wish(session_id: str, nothing: bool) -> Updates:
         session_id = with_wish(session_id or service.new_session(), not nothing)
+        if nothing:
+            service.forget(session_id)
         return {session: session_id, note.line: note.says(session_id)}
 
     def reopen(session_id: str, skip: int, event: gr.EventData) -> Updates:

@@ -1,7 +1,8 @@
 """Lecture mode: an address that names a step sets the page to it, on the projector as on every phone in the room."""
 
-import threading
+import asyncio
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.components import Updates
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_bar, lecture_refused, stepping
@@ -59,12 +61,12 @@ class LectureMode:
                 **views.frame(place.step),
             }
 
-        def show(address: str) -> Updates:
+        async def show(address: str) -> Updates:
             try:
                 place = place_of(address, self.lectures)
             except InputError:
                 place = None
-            return views.view(place) if place else {views.waiting[0]: gr.skip()}
+            return await views.view(place) if place else {views.waiting[0]: gr.skip()}
 
         for name, button in inside.exports.items():
             self.file.connect(
@@ -102,7 +104,8 @@ class LectureViews:
         self.inside = inside
         self._own = [each for built in inside.built.values() for each in built.inputs]
         self._kept: dict[tuple[str, int], Updates] = {}
-        self._one_at_a_time = threading.Lock()
+        self._flights: dict[tuple[str, int], asyncio.Future[Updates]] = {}
+        self._one_at_a_time = ThreadPoolExecutor(1, "lecture")
 
     @property
     def outputs(self) -> list[Component | gr.Column]:
@@ -132,15 +135,36 @@ class LectureViews:
         tab = self.task_tabs[step.view.task]
         return {tab.fields[name]: value for name, value in step.view.fields.items() if name in tab.fields}
 
-    def view(self, place: LecturePlace) -> Updates:
-        """The answer or the picture; raises `InputError` for one that cannot be had now."""
+    async def view(self, place: LecturePlace) -> Updates:
+        """The answer or the picture; raises `InputError` for one that cannot be had now.
+
+        Whoever asks while it is computed waits on the loop that serves the page and holds no thread.
+        """
         key = place.lecture.name, place.number
         if key not in self._kept:
-            with self._one_at_a_time:
-                if key not in self._kept:
-                    self._kept[key] = self._computed(place.step)
+            try:
+                # One who leaves does not end it for the others.
+                await asyncio.wait_for(asyncio.shield(self._flight(key, place.step)), LONGEST_WAIT_S)
+            except TimeoutError:
+                raise InputError(TOO_LONG) from None
         # Gradio takes updates apart as it sends them.
         return {block: dict(value) if isinstance(value, dict) else value for block, value in self._kept[key].items()}
+
+    def _flight(self, key: tuple[str, int], step: LectureStep) -> asyncio.Future[Updates]:
+        """The computation of a view that goes on now, a new one where none does."""
+        if key in self._flights:
+            return self._flights[key]
+
+        def landed(flight: asyncio.Future[Updates]) -> None:
+            del self._flights[key]
+            if not flight.cancelled() and flight.exception() is None:
+                self._kept[key] = flight.result()
+
+        flight = asyncio.get_running_loop().run_in_executor(self._one_at_a_time, self._computed, step)
+        # Added before anyone waits, so it is called first.
+        flight.add_done_callback(landed)
+        self._flights[key] = flight
+        return flight
 
     def _computed(self, step: LectureStep) -> Updates:
         view = step.view

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks import together
-from demo.recent import RecentAnswers
+from demo.caches import Origin, SessionCache
 from demo.sessions.records import Run
 from models.batching import Shared
 from models.tasks import Task
@@ -17,21 +17,21 @@ from models.tasks import Task
 def test_every_text_is_new_and_only_one_side_shares(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: Counter[int] = Counter()
     questions: list[Any] = []
-    lead, get = Shared._run, RecentAnswers.get
+    lead, get = Shared._run, SessionCache.get
 
     def counted(self: Shared[Any, Any], batch: Sequence[Any]) -> None:
         # Runs that are written to the log share that, too.
         sizes[len(batch)] += not isinstance(batch[0].item, Run)
         lead(self, batch)
 
-    def asked(self: RecentAnswers, question: Any) -> Any:
-        found = get(self, question)
+    def asked(self: SessionCache, origin: Origin, question: Any) -> Any:
+        found = get(self, origin, question)
         assert found is None
-        questions.append(question)
+        questions.append((origin.sessions, question))
         return found
 
     monkeypatch.setattr(Shared, "_run", counted)
-    monkeypatch.setattr(RecentAnswers, "get", asked)
+    monkeypatch.setattr(SessionCache, "get", asked)
     baseline, ours = next(together.answers(task, 4)())
     assert baseline > 0 and ours > 0
     turns = together.TURNS.get(task, together._TURNS)

@@ -11,6 +11,7 @@ import pytest
 _SETTING = """
 import sys
 from demo.attention import AttentionSource
+from demo.caches import SessionCache
 from demo.inspection import Inspection
 from demo.settings import Settings
 from demo.strategies import grow_tree
@@ -24,7 +25,7 @@ class Busy(ModelStore):
         raise InputError("The model is still being loaded.")
 
 settings = Settings()
-look = Inspection(settings, Busy(), Turns())
+look = Inspection(settings, Busy(), Turns(), SessionCache(1_000))
 source = AttentionSource(Task.COMPLETION, "clearhead-stories", (("prompt", "Once"),), (1, 2))
 try:
     {asked}

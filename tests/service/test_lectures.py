@@ -1,5 +1,6 @@
 """The lectures: those that ship can be given as they are, and a host's own are read or refused in a sentence."""
 
+import asyncio
 import html
 import json
 import re
@@ -90,7 +91,7 @@ def test_every_shipped_step_asks_for_what_is_there(service: DemoService, name: s
 @pytest.mark.parametrize(("name", "number"), STEPS_SHIPPED)
 def test_every_shipped_step_can_be_shown(views: LectureViews, name: str, number: int) -> None:
     place = at(name, number)
-    frame, view = views.frame(place.step), views.view(place)
+    frame, view = views.frame(place.step), asyncio.run(views.view(place))
     assert view
     assert {*frame, *view} <= {*views.outputs}
 
@@ -99,12 +100,12 @@ def test_a_view_is_computed_once_for_the_whole_room(
     views: LectureViews, service: DemoService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, number = TASKS_SHIPPED[0]
-    first = views.view(at(name, number))
+    first = asyncio.run(views.view(at(name, number)))
     for update in first.values():
         if isinstance(update, dict):
             update.clear()  # as Gradio takes updates apart
     monkeypatch.setattr(service, "answer", None)
-    again = views.view(at(name, number))
+    again = asyncio.run(views.view(at(name, number)))
     assert again.keys() == first.keys()
     assert all(update for update in again.values() if isinstance(update, dict))
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from demo import turns as turns_module
 from demo.settings import Limits
 from demo.turns import LARGE_AT_ONCE, Turns
-from models.errors import Stopped
+from models.errors import InputError, Stopped
 from models.stopping import only_while
 from models.tasks import Task
 
@@ -69,3 +70,12 @@ def test_a_turn_is_given_back_after_an_error() -> None:
     for _ in range(2 * LARGE_AT_ONCE):
         with pytest.raises(ValueError, match="no"), turns.large():
             raise ValueError("no")
+
+
+def test_a_turn_that_never_comes_is_waited_for_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "LONGEST_WAIT_S", 0.3)
+    turns = Turns()
+    with turns.large(), turns.large(), pytest.raises(InputError, match="busy for ten minutes"), turns.large():
+        raise AssertionError("there was no turn to take")
+    with turns.large():
+        pass

@@ -1,0 +1,101 @@
+"""What the process holds of its visitors, and that a room that opens one thing at once holds none of its threads."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+import httpx
+import pytest
+import uvicorn
+
+from demo.components import Updates
+from demo.lectures import LectureStep
+from demo.service import DemoService
+from demo.sessions.database import open_runs
+from demo.settings import Limits, Settings
+from demo.tabs.lecture import LectureViews
+from demo.ui import build_demo
+from demo.web.app import create_app
+from models.loading import ModelStore
+from tests.api.server import free_port
+
+_LONG_S = 60.0
+_PHONES = 40
+
+
+@dataclass(frozen=True)
+class Site:
+    """The whole site, served by a thread of this process."""
+
+    url: str
+    demo: gr.Blocks
+    service: DemoService
+    client: httpx.Client
+
+    def press(self, fn: Any, data: list[Any], session: str = "a-page-of-its-own") -> httpx.Response:
+        """Call a quick event of the page as a browser does."""
+        body = {"data": data, "fn_index": fn._id, "session_hash": session}
+        return self.client.post(f"{self.url}/gradio_api/run/predict", json=body)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    database_url = f"sqlite:///{tmp_path_factory.mktemp('memory')}/runs.sqlite3"
+    settings = Settings(database_url=database_url, limits=Limits(runs_per_minute=1_000))
+    store = ModelStore()
+    service = DemoService(settings, store, open_runs(database_url))
+    demo = build_demo(service)
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(create_app(demo, service, store), port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    ends = time.monotonic() + _LONG_S
+    while not server.started and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert server.started
+    with httpx.Client(timeout=_LONG_S, limits=httpx.Limits(max_connections=2 * _PHONES)) as client:
+        yield Site(f"http://127.0.0.1:{port}", demo, service, client)
+    server.should_exit = True
+    thread.join(_LONG_S)
+
+
+def test_a_room_that_opens_a_step_at_once_computes_it_once_and_holds_up_nobody(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on, computed = threading.Event(), threading.Event(), []
+
+    def slowly(self: LectureViews, step: LectureStep) -> Updates:
+        computed.append(step)
+        begun.set()
+        assert goes_on.wait(2 * _LONG_S)
+        return {self.inside.heading: "the only picture"}
+
+    monkeypatch.setattr(LectureViews, "_computed", slowly)
+    turn, show = (
+        next(
+            fn for fn in site.demo.fns.values() if fn.name == name and [each.label for each in fn.inputs] == ["Address"]
+        )
+        for name in ("turn", "show")
+    )
+    # Gradio makes each of its 200 outputs anew for every answer, which takes long and is nothing to wait for here.
+    monkeypatch.setattr(
+        show, "outputs", [each for each in show.outputs if isinstance(each, gr.HTML) and each.label == "Step"]
+    )
+    address = f"{site.url}/?lecture=attention&step=1"
+    with ThreadPoolExecutor(_PHONES) as phones:
+        opened = [phones.submit(site.press, show, [address], f"phone-number-{number}") for number in range(_PHONES)]
+        try:
+            assert begun.wait(_LONG_S)
+            # So that all of them have come, not only the first.
+            time.sleep(1)
+            small = site.press(turn, [address])
+        finally:
+            goes_on.set()
+        answers = [each.result(_LONG_S) for each in opened]
+    assert small.status_code == 200
+    assert {each.status_code for each in answers} == {200} and len(computed) == 1
+    assert all("the only picture" in each.text for each in answers)
