@@ -88,6 +88,10 @@ class Sharing:
         """Let the link of a run lead nowhere from now on; says whether there was one."""
         return self._runs.unshare(run_id, session_id)
 
+    def of(self, session_id: str) -> frozenset[str]:
+        """The ids of the runs of this session that are shared."""
+        return self._runs.shared_of(session_id)
+
     def open(self, key: str) -> Run:
         """The run that is shared under `key`; raises `InputError` where there is none."""
         run = self._runs.shared(key)

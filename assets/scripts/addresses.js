@@ -84,6 +84,21 @@ started.observe(document.body, {childList: true, subtree: true});
 
 window.clearhead = {
   ...window.clearhead,
+  copyLink: async (end) => {
+    const {href} = new URL(end, location.origin + location.pathname);
+    const button = openPanel()?.querySelector('.copy-link');
+    try {
+      await navigator.clipboard.writeText(href);
+    } catch {
+      // Pages that came without encryption have no clipboard of their own.
+      prompt('Copy this address:', href);
+      return;
+    }
+    announce('Link copied.');
+    if (!button) return;
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy link'; }, 2000);
+  },
   // Inside has drawn a step: its address is the page's. Another step can be gone back from; another layer takes its place.
   drewInside: (address) => {
     window.clearhead.inside = address;

@@ -37,7 +37,7 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
-    return f'<p class="run-header"{_told(run, output) if output else ""}>{mark}{" · ".join(parts)}</p>'
+    return f'<p class="run-header"{_told(run, output) if output else ""}>{mark}{" ".join(parts)}</p>'
 
 
 def _told(run: Run, output: TaskOutput) -> str:

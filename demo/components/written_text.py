@@ -9,7 +9,7 @@ from demo.plots.reading import percent
 from models.outputs import CompletionOutput, GeneratedToken, TaskOutput, TranslationOutput
 
 _SEARCHED = 4
-_END = "■"
+_END = "<span class='end'>end</span>"
 CHOOSE = (
     "Choose a token with a click, a tap or the arrow keys to see how likely it was and what else could stand there."
 )
@@ -26,7 +26,7 @@ def written_text(prompt: str, output: CompletionOutput, step: int = 0) -> str:
         return f'<p class="written" dir="auto"><span class="prompt">{html.escape(as_read(prompt))}</span></p>'
     ended = output.generated[-1].token.special
     stopped = "" if output.finished else "You stopped it here. "
-    ending = "The model ended the text itself (■). " if ended else stopped
+    ending = "The model ended the text itself. " if ended else stopped
     return (
         f'<p class="written" dir="auto"><span class="prompt">{html.escape(as_read(prompt))}</span>'
         f"{token_group(output, step)}</p>"

@@ -78,12 +78,16 @@ def _edges(
     line: dict[str, object],
     opacity: float = 1.0,
 ) -> go.Scatter:
-    """The lines from the parents of `nodes` to them, as one trace."""
+    """The lines from the parents of `nodes` to them, as one trace.
+
+    They turn half-way between two columns, where no name stands.
+    """
     across: list[float | None] = []
     down: list[float | None] = []
     for node in nodes:
-        across += [tree.nodes[node.parent].depth, node.depth, None]
-        down += [lanes[node.parent], lanes[node.id], None]
+        start, end = tree.nodes[node.parent].depth, node.depth
+        across += [start, (start + end) / 2, (start + end) / 2, end, None]
+        down += [lanes[node.parent], lanes[node.parent], lanes[node.id], lanes[node.id], None]
     return go.Scatter(x=across, y=down, mode="lines", line=line, opacity=opacity, name=name, hoverinfo="skip")
 
 

@@ -135,6 +135,13 @@ class SessionLog(RunRepository):
         """Let nobody else see a run of this session any more; says whether somebody could."""
         return super().unshare(run_id, owner(session_id))
 
+    def shared_of(self, session_id: str) -> frozenset[str]:
+        """The ids of the runs of this session that others can see; none while the database cannot be read."""
+        try:
+            return super().shared_of(owner(session_id))
+        except LogUnavailable:
+            return frozenset()
+
     def recover(self) -> bool:
         """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
         if not self._why and not len(self._waiting):

@@ -120,6 +120,12 @@ class RunRepository:
             gone = session.execute(delete(SharedRunRow).where(SharedRunRow.run_id.in_(own)))
             return cast(CursorResult[Any], gone).rowcount == 1
 
+    def shared_of(self, session_id: str) -> frozenset[str]:
+        """The ids of the runs of this session that others can see."""
+        own = select(SharedRunRow.run_id).join(RunRow).where(RunRow.session_id == session_id)
+        with self._reading() as session:
+            return frozenset(session.scalars(own))
+
     def shared(self, key: str) -> Run | None:
         """The run that is shared under this key."""
         with self._reading() as session:

@@ -108,7 +108,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
                     elem_classes="answer",
                     label="The text so far",
                 )
-                header = create_header(_TASK)
+                header, copy_link = create_header(_TASK)
                 reader = create_reader(service, _TASK)
                 steps = create_decoder_steps(service, _TASK)
                 tree = create_strategy_tree(service)
@@ -133,7 +133,9 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         return draw_answer(str(run.fields["prompt"]), output, step)
 
     notices = {"prompt": prompt_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
+    tab = TaskTab(
+        _TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw, steps, draw_step
+    )
     stops = Stops()
 
     def run(

@@ -64,7 +64,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
                     picker = create_checkpoint_picker(_TASK)
             with result():
                 answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
-                header = create_header(_TASK)
+                header, copy_link = create_header(_TASK)
                 reader = create_reader(service, _TASK)
         fields = {"text": text, "top_k": top_k, "word": word}
         row = RunRow(picker, *buttons)
@@ -74,7 +74,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         return {answer: draw_answer(output)}
 
     notices = {"text": text_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw)
 
     def run(
         session_id: str, checkpoint: str, text: str, top_k: int, word: str, progress: gr.Progress = PROGRESS
@@ -90,6 +90,9 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         return {chips: token_chips(text), hidden_words: _masked_words(text) or aligned(tuple(hidden), words)}
 
     text_box, hidden_words = text, hidden
+    # Whoever types another text, or blanks out another word, asks after another word, too.
+    gr.on([text.input, chips.select], lambda: "", None, word, queue=False, show_progress="hidden",
+          api_visibility="private")  # fmt: skip
     tab.connect([text.submit, word.submit], run)
     chips.select(
         choose, [text, hidden], [text, hidden, chips], queue=False, show_progress="hidden", api_visibility="private"

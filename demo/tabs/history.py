@@ -64,7 +64,7 @@ def create_history_tab(
         while session_id and not (found := service.history(session_id, RUNS_OF_A_PAGE + 1, skip)) and skip:
             skip = max(0, skip - RUNS_OF_A_PAGE)
         return {
-            runs: run_list(found[:RUNS_OF_A_PAGE], service.history_is_kept),
+            runs: run_list(found[:RUNS_OF_A_PAGE], service.history_is_kept, service.sharing.of(session_id)),
             skipped: skip,
             newer: gr.update(visible=skip > 0),
             older: gr.update(visible=len(found) > RUNS_OF_A_PAGE),
@@ -95,6 +95,10 @@ def create_history_tab(
         service.delete(str(event.run_id), session_id)
         return show(session_id, skip)
 
+    def unshare(session_id: str, skip: int, event: gr.EventData) -> Updates:
+        service.sharing.unshare(str(event.run_id), session_id)
+        return show(session_id, skip)
+
     def forget(session_id: str) -> Updates:
         service.delete_all(session_id)
         return {**show(session_id), question: gr.update(visible=False)}
@@ -114,6 +118,7 @@ def create_history_tab(
     for task_tab in by_task.values():
         task_tab.reader.follow(opened)
     runs.delete(for_visitors(delete), [session, skipped], page, **_HIDDEN)
+    runs.clear(for_visitors(unshare), [session, skipped], page, **_HIDDEN)
     delete_all.click(lambda: gr.update(visible=True), None, question, **_HIDDEN)
     keep.click(lambda: gr.update(visible=False), None, question, **_HIDDEN)
     confirm.click(for_visitors(forget), session, [*page, question], **_HIDDEN)

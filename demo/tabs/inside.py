@@ -31,6 +31,7 @@ _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
     "choose another word, layer or head, and it changes."
 )
+_COPY_STEP = "() => window.clearhead.copyLink(window.clearhead.inside ?? '?inside=tokens')"
 _HINT = "<span class='keys'>Enter looks inside; Shift+Enter starts a new line.</span>"
 _CHOICES = ("layer", "head", "position")
 _TURNING: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -243,6 +244,9 @@ def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) 
             with gr.Row(elem_classes="step-head"):
                 back = gr.Button("Back", scale=0, min_width=96, interactive=False)
                 forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
+                gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
+                    None, None, None, js=_COPY_STEP
+                )
             choices = create_choices(request, first)
             controls = InsideControls(service.inside, text, checkpoint, *choices)
             groups: dict[str, gr.Column] = {}

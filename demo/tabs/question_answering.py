@@ -71,7 +71,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
                 answer = gr.HTML(
                     draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
                 )
-                header = create_header(_TASK)
+                header, copy_link = create_header(_TASK)
                 reader = create_reader(service, _TASK)
                 with gr.Column(elem_classes="more"):
                     gr.HTML(_SPANS, label="Where the answer starts and ends")
@@ -92,7 +92,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
         }
 
     notices = {"question": question_notice, "context": context_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer, plot), header, reader, draw)
+    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer, plot), header, copy_link, reader, draw)
 
     def run(
         session_id: str, checkpoint: str, question: str, context: str, top_k: int, progress: gr.Progress = PROGRESS

@@ -54,7 +54,7 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
                     picker = create_checkpoint_picker(_TASK)
             with result():
                 answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
-                header = create_header(_TASK)
+                header, copy_link = create_header(_TASK)
                 reader = create_reader(service, _TASK)
         fields = {"text": text}
         row = RunRow(picker, *buttons)
@@ -62,7 +62,9 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}
 
-    tab = TaskTab(_TASK, service, session, fields, {"text": text_notice}, row, (answer,), header, reader, draw)
+    tab = TaskTab(
+        _TASK, service, session, fields, {"text": text_notice}, row, (answer,), header, copy_link, reader, draw
+    )
 
     def run(session_id: str, checkpoint: str, text: str, progress: gr.Progress = PROGRESS) -> Updates:
         return tab.run(session_id, checkpoint, {"text": text}, progress)

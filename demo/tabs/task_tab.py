@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import gradio as gr
 from gradio.components import Component
@@ -23,7 +24,7 @@ from demo.recorded import examples_of, recorded
 from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
-from demo.share import Place
+from demo.share import KEY, Place
 from demo.wanted import Stops
 from models.errors import InputError
 from models.loading import Progress
@@ -35,6 +36,18 @@ Draw = Callable[[Mapping[str, Any], TaskOutput], Updates]
 
 SHOW_ANSWER = "() => window.clearhead.showAnswer()"
 """Run in the page when an answer is there: brings it into view and tells screen readers what it says."""
+
+COPY_LINK = "(address) => window.clearhead.copyLink(address)"
+"""Run in the page: copies the whole address that ends like this."""
+
+TAB_NAMES = {
+    Task.FILL_MASK: "fill-mask",
+    Task.SENTIMENT: "sentiment",
+    Task.QUESTION_ANSWERING: "questions",
+    Task.TRANSLATION: "translate",
+    Task.COMPLETION: "write-on",
+}
+"""How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 
 PROGRESS = gr.Progress()
 """As a handler's default, this is how Gradio learns that the handler reports progress."""
@@ -116,9 +129,21 @@ def create_buttons(
     return run, stop, examples, notice
 
 
-def create_header(task: Task) -> gr.HTML:
-    """The line that says what made the answer, on the recorded example."""
-    return gr.HTML(run_header(recorded(task).run, recorded(task).output, recorded=True), elem_classes="header-line")
+@dataclass(frozen=True, eq=False)
+class CopyLink:
+    """The button that copies a link, and the end of the address that it copies."""
+
+    button: gr.Button
+    address: gr.Textbox
+
+
+def create_header(task: Task) -> tuple[gr.HTML, CopyLink]:
+    """The line that says what made the answer, on the recorded example, and the button that copies a link to it."""
+    example = recorded(task)
+    with gr.Row(elem_classes="header-row"):
+        line = gr.HTML(run_header(example.run, example.output, recorded=True), elem_classes="header-line")
+        button = gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link")
+        return line, CopyLink(button, gr.Textbox("", visible="hidden", label="Link to copy"))
 
 
 def create_reader(service: DemoService, task: Task) -> AttentionReader:
@@ -141,6 +166,7 @@ class TaskTab:
     row: RunRow
     answer: tuple[Component, ...]
     header: gr.HTML
+    copy_link: CopyLink
     reader: AttentionReader
     draw: Draw
     steps: DecoderSteps | None = None
@@ -194,6 +220,7 @@ class TaskTab:
             event.then(None, None, None, js=SHOW_ANSWER)
         if stops:
             self.row.stop.click(stops.stop, queue=False, show_progress="hidden", api_visibility="private")
+        self._connect_link()
         self.reader.compare(self._drawn)
         self.reader.take_away(self.session)
 
@@ -268,6 +295,25 @@ class TaskTab:
             updates |= self.steps.go_to(finished, place.step)
             updates[self.answer[0]] = self.draw_step(run, finished.output, place.step)
         return updates
+
+    def _connect_link(self) -> None:
+        """Let the button copy a link: to the run as it is shown where it is the visitor's own, else to the tab."""
+
+        def link(
+            session_id: str, finished: Finished, kind: str, how: str, layer: int, head: int, words: bool, specials: bool
+        ) -> str:
+            try:
+                key = self.service.sharing.share(finished.run.id, session_id)
+            except InputError:
+                return "?tab=" + TAB_NAMES[self.task]
+            place = Place(kind, how, 0 if how == "rollout" else int(layer), int(head), words, specials)
+            return f"?{urlencode({KEY: key})}#{place.as_fragment()}"
+
+        asked = [self.session, self.reader.finished, *self.reader.controls.inputs]
+        address = self.copy_link.address
+        self.copy_link.button.click(
+            for_visitors(link), asked, address, queue=False, show_progress="hidden", api_visibility="private"
+        ).success(None, address, None, js=COPY_LINK)
 
     def _drawn(self, source: AttentionSource, output: TaskOutput) -> str:
         """The answer as this tab draws it, for a comparison."""

@@ -69,7 +69,7 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
                 answer = gr.HTML(
                     draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
                 )
-                header = create_header(_TASK)
+                header, copy_link = create_header(_TASK)
                 reader = create_reader(service, _TASK)
                 steps = create_decoder_steps(service, _TASK)
         fields = {"text": text, "num_beams": beams}
@@ -82,7 +82,9 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
         return draw_answer(output, step)
 
     notices = {"text": text_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, reader, draw, steps, draw_step)
+    tab = TaskTab(
+        _TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw, steps, draw_step
+    )
 
     stops = Stops()
 

@@ -131,4 +131,4 @@ def test_the_end_of_a_translation_can_be_chosen() -> None:
     end = GeneratedToken(Token("</s>", "</s>", 0, special=True), 0.9, ())
     output = TranslationOutput(USED, (), (Prediction("Bonjour", -0.5),), (), (written("▁Bonjour"), end))
     shown = token_group(output, 2)
-    assert shown.count('role="radio"') == 2 and "end of the text" in shown and "■" in shown
+    assert shown.count('role="radio"') == 2 and "end of the text" in shown and ">end<" in shown
