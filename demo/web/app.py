@@ -21,6 +21,7 @@ from demo.web.host_page import HostView
 from demo.web.line import Line
 from demo.web.listening import Listening
 from demo.web.metrics import Metrics
+from demo.web.packing import Packing
 from demo.web.page_state import keep_states_only
 from demo.web.preview import preview_route
 from demo.web.prompt_queue import make_prompt
@@ -44,9 +45,11 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
     def view() -> HostView:
         return HostView(metrics, line, store, settings.database_url, service.history_is_kept)
 
-    # The first is the outermost: whatever refuses a call, the answer has its headers.
+    # The first is the outermost: whatever refuses a call, the answer has its headers; a page has its nonce before it
+    # is packed.
     layers = [
         Middleware(Sending, unfetched=unfetched),
+        Middleware(Packing),
         Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors, root_path=settings.root_path),
         Middleware(Gate, most_bytes=settings.limits.call_bytes, visitors=visitors),
         Middleware(Visits, metrics=metrics),

@@ -55,7 +55,7 @@ def test_only_the_pages_own_scripts_have_its_nonce_and_each_load_has_another(ser
         scripts = re.findall(r"<script[^>]*>", load.text)
         assert len(scripts) >= 5
         assert all(f'nonce="{nonce}"' in script for script in scripts)
-        assert int(load.headers["content-length"]) == len(load.content)
+        assert int(load.headers["content-length"]) == load.num_bytes_downloaded
 
 
 def test_no_inline_script_and_no_other_host_is_allowed() -> None:
