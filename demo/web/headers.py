@@ -1,4 +1,4 @@
-"""The headers that every answer carries; the page itself also gets a nonce for its scripts, and its link preview."""
+"""The headers that every answer carries; the page also gets a nonce for its scripts, link preview and masthead."""
 
 import secrets
 
@@ -6,6 +6,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from demo.web.first_paint import with_first_paint
 from demo.web.preview import with_preview
 
 _ALWAYS = {
@@ -99,7 +100,7 @@ class _Answer:
     async def _send_page(self, start: Message) -> None:
         nonce = secrets.token_urlsafe(16)
         # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
-        page = with_preview(self.page, self.address) if self.page else b""
+        page = with_first_paint(with_preview(self.page, self.address)) if self.page else b""
         page = page.replace(_SCRIPT, _SCRIPT + f' nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])
         headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors, nonce)
