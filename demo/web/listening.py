@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from urllib.parse import parse_qs
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.web.asgi import counted
@@ -64,6 +65,12 @@ class Listening:
         self._open[session] += 1
         try:
             await self.app(scope, receive, send)
+        except RuntimeError as error:
+            # Gradio tells the client in the stream that there is no such session (any more), then raises a 404 that
+            # can no longer be answered. The client knows; the host's log needs no stack for it.
+            if not isinstance(error.__cause__, HTTPException):
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self._open[session] -= 1
             if not self._open[session]:

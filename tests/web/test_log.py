@@ -3,11 +3,14 @@
 import io
 import json
 import logging
+import re
 
+import httpx
 import pytest
 
 from demo.web.log import JsonLines, PlainLines, escaped, set_up_log
 from tests.api.server import Server
+from tests.web.calls import PATIENCE_S
 
 _NASTY = 'a\n2026 error forged: all is lost\r\x1b[31mred\x00\u2028"}\u202e'
 
@@ -56,3 +59,10 @@ def test_what_the_running_app_logs_is_json(server: Server) -> None:
     lines = [line for line in server.output.read_text().splitlines() if line.startswith("{")]
     for line in lines:
         assert {"time", "level", "logger", "message"} <= json.loads(line).keys()
+
+
+def test_a_stream_of_nobody_ends_with_a_message_and_without_a_word_in_the_log(server: Server) -> None:
+    for path in ("queue/data?session_hash=unknown", "queue/data?session_hash=", "call/sentiment/unknown"):
+        answer = httpx.get(f"{server.url}gradio_api/{path}", timeout=PATIENCE_S)
+        assert answer.status_code == 200 and re.search("404|There is no such call", answer.text), path
+    assert "Traceback" not in server.output.read_text()

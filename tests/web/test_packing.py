@@ -97,13 +97,6 @@ def test_streams_pictures_and_what_visitors_are_answered_stay_as_they_are(server
     assert answer.headers["content-type"].startswith("text/event-stream")
 
 
-def test_a_stream_of_nobody_ends_with_a_message_and_without_a_word_in_the_log(server: Server) -> None:
-    for path in ("queue/data?session_hash=unknown", "queue/data?session_hash=", "call/sentiment/unknown"):
-        answer = httpx.get(f"{server.url}gradio_api/{path}", timeout=PATIENCE_S)
-        assert answer.status_code == 200 and "There is no such call" in answer.text
-    assert "Traceback" not in server.output.read_text()
-
-
 def test_a_file_is_packed_for_all_at_once_and_no_caller_fills_the_memory() -> None:
     called: list[str] = []
 
