@@ -56,8 +56,8 @@ def test_every_token_is_a_point_and_every_strategy_a_line() -> None:
     names = [trace.name for trace in figure.data]
     assert names == ["dropped", "kept for a while", "beam search", "greedy search", "sampling", "tokens"]
     assert len(figure.data[-1].x) == 7
-    assert [each for each in figure.data[2].x if each is not None] == [0, 1, 1, 2]
-    assert len([each for each in figure.data[0].x if each is not None]) == 2, "one token was dropped"
+    assert [each for each in figure.data[2].x if each is not None] == [0, 0.5, 0.5, 1, 1, 1.5, 1.5, 2]
+    assert len([each for each in figure.data[0].x if each is not None]) == 4, "one token was dropped"
 
 
 def test_nothing_that_a_model_wrote_is_markup() -> None:
