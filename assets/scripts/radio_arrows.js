@@ -25,3 +25,17 @@
     if (!group.includes(event.relatedTarget)) group.find((each) => each.checked)?.focus();
   });
 }
+
+// Tabs likewise: arrows, Home and End turn to another one (WAI-ARIA, the pattern of tabs).
+{
+  const TO = {ArrowRight: (at, count) => (at + 1) % count, ArrowLeft: (at, count) => (at + count - 1) % count, Home: () => 0, End: (_, count) => count - 1};
+  document.addEventListener('keydown', (event) => {
+    const tab = event.target.closest?.('[role="tab"]');
+    if (!tab || !TO[event.key] || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const tabs = [...tab.closest('.task-tabs').querySelectorAll('[role="tab"]')].filter((each) => each.offsetParent);
+    const next = tabs[TO[event.key](tabs.indexOf(tab), tabs.length)];
+    next.focus();
+    next.click();
+  });
+}

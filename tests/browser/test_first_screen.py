@@ -170,3 +170,12 @@ def test_a_copied_link_opens_the_run_as_it_was_seen_and_history_can_stop_it(open
     expect(page.get_by_text("shared: whoever has the link can see it")).to_have_count(0)
     late = open_page(address)
     expect(late.get_by_text("This link leads to no run")).to_be_visible()
+
+
+def test_arrows_turn_to_the_next_tab(page: Page) -> None:
+    page.get_by_role("tab", name="Sentiment").click()
+    page.get_by_role("tab", name="Sentiment").press("ArrowRight")
+    expect(page.get_by_role("tab", name="Questions")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Questions")).to_be_focused()
+    page.get_by_role("tab", name="Questions").press("Home")
+    expect(page.get_by_role("tab", name="Fill the blank")).to_have_attribute("aria-selected", "true")
