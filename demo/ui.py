@@ -38,7 +38,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
     settings = service.settings
     lectures = known_lectures(settings)
     demo: gr.Blocks
-    with gr.Blocks(title="Clearhead", analytics_enabled=False) as demo:
+    with gr.Blocks(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
         # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
         # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
         demo.queue(max_size=None, default_concurrency_limit=settings.concurrency, api_open=False)
