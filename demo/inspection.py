@@ -80,10 +80,11 @@ class Inspection:
         off = SwitchedOff(kind or source.task.kinds[0], layer, head)
         return self._compare(replace(source, switched_off=None), replace(source, switched_off=off))
 
-    def replace_token(self, source: AttentionSource, position: int, token: str) -> Changed:
+    def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
         """The answer to the text, and to the text with `token` in place of the one at `position`, counted from 0.
 
-        `[MASK]` or nothing is a blank, where the model knows one.
+        With `last`, all tokens from `position` to `last` give way. `[MASK]` or nothing is a blank; where the model
+        knows none, nothing leaves the word out.
         """
         token = self._word(token, "The word", "token")
         tokens = self._answer(source).tokens
@@ -91,7 +92,7 @@ class Inspection:
         def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
             from models.replacement import replaced
 
-            return asdict(replaced(model, inputs, tokens, position, token))
+            return asdict(replaced(model, inputs, tokens, position, token, last))
 
         fields = clean(source.task, self._ask(source, changed), self._settings.limits)
         return self._compare(source, replace(source, inputs=tuple(sorted(fields.items()))))

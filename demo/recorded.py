@@ -17,7 +17,8 @@ from demo.sessions.answers import load_answer
 from demo.sessions.records import Run
 from models.checkpoints import find
 from models.loading import ModelStore
-from models.outputs import MEAN, TaskOutput, Token
+from models.opening import opening
+from models.outputs import TaskOutput, Token
 from models.tasks import Task
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "assets" / "examples"
@@ -37,7 +38,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run with its answer and one view of its attention, as they were when they were recorded."""
+    """A run with its answer and the view of its attention that a reader opens on, as they were when recorded."""
 
     run: Run
     output: TaskOutput
@@ -77,9 +78,9 @@ def record(task: Task) -> None:
     attempt.accepted(first.fields, checkpoint)
     attempt.starts(inputs)
     finished = attempt.finished(model.answer(inputs))
-    shown = document.get("shown", {})
     attentions = model.attend(inputs, finished.source.written)
-    view = view_of(attentions, layer=shown.get("layer", MEAN), head=shown.get("head", MEAN))
+    opened = opening(finished.output, next(iter(attentions.values())))
+    view = view_of(attentions, layer=opened.layer, head=opened.head, opened=opened)
     run = _RUN.dump_python(finished.run, mode="json") | {"id": ""}
     document["recorded"] = {"run": run, "view": _dump_view(view)}
     _path(task).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -93,6 +94,8 @@ def _dump_view(view: AttentionView) -> dict[str, Any]:
         "kinds": view.kinds,
         "layers": view.layers,
         "heads": view.heads,
+        "token": view.token,
+        "key": view.key,
         "query_tokens": [asdict(token) for token in view.query_tokens],
         "key_tokens": [asdict(token) for token in view.key_tokens],
         "weights": base64.b64encode(view.weights.astype("<f4").tobytes()).decode("ascii"),
@@ -116,7 +119,10 @@ def _load_view(document: dict[str, Any]) -> AttentionView:
         tuple(document["kinds"]),
         document["layers"],
         document["heads"],
-        "head" if (document["layer"], document["head"]) != (MEAN, MEAN) else "mean",
+        "head",
+        document["token"],
+        document["key"],
+        telling=True,
     )
 
 

@@ -152,9 +152,9 @@ class DemoService:
         """The answer with all heads, and without one head, or without all of a layer (`MEAN`), counted from 0."""
         return self._inspection.ablate(source, layer, head, kind)
 
-    def replace_token(self, source: AttentionSource, position: int, token: str) -> Changed:
-        """The answer before and after `token` takes the place of the one at `position`; `[MASK]` or "" is a blank."""
-        return self._inspection.replace_token(source, position, token)
+    def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
+        """The answer before and after `token` takes the place of the one at `position`, or of all up to `last`."""
+        return self._inspection.replace_token(source, position, token, last)
 
     def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
         """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""

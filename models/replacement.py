@@ -1,4 +1,4 @@
-"""Another word in the place of one token: the inputs of a run as they would have been with it."""
+"""Another word in the place of a token or a word: the inputs of a run as they would have been with it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,23 +22,35 @@ Span = tuple[int, int]
 _NOWHERE = (-1, -1)
 
 
-def replaced(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int, word: str) -> Any:
+def replaced(
+    model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int, word: str, last: int | None = None
+) -> Any:
     """`inputs` with `word` in place of the token at `position` among `tokens`, those that the answer was read from.
 
-    `word` may be any text; `[MASK]`, or nothing, is a blank where the model knows one. Raises `InputError` for a
-    position that is not there, or that stands for nothing the visitor wrote.
+    With `last`, all tokens from `position` to `last` give way. `word` may be any text. `[MASK]` is a blank where the
+    model knows one; nothing is a blank too, and where the model knows none, the old word is left out. Raises
+    `InputError` for a position that is not there, or that stands for nothing the visitor wrote.
     """
-    if not 0 <= position < len(tokens):
-        raise InputError(f"Token {position} is not there: this text has tokens 0 to {len(tokens) - 1}.", "position")
-    word = word.strip().removeprefix("##") or MASK
+    last = position if last is None else last
+    for place in (position, last):
+        if not 0 <= place < len(tokens):
+            raise InputError(f"Token {place} is not there: this text has tokens 0 to {len(tokens) - 1}.", "position")
     mask = model.tokenizer.mask_token
+    word = word.strip().removeprefix("##") or (MASK if mask else "")
     if MASK in word and not mask:
         raise InputError("This model knows no blank. Please type the new word.", "token")
     field, text, (start, end) = _place(model, inputs, tokens, position)
+    if last != position:
+        of_last, _, (_, end) = _place(model, inputs, tokens, last)
+        end = end if of_last == field else start
     if start >= end:
         raise InputError("That token is a mark of the model's own and no part of the text.", "position")
-    # Byte-level tokens bring the space before them along; a line break is all of its token.
-    start += len(text[start:end]) - len(text[start:end].lstrip()) if text[start:end].strip() else 0
+    if not word:
+        # The word is left out, with the space before it.
+        start -= text[:start].endswith(" ") and text[end : end + 1] in ("", " ")
+    elif text[start:end].strip():
+        # Byte-level tokens bring the space before them along; a line break is all of its token.
+        start += len(text[start:end]) - len(text[start:end].lstrip())
     return replace(inputs, **{field: text[:start] + word.replace(MASK, str(mask)) + text[end:]})
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from models.byte_pieces import fallback_byte
 from models.characters import JOINERS, is_joint
-from models.outputs import Token
+from models.outputs import Attention, Token
 
 _CONTINUES = "##"
 _ENDS = "</w>"
@@ -126,3 +126,13 @@ def merge_words(
     """
     summed = np.stack([matrix[:, list(word)].sum(axis=1) for word in keys], axis=1)
     return np.stack([summed[list(word)].mean(axis=0) for word in queries]).astype(np.float32)
+
+
+def word_rows(attention: Attention, word: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], NDArray[np.float32]]:
+    """The words of the keys as places of tokens, and the weights `[layer, head, word]` that each head gives them.
+
+    They are those of the query `word`, merged as `merge_words` does: the mean over its pieces, the sum over a key's.
+    """
+    keys = words_of(attention.key_tokens)
+    given = attention.weights[:, :, list(word)].mean(axis=2)
+    return keys, np.add.reduceat(given, [places[0] for places in keys], axis=-1)

@@ -1,19 +1,29 @@
-// The sheet of all heads: a click, or Enter, opens a head; arrow keys move between heads.
+// Buttons that open a head: those of the sheet, where arrow keys move between heads, and those of the groups above it.
 // `element`, `trigger` and `watch` come from Gradio.
-const cells = () => [...element.querySelectorAll('button[data-head]')];
+const cells = () => [...element.querySelectorAll('.sheet button[data-head]')];
 const reader = element.closest('.reader');
+let opening = false;
 
 function mark() {
   const {layer, head} = reader?.querySelector('.sentence')?.dataset ?? {};
+  for (const button of element.querySelectorAll('button[data-head]')) {
+    button.setAttribute('aria-pressed', String(button.dataset.layer === layer && button.dataset.head === head));
+  }
   const all = cells();
-  all.forEach((cell) => cell.setAttribute('aria-pressed', String(cell.dataset.layer === layer && cell.dataset.head === head)));
   const open = all.find((cell) => cell.getAttribute('aria-pressed') === 'true') ?? all[0];
   all.forEach((cell) => { cell.tabIndex = cell === open ? 0 : -1; });
+  if (!opening) return;
+  // The head that was opened from here stands above: go there.
+  opening = false;
+  const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  reader.scrollIntoView({behavior: calm ? 'auto' : 'smooth', block: 'start'});
 }
 
 element.addEventListener('click', (event) => {
-  const cell = event.target.closest('button[data-head]');
-  if (cell) trigger('select', {layer: Number(cell.dataset.layer), head: Number(cell.dataset.head)});
+  const button = event.target.closest('button[data-head]');
+  if (!button) return;
+  opening = true;
+  trigger('select', {layer: Number(button.dataset.layer), head: Number(button.dataset.head)});
 });
 element.addEventListener('keydown', (event) => {
   const all = cells(), place = all.indexOf(event.target), heads = Number(element.querySelector('.sheet')?.dataset.heads);

@@ -15,13 +15,13 @@ from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
 from demo.components.coloured_sentence import coloured_sentence, colouring
 from demo.components.figure import drawn
-from demo.components.head_sheet import sheet_of
+from demo.components.head_agreement import head_agreement
+from demo.components.head_sheet import sheet
 from demo.components.held import held
 from demo.components.read_out import said
-from demo.components.reader_controls import ReaderControls, create_reader_controls
+from demo.components.reader_controls import ReaderControls, create_head_choice, create_text_choice
 from demo.components.reader_tools import ReaderTools, create_reader_tools
 from demo.components.taken import Taken
-from demo.components.try_it import DrawAnswer
 from demo.messages import for_visitors
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.roles import role_of
@@ -32,26 +32,51 @@ from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.share import Place
 from models.errors import InputError
+from models.opening import opening
+from models.outputs import Attention, Attentions
+from models.words import words_of
 
-_HELP = """<h2>What it looked at</h2>
-<p class="quiet">To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among them,
-its <em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in it.</p>"""
+_HELP = """<h2>What it looked at</h2>"""
+_ABOUT = """<p class="quiet">To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among
+them, its <em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in
+it.</p>"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a reader is to show, as its components say it: layers and heads count from 1, layer 0 is all of them.
+
+    `not_yet` is how many tokens at the end of what the model wrote are left out, for a walk through its steps; `word`
+    is the place of the chosen word among the rows, -1 for the one to begin with; `unfolded` whether the sheet shows.
+    """
+
+    finished: Finished
+    not_yet: int
+    word: int
+    unfolded: bool
+    kind: str
+    how: str
+    layer: int
+    head: int
+    words: bool
+    damped: bool
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionReader:
-    """The controls and the pictures: `source` is whose attention to show, `shown` whose is in the pictures.
+    """The controls and the pictures: `finished` is the run to read, `shown` whose attention is in the pictures.
 
-    `not_yet` is how many tokens at the end of what the model wrote are left out, for a walk through its steps;
-    `finished` is the run itself, and `example` what the reader opens on.
+    `chosen` says whether the visitor, a link or a lecture chose what to show; until then each run opens on the token
+    and the head that say most. `not_yet` and `word` are as in `Asked`; `example` is what the reader opens on.
     """
 
     service: DemoService
     example: Recorded
-    source: gr.State
     finished: gr.State
     shown: gr.State
+    chosen: gr.State
     not_yet: gr.State
+    word: gr.State
     controls: ReaderControls
     sentence: gr.HTML
     plot: gr.Plot
@@ -60,13 +85,13 @@ class AttentionReader:
 
     @property
     def asked(self) -> list[Component]:
-        """What handlers need to know to draw: whose attention, how much of it, whether the sheet shows, and how."""
-        return [self.source, self.not_yet, self.tools.sheet.unfolded, *self.controls.inputs]
+        """The fields of `Asked`, in their order."""
+        return [self.finished, self.not_yet, self.word, self.tools.sheet.unfolded, *self.controls.inputs]
 
     @property
     def subject(self) -> list[Component]:
         """What another run changes before its attention is there."""
-        return [self.source, self.finished, self.not_yet]
+        return [self.finished, self.not_yet, self.word]
 
     @property
     def pictures(self) -> list[Component]:
@@ -76,18 +101,19 @@ class AttentionReader:
     @property
     def all(self) -> list[Component]:
         """What another source or kind changes."""
-        return [*self.controls.inputs, *self.pictures, self.tools.sheet.picture]
+        return [*self.controls.inputs, *self.pictures, *self.tools.sheet.outputs]
 
     def turn_to(self, finished: Finished, own: bool = True) -> Updates:
         """The updates that make `finished` the run to read; one that is not the visitor's `own` has no id here."""
         run = replace(finished.run, id=finished.run.id if own else "", session_id="", answer=None)
-        return {self.source: finished.source, self.finished: replace(finished, run=run), self.not_yet: 0}
+        return {self.finished: replace(finished, run=run), self.not_yet: 0, self.word: -1}
 
     def turn_to_place(self, place: Place, written: int) -> Updates:
         """The updates that set the controls as `place` says, for a run that wrote so many tokens; drawing follows."""
         return {
             **self.controls.turn_to(place, self.example.view.kinds),
             self.not_yet: max(0, written - place.step) if place.step else 0,
+            self.chosen: True,
             # Even a run with the same text is drawn anew, for it may be at another place.
             self.shown: None,
         }
@@ -101,48 +127,55 @@ class AttentionReader:
             self.reading: said(seen, role_of(so_far(view, not_yet))),
         }
 
-    def see(self, source: AttentionSource, kind: str, how: str, layer: int, head: int) -> AttentionView:
-        """The view that the controls ask for, captured if need be; raises `InputError`."""
+    def see(self, finished: Finished, kind: str, how: str, layer: int, head: int) -> AttentionView:
+        """The view that the controls ask for, captured if need be; raises `InputError`.
+
+        One head of layer 0, which is all layers, is the head that the reader opens on.
+        """
         first = self.example.view
-        at_first = (kind, how, layer) == (first.kind, first.how, first.layer + 1)
-        if source == self.example.source and at_first and (how != "head" or head == first.head + 1):
+        at_first = (kind, how) == (first.kind, first.how) and layer in (0, first.layer + 1)
+        if finished.source == self.example.source and at_first and (not layer or head == first.head + 1):
             # The numbers that the page opened on stay what they were; another machine might round them otherwise.
             return first
-        attentions = self.service.attention(source)
-        if how == "head":
-            there = attentions[kind if kind in attentions else next(iter(attentions))]
+        attentions = self.service.attention(finished.source)
+        there = _of_kind(attentions, kind)
+        opened = opening(finished.output, there)
+        if how == "head" and not layer:
+            layer, head = opened.layer + 1, opened.head + 1
+        elif how == "head":
             # Another model may have fewer of them.
-            layer, head = min(max(layer, 1), there.layers), min(max(head, 1), there.heads)
-        return view_of(attentions, kind, int(layer) - 1, int(head) - 1, how)
+            layer, head = min(layer, there.layers), min(max(head, 1), there.heads)
+        return view_of(attentions, there.kind, int(layer) - 1, int(head) - 1, how, opened)
 
     def walk(self, step: Component, event: Dependency) -> None:
         """After `event`, show attention as it was when written token `step`, counted from 1, had just been written."""
 
-        def go(step: int, source: AttentionSource) -> int:
-            return max(0, len(source.written) - int(step))
+        def go(step: int, finished: Finished) -> int:
+            return max(0, len(finished.source.written) - int(step))
 
         event.then(
-            go, [step, self.source], self.not_yet, queue=False, show_progress="hidden", api_visibility="private"
+            go, [step, self.finished], self.not_yet, queue=False, show_progress="hidden", api_visibility="private"
         ).then(self._drawing(self._redraw), self.asked, self.pictures, **self._quick)
 
     def follow(self, event: Dependency) -> None:
-        """Redraw when `event` has set another source: the answer is shown first, and attention comes after it."""
+        """Redraw when `event` has set another run: the answer is shown first, and attention comes after it."""
 
-        def redraw(
-            shown: AttentionSource | None, source: AttentionSource, not_yet: int, unfolded: bool, *controls: Any
-        ) -> Updates:
+        def redraw(shown: AttentionSource | None, chosen: bool, *values: Any) -> Updates:
+            asked = Asked(*values)
+            source = asked.finished.source
             if source == shown:
                 return {self.shown: shown}
-            draw = self._drawing(self._show)
+            if not chosen:
+                asked = replace(asked, kind="", how="head", layer=0)
             return {
-                **self.tools.forget(self.service, source),
-                **draw(source, not_yet, unfolded, *controls),
+                **self.tools.forget(self.service, asked.finished),
+                **self._drawing(self._show)(asked),
                 self.shown: source,
             }
 
         event.then(
             for_visitors(redraw),
-            [self.shown, *self.asked],
+            [self.shown, self.chosen, *self.asked],
             [self.shown, *self.all, *self.tools.outputs],
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=self.service.settings.concurrency,
@@ -150,105 +183,100 @@ class AttentionReader:
             api_visibility="private",
         )
 
-    def compare(self, draw: DrawAnswer) -> None:
-        """Let visitors compare answers, which `draw` draws as the tab does."""
-        self.tools.compare(self.service, self.source, self.controls, draw)
-
     def take_away(self, session: gr.BrowserState) -> None:
         """Let visitors take home what they see, and share it."""
 
-        def take(
-            finished: Finished,
-            source: AttentionSource,
-            not_yet: int,
-            _unfolded: bool,
-            kind: str,
-            how: str,
-            layer: int,
-            head: int,
-            words: bool,
-            specials: bool,
-        ) -> Taken:
-            view = self.see(source, kind, how, layer, head)
-            step = len(source.written) - not_yet if not_yet else 0
-            place = Place(view.kind, view.how, view.layer + 1, max(view.head + 1, 1), words, specials, step)
+        def take(*values: Any) -> Taken:
+            asked = Asked(*values)
+            finished, not_yet = asked.finished, asked.not_yet
+            view = self.see(finished, asked.kind, asked.how, asked.layer, asked.head)
+            step = len(finished.source.written) - not_yet if not_yet else 0
+            layer, head = view.layer + 1, max(view.head + 1, 1)
+            place = Place(view.kind, view.how, layer, head, asked.words, not asked.damped, step)
             role = role_of(so_far(view, not_yet))
-            return Taken(finished, shown(view, words, specials, not_yet), place, role)
+            return Taken(finished, shown(view, asked.words, not asked.damped, not_yet), place, role)
 
-        self.tools.take_away.connect(self.service, session, take, [self.finished, *self.asked])
+        self.tools.take_away.connect(self.service, session, take, self.asked)
 
     def connect(self) -> None:
-        """Let the controls and the sheet redraw what they change."""
-        controls, show, redraw = self.controls, self._drawing(self._show), self._drawing(self._redraw)
-        gr.on([controls.kind.input, controls.how.input], show, self.asked, self.all, **self._quick)
-        gr.on(
-            [each.input for each in (controls.layer, controls.head, controls.words, controls.specials)],
-            redraw,
+        """Let the controls, the sentence and the sheet redraw what they change."""
+        controls, sheet = self.controls, self.tools.sheet
+        redraw = self._drawing(self._redraw)
+
+        def choose(draw: Callable[[Asked], Updates]) -> Callable[..., Updates]:
+            """Draw what a control was set to, and keep to it in later runs."""
+            return lambda *values: {**self._drawing(draw)(Asked(*values)), self.chosen: True}
+
+        for inputs, draw, outputs in (
+            ([controls.kind.input, controls.how.input], self._show, self.all),
+            ([controls.layer.input, controls.head.input], self._redraw, self.pictures),
+        ):
+            gr.on(inputs, choose(draw), self.asked, [self.chosen, *outputs], **self._quick)
+        gr.on([controls.words.input, controls.damped.input], redraw, self.asked, self.pictures, **self._quick)
+
+        def open_head(event: gr.EventData, *values: Any) -> Updates:
+            asked = replace(Asked(*values), how="head", layer=int(event.layer) + 1, head=int(event.head) + 1)
+            view = self.see(asked.finished, asked.kind, asked.how, asked.layer, asked.head)
+            drawn = self.draw(view, asked.words, not asked.damped, asked.not_yet)
+            return {**controls.show(view), **drawn, self.chosen: True}
+
+        for buttons in sheet.outputs:
+            buttons.select(
+                for_visitors(open_head),
+                self.asked,
+                [self.chosen, *controls.inputs, *self.pictures],
+                **self._quick,
+            )
+
+        def choose_word(event: gr.EventData, *values: Any) -> Updates:
+            asked = replace(Asked(*values), word=int(event.query))
+            agreeing = self._heads(asked) if asked.unfolded else {}
+            return {self.word: asked.word, **{each: agreeing[each] for each in agreeing if each is sheet.agreement}}
+
+        self.sentence.select(for_visitors(choose_word), self.asked, [self.word, sheet.agreement], **self._quick)
+
+        def unfold(*values: Any) -> Updates:
+            return {sheet.unfolded: True, **self._heads(Asked(*values))}
+
+        sheet.section.expand(
+            for_visitors(unfold),
             self.asked,
-            self.pictures,
-            **self._quick,
+            [sheet.unfolded, *sheet.outputs],
+            show_progress_on=sheet.picture,
+            concurrency_id=MODEL_QUEUE,
+            concurrency_limit=self.service.settings.concurrency,
+            api_visibility="private",
         )
-
-        def open_head(
-            event: gr.EventData,
-            source: AttentionSource,
-            not_yet: int,
-            _unfolded: bool,
-            kind: str,
-            _how: str,
-            _layer: int,
-            _head: int,
-            words: bool,
-            specials: bool,
-        ) -> Updates:
-            view = self.see(source, kind, "head", int(event.layer) + 1, int(event.head) + 1)
-            return {**controls.show(view), **self.draw(view, words, specials, not_yet)}
-
-        self.tools.sheet.picture.select(
-            for_visitors(open_head), self.asked, [*controls.inputs, *self.pictures], **self._quick
+        sheet.section.collapse(
+            lambda: False, None, sheet.unfolded, queue=False, show_progress="hidden", api_visibility="private"
         )
-        self.tools.connect(self.service, self.source, controls, self.see)
+        self.tools.connect(self.service, self.finished, controls, self.see)
 
-    def _show(
-        self,
-        source: AttentionSource,
-        not_yet: int,
-        unfolded: bool,
-        kind: str,
-        how: str,
-        layer: int,
-        head: int,
-        words: bool,
-        specials: bool,
-    ) -> Updates:
-        view = self.see(source, kind, how, layer, head)
-        picture = sheet_of(self.service, source, view.kind) if unfolded else ""
-        return {
-            **self.controls.show(view),
-            **self.draw(view, words, specials, not_yet),
-            self.tools.sheet.picture: picture,
-        }
+    def _show(self, asked: Asked) -> Updates:
+        view = self.see(asked.finished, asked.kind, asked.how, asked.layer, asked.head)
+        heads = self._heads(replace(asked, kind=view.kind)) if asked.unfolded else self.tools.sheet.hide()
+        return {**self.controls.show(view), **self.draw(view, asked.words, not asked.damped, asked.not_yet), **heads}
 
-    def _redraw(
-        self,
-        source: AttentionSource,
-        not_yet: int,
-        _unfolded: bool,
-        kind: str,
-        how: str,
-        layer: int,
-        head: int,
-        words: bool,
-        specials: bool,
-    ) -> Updates:
-        return self.draw(self.see(source, kind, how, layer, head), words, specials, not_yet)
+    def _redraw(self, asked: Asked) -> Updates:
+        view = self.see(asked.finished, asked.kind, asked.how, asked.layer, asked.head)
+        return self.draw(view, asked.words, not asked.damped, asked.not_yet)
 
-    def _drawing(self, handler: Callable[..., Updates]) -> Callable[..., Updates]:
-        """`handler` with attention that cannot be had told where the pictures would stand."""
+    def _heads(self, asked: Asked) -> Updates:
+        """All heads of one kind of attention, and which of them agree on the chosen word."""
+        tools = self.tools.sheet
+        try:
+            attention = _of_kind(self.service.attention(asked.finished.source), asked.kind)
+        except InputError as error:
+            return tools.hide(error.sentence)
+        word = _word_at(attention, asked, opening(asked.finished.output, attention).query)
+        return {tools.agreement: head_agreement(attention, word), tools.picture: sheet(attention)}
 
-        def draw(*asked: Any) -> Updates:
+    def _drawing(self, handler: Callable[[Asked], Updates]) -> Callable[..., Updates]:
+        """`handler` of an `Asked` or its fields; what cannot be had is told where pictures would stand."""
+
+        def draw(*values: Any) -> Updates:
             try:
-                return handler(*asked)
+                return handler(values[0] if isinstance(values[0], Asked) else Asked(*values))
             except InputError as error:
                 sentence = f'<p role="alert">{html.escape(error.sentence)}</p>'
                 hidden = gr.update(visible=False)
@@ -267,17 +295,31 @@ class AttentionReader:
         }
 
 
+def _of_kind(attentions: Attentions, kind: str) -> Attention:
+    return attentions[kind if kind in attentions else next(iter(attentions))]
+
+
+def _word_at(attention: Attention, asked: Asked, first: int) -> tuple[int, ...]:
+    """The places of the tokens of the chosen word, of the one at token `first` where none was chosen."""
+    words = words_of(attention.query_tokens)
+    if asked.word < 0:
+        return next(word for word in words if first in word)
+    chosen = words if asked.words else tuple((place,) for place in range(len(attention.query_tokens)))
+    return chosen[min(asked.word, len(chosen) - 1)]
+
+
 def create_attention_reader(service: DemoService, example: Recorded) -> AttentionReader:
     """A reader that opens on a recorded view; its controls capture the rest when they are first moved."""
     source, view = example.source, example.view
     seen = shown(view)
     with gr.Column(elem_classes="reader"):
-        gr.HTML(_HELP)
+        with gr.Row(elem_classes="reader-head"):
+            gr.HTML(_HELP)
+            head_choice = create_head_choice(view)
         sentence = gr.HTML(
             coloured_sentence(seen), js_on_load=colouring(), elem_classes="sentence-box", label="The text, coloured"
         )
         with gr.Row(elem_classes="reader-body"):
-            controls = create_reader_controls(view)
             plot = gr.Plot(
                 drawn(attention_heatmap(seen)),
                 label="Attention heatmap",
@@ -285,16 +327,20 @@ def create_attention_reader(service: DemoService, example: Recorded) -> Attentio
                 container=False,
                 elem_classes="heatmap-frame",
             )
-        reading = gr.HTML(said(seen, role_of(view)), js_on_load=KEEP_OPEN, elem_classes="reading")
+            with gr.Column(elem_classes="reader-side", min_width=240):
+                text_choice = create_text_choice()
+                gr.HTML(_ABOUT)
+                reading = gr.HTML(said(seen, role_of(view)), js_on_load=KEEP_OPEN, elem_classes="reading")
         tools = create_reader_tools(source, view)
     reader = AttentionReader(
         service,
         example,
-        held(source),
         held(Finished(example.run, example.output, source)),
         held(source),
+        gr.State(False),
         gr.State(0),
-        controls,
+        gr.State(-1),
+        ReaderControls(*head_choice, *text_choice),
         sentence,
         plot,
         reading,

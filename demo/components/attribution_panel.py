@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import gradio as gr
 from gradio.components import Component
 
-from demo.attention import AttentionSource
+from demo.attempt import Finished
 from demo.components.attribution_text import attribution_text
 from demo.messages import for_visitors
 from demo.plots.view import AttentionView
@@ -17,8 +17,8 @@ from models.agreement import agreement
 from models.errors import InputError
 from models.tasks import Task
 
-See = Callable[[AttentionSource, str, str, int, int], AttentionView]
-"""The view of a source that has this kind, way of reading heads, layer and head."""
+See = Callable[[Finished, str, str, int, int], AttentionView]
+"""The view of a run that has this kind, way of reading heads, layer and head."""
 
 _HELP = """<p class="quiet">Attention shows where numbers flow. <em>Attribution</em> asks another question: how far did
 each word push the score of the answer up or down? (Integrated gradients: the text is faded in from blanks in small
@@ -40,15 +40,13 @@ class AttributionPanel:
     button: gr.Button
     result: gr.HTML
 
-    def connect(self, service: DemoService, source: gr.State, chosen: Sequence[Component], see: See) -> None:
+    def connect(self, service: DemoService, finished: gr.State, chosen: Sequence[Component], see: See) -> None:
         """Let the button work it out; `chosen` are the reader's kind, way of reading heads, layer, head and words."""
 
-        def work_out(
-            target: str, source: AttentionSource, kind: str, how: str, layer: int, head: int, words: bool
-        ) -> str:
+        def work_out(target: str, finished: Finished, kind: str, how: str, layer: int, head: int, words: bool) -> str:
             try:
-                attribution = service.attribution(source, target)
-                view = see(source, kind, how, layer, head)
+                attribution = service.attribution(finished.source, target)
+                view = see(finished, kind, how, layer, head)
             except InputError as error:
                 return f'<p role="alert">{html.escape(error.sentence)}</p>'
             return attribution_text(attribution, agreement(attribution, view.weights, view.masked), words)
@@ -56,7 +54,7 @@ class AttributionPanel:
         gr.on(
             [self.button.click, *([self.target.submit] if isinstance(self.target, gr.Textbox) else [])],
             for_visitors(work_out),
-            [self.target, source, *chosen],
+            [self.target, finished, *chosen],
             self.result,
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=service.settings.concurrency,

@@ -8,21 +8,13 @@ import numpy as np
 
 from demo.components.direction import direction
 from demo.page import ASSETS
-from demo.plots.reading import percent, read_out, scale_top, strongest_link
-from demo.plots.shown import NOT_SHOWN
-from demo.plots.template import label
+from demo.plots.reading import link_to_read, named, percent, read_out, scale_top, why_here, wording
+from demo.plots.shown import NOT_SHOWN, is_resting_place, own_keys
 from demo.plots.view import AttentionView
 from models.outputs import Token
 
 _MASKED, _WHOLE = 65535, 65534
 _HOW_TO = "Point at a word, tap it, or move with the arrow keys."
-# What the chosen word does in either direction, and the word before those it does it with.
-_VERBS = {
-    "head": ("gives", "to", "receives", "from"),
-    "mean": ("gives", "to", "receives", "from"),
-    "maximum": ("gives at most", "to", "receives at most", "from"),
-    "rollout": ("has come to hold", "from", "has passed on", "to"),
-}
 
 
 def colouring() -> str:
@@ -33,30 +25,32 @@ def colouring() -> str:
 def coloured_sentence(view: AttentionView) -> str:
     """The tokens of `view` as buttons, and its weights as little-endian uint16 `[query, key]` in base64.
 
-    A weight of one is 65534; 65535 marks what may not be looked at. Two texts stand one below the other.
+    A weight of one is 65534; 65535 marks what may not be looked at. Two texts stand one below the other. Below them
+    one sentence reads out one word; the page's script fills its templates anew for every word that is chosen.
     """
     levels = np.where(view.masked, _MASKED, np.rint(np.clip(view.weights, 0, 1) * _WHOLE)).astype("<u2")
     top = scale_top(view)
-    gives, to, gets, from_ = _VERBS[view.how]
-    start, _ = strongest_link(view)
+    said = wording(view)
     data = {
         "weights": base64.b64encode(levels.tobytes()).decode("ascii"),
         "columns": len(view.key_tokens),
         "top": f"{top:.6f}",
-        "start": start,
+        "start": link_to_read(view)[0],
         "layer": view.layer,
         "head": view.head,
-        "gives": gives,
-        "to": to,
-        "gets": gets,
-        "from": from_,
-        "read-out": html.escape(read_out(view)),
+        "gives": said.gives,
+        "itself": said.itself,
+        "gets": said.gets,
+        "rest": said.rest,
     }
-    attributes = "".join(f' data-{name}="{value}"' for name, value in data.items())
+    attributes = "".join(f' data-{name}="{html.escape(str(value))}"' for name, value in data.items())
+    why = why_here(view)
+    reason = f' <span class="quiet why">{html.escape(why)}</span>' if why else ""
+    line = f"<span>{html.escape(read_out(view))}</span>{reason}"
     return (
         f'<div class="sentence"{attributes}{" data-two-texts" if view.two_texts else ""}>'
         f'<div class="sentence-head"><p class="quiet">{_HOW_TO}</p>{_legend(top)}{_direction(view)}</div>'
-        f'{_texts(view)}<p class="pointed" role="status"></p></div>'
+        f'{_texts(view)}<p class="read-out pointed" role="status">{line}</p></div>'
     )
 
 
@@ -69,8 +63,9 @@ def _texts(view: AttentionView) -> str:
         else ""
     )
     if not view.two_texts:
-        words = "".join(_word(token, place, place) for place, token in enumerate(keys))
-        return _text("The text", keys, words + unseen)
+        own = own_keys(view)
+        words = "".join(_word(token, place, own[place]) for place, token in enumerate(view.query_tokens))
+        return _text("The text", view.query_tokens, words + unseen)
     written = "".join(_word(token, place, None) for place, token in enumerate(view.query_tokens))
     read = "".join(_word(token, None, place) for place, token in enumerate(keys))
     return (
@@ -89,7 +84,8 @@ def _text(name: str, tokens: Sequence[Token], words: str) -> str:
 
 def _word(token: Token, query: int | None, key: int | None) -> str:
     places = "".join(f' data-{axis}="{place}"' for axis, place in (("query", query), ("key", key)) if place is not None)
-    text = token.text.strip() or label(token)
+    places += " data-rests" if is_resting_place(token) else ""
+    text = named(token)
     return (
         f'<button type="button" class="word" data-token{places} data-name="{html.escape(text)}" aria-pressed="false">'
         f"<bdi>{html.escape(text)}</bdi></button>"

@@ -1,87 +1,85 @@
-"""All heads at once: the sheet as a picture whose thumbnails are buttons that open a head."""
+"""All heads at once: which of them look at the same word, and the sheet, whose thumbnails are buttons too."""
 
 import html
 from collections import Counter
 from dataclasses import dataclass
 
 import gradio as gr
-from gradio.components import Component
 
-from demo.attention import AttentionSource
 from demo.components import Updates
-from demo.messages import for_visitors
 from demo.page import ASSETS
 from demo.plots.reading import percent
 from demo.plots.sheet import SheetGeometry, attention_sheet, data_uri, sheet_geometry
-from demo.service import DemoService
-from demo.settings import MODEL_QUEUE
-from models.errors import InputError
 from models.findings import HeadRole
 from models.head_roles import BROAD, NONE, head_roles
 from models.outputs import Attention
 
 _HELP = (
-    '<p class="quiet">One small picture for each head: a row for each layer, the first on top, a column for each head. '
-    "Choose one to open it above; with the keyboard, move by arrow keys.</p>"
+    '<p class="quiet">One small picture for each head: a row for each layer, a column for each head. Choose one to '
+    "open it above; with the keyboard, move by arrow keys.</p>"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class HeadSheet:
-    """The section, whether it is unfolded, and the picture in it."""
+    """The section, whether it is unfolded, and in it the groups of heads for the chosen word and the sheet."""
 
     section: gr.Accordion
     unfolded: gr.State
+    agreement: gr.HTML
     picture: gr.HTML
 
-    def connect(self, service: DemoService, source: gr.State, kind: Component) -> None:
-        """Let the section draw the sheet when it is unfolded."""
+    @property
+    def outputs(self) -> list[gr.HTML]:
+        """What another source or kind of attention changes."""
+        return [self.agreement, self.picture]
 
-        def unfold(source: AttentionSource, kind: str) -> Updates:
-            return {self.unfolded: True, self.picture: sheet_of(service, source, kind)}
-
-        self.section.expand(
-            for_visitors(unfold),
-            [source, kind],
-            [self.unfolded, self.picture],
-            show_progress_on=self.picture,
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=service.settings.concurrency,
-            api_visibility="private",
-        )
-        self.section.collapse(
-            lambda: False, None, self.unfolded, queue=False, show_progress="hidden", api_visibility="private"
-        )
+    def hide(self, sentence: str = "") -> Updates:
+        """The updates that leave the section without pictures, for the reason that `sentence` says."""
+        alert = f'<p role="alert">{html.escape(sentence)}</p>' if sentence else ""
+        return {self.agreement: alert, self.picture: ""}
 
 
 def create_head_sheet() -> HeadSheet:
     """A folded section; nothing is drawn before it is unfolded."""
     unfolded = gr.State(False)
-    with gr.Accordion("All heads at once", open=False, elem_classes="tool") as section:
-        gr.HTML(_HELP)
+    with gr.Accordion("All heads at once", open=False, elem_classes="tool heads-tool") as section:
         script = (ASSETS / "scripts" / "head_sheet.js").read_text(encoding="utf-8")
+        agreement = gr.HTML("", js_on_load=script, elem_classes="agreement-box", label="Heads that agree")
+        gr.HTML(_HELP)
         picture = gr.HTML("", js_on_load=script, elem_classes="sheet-box", label="All heads")
-    return HeadSheet(section, unfolded, picture)
-
-
-def sheet_of(service: DemoService, source: AttentionSource, kind: str) -> str:
-    """The sheet of one kind of attention, or a sentence when it cannot be had."""
-    try:
-        attentions = service.attention(source)
-    except InputError as error:
-        return f'<p role="alert">{html.escape(error.sentence)}</p>'
-    return sheet(attentions[kind if kind in attentions else next(iter(attentions))])
+    return HeadSheet(section, unfolded, agreement, picture)
 
 
 def sheet(attention: Attention) -> str:
-    """The picture with a button over each thumbnail, and how many heads do what."""
+    """The picture with a button over each thumbnail, layers and heads numbered from 1, and how many heads do what."""
     geometry, roles = sheet_geometry(attention), head_roles(attention)
     cells = "".join(_cell(geometry, role) for role in roles)
     return (
+        f'<div class="numbered-sheet" style="max-width:{max(geometry.width, 760)}px">'
+        f'<span class="sheet-corner" aria-hidden="true">layer&nbsp;↓ head&nbsp;→</span>{_numbers(geometry)}'
         f'<div class="sheet" role="group" aria-label="Heads, layer by layer" data-heads="{geometry.heads}" '
-        f'style="aspect-ratio:{geometry.width}/{geometry.height};max-width:{max(geometry.width, 760)}px">'
-        f'<img alt="" src="{data_uri(attention_sheet(attention))}">{cells}</div>'
+        f'style="aspect-ratio:{geometry.width}/{geometry.height}">'
+        f'<img alt="" src="{data_uri(attention_sheet(attention))}">{cells}</div></div>'
         f'<p class="quiet">{_count(roles)}</p>'
+    )
+
+
+def _numbers(geometry: SheetGeometry) -> str:
+    """The numbers of the heads above the columns and of the layers beside the rows, in the middle of each."""
+    across = "".join(
+        f'<span style="left:{100 * (geometry.box(0, head)[0] + geometry.cell_width / 2) / geometry.width:.3f}%">'
+        f"{head + 1}</span>"
+        for head in range(geometry.heads)
+    )
+    down = "".join(
+        f'<span style="top:{100 * (geometry.box(layer, 0)[1] + geometry.cell_height / 2) / geometry.height:.3f}%">'
+        f"{layer + 1}</span>"
+        for layer in range(geometry.layers)
+    )
+    return (
+        f'<div class="sheet-heads" aria-hidden="true">{across}</div>'
+        f'<div class="sheet-layers" aria-hidden="true">{down}</div>'
     )
 
 

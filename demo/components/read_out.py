@@ -1,10 +1,9 @@
-"""What stands under a picture of attention: it read out, what the head does, what to beware of, and its numbers."""
+"""What stands beside a picture of attention: what the head does, what to beware of, and the numbers as a table."""
 
 import html
 
 from demo.components.attention_table import attention_table
 from demo.plots.heatmap import DRAWN_WHOLE
-from demo.plots.reading import read_out
 from demo.plots.roles import said_role
 from demo.plots.shown import MOST_SHOWN, NOT_SHOWN
 from demo.plots.view import AttentionView
@@ -22,6 +21,10 @@ _UNKNOWN = (
     "“{}” stands for something in the text that this model has no token for, such as an emoji: all such things look "
     "alike to it."
 )
+_CHOSEN = (
+    "This head was opened because it gives most to one content word. Left aside are marks, full stops and small words "
+    "such as “of”, the first word of a text without marks, and heads that look at the neighbouring token everywhere."
+)
 _CLOSER = ", drag over an area to come closer, double-click to go back"
 _CAUTION = (
     "Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. Full stops, first "
@@ -30,9 +33,10 @@ _CAUTION = (
 
 
 def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
-    """The text under the picture of `view`; `live` is whether visitors can choose another head and come closer."""
+    """The text beside the picture of `view`; `live` is whether visitors can choose another head and come closer."""
     tokens = max(len(view.query_tokens), len(view.key_tokens))
     notes = [
+        _CHOSEN if view.telling else "",
         _HATCHED if view.masked.any() else "",
         {"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, ""),
         *(html.escape(_UNKNOWN.format(piece)) for piece in _unknown(view)),
@@ -45,10 +49,7 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
     ]
     does = f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
     remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
-    return (
-        f'<p class="read-out" aria-live="polite">{html.escape(read_out(view))}</p>'
-        f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
-    )
+    return f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
 
 
 def _unknown(view: AttentionView) -> list[str]:

@@ -12,16 +12,11 @@ from demo.plots.view import AttentionView
 from demo.share import Place
 
 KINDS = {
-    "encoder": "Within the text it reads (encoder)",
-    "decoder": "Within the text it writes (decoder)",
-    "cross": "From each written word to the text (cross-attention)",
+    "encoder": "Encoder: within what it reads",
+    "decoder": "Decoder: within what it writes",
+    "cross": "Cross-attention: from written to read",
 }
-_WAYS = {
-    "head": "One head",
-    "mean": "Mean of the heads",
-    "maximum": "Maximum: the head that looks hardest",
-    "rollout": "Rollout: followed through the layers",
-}
+_WAYS = {"head": "One head", "mean": "Mean", "maximum": "Maximum", "rollout": "Rollout"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +28,12 @@ class ReaderControls:
     layer: gr.Slider
     head: gr.Slider
     words: gr.Checkbox
-    specials: gr.Checkbox
+    damped: gr.Checkbox
 
     @property
     def inputs(self) -> list[Component]:
-        """All of them, in the order in which handlers take them."""
-        return [self.kind, self.how, self.layer, self.head, self.words, self.specials]
+        """All of them, in the order of the fields of `Asked`."""
+        return [self.kind, self.how, self.layer, self.head, self.words, self.damped]
 
     @property
     def place(self) -> list[Component]:
@@ -57,26 +52,36 @@ class ReaderControls:
             self.layer: gr.update(minimum=0, maximum=max(1, place.layer), value=place.layer),
             self.head: gr.update(maximum=max(2, place.head), value=max(1, place.head)),
             self.words: place.words,
-            self.specials: place.specials,
+            self.damped: not place.specials,
         }
 
 
-def create_reader_controls(view: AttentionView) -> ReaderControls:
-    """The controls, set to `view`."""
-    with gr.Column(elem_classes="reader-controls", min_width=240):
-        kind, how, layer, head = _settings(view)
-        return ReaderControls(
-            gr.Radio(**kind, label="Which attention"),
-            gr.Radio(**how, label="How to read many heads"),
-            gr.Slider(**layer, step=1, label="Layer"),
-            gr.Slider(**head, step=1, label="Head"),
-            gr.Checkbox(
-                True,
-                label="Whole words",
-                info="What a word gives is the mean of its pieces, what it gets their sum",
-            ),
-            gr.Checkbox(True, label="Special tokens", info="Marks that the model adds, such as [CLS] and [SEP]"),
-        )
+HeadChoice = tuple[gr.Radio, gr.Radio, gr.Slider, gr.Slider]
+"""Kind, way of reading heads, layer and head."""
+
+
+def create_head_choice(view: AttentionView) -> HeadChoice:
+    """Which weights to show, set to `view`; made to stand in one line."""
+    kind, how, layer, head = _settings(view)
+    return (
+        gr.Radio(**kind, label="Which attention", container=False, elem_classes="reader-kind"),
+        gr.Radio(**how, label="How to read many heads", container=False, elem_classes="reader-how"),
+        gr.Slider(**layer, step=1, buttons=[], elem_classes="reader-number", min_width=120),
+        gr.Slider(**head, step=1, label="Head", buttons=[], elem_classes="reader-number", min_width=120),
+    )
+
+
+def create_text_choice() -> tuple[gr.Checkbox, gr.Checkbox]:
+    """Whether to show whole words, and whether to damp marks and full stops."""
+    words = gr.Checkbox(
+        True, label="Whole words", info="What a word gives is the mean of its pieces, what it gets their sum"
+    )
+    damped = gr.Checkbox(
+        False,
+        label="Damp marks and full stops",
+        info="[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them",
+    )
+    return words, damped
 
 
 def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -84,7 +89,7 @@ def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict
     one = view.how == "head"
     ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or not view.two_texts]
     kinds = [(KINDS.get(kind, kind), kind) for kind in view.kinds]
-    up_to = "followed up to this one; 0 is up to the last" if view.how == "rollout" else "0 is all layers together"
+    up_to = "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"
     return (
         {"choices": kinds, "value": view.kind, "visible": len(kinds) > 1},
         {"choices": ways, "value": view.how},
@@ -92,7 +97,7 @@ def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict
             "minimum": 1 if one else 0,
             "maximum": view.layers,
             "value": max(view.layer + 1, 1 if one else 0),
-            "info": "" if one else up_to,
+            "label": "Layer" if one else up_to,
         },
         {"minimum": 1, "maximum": view.heads, "value": max(view.head + 1, 1), "visible": one},
     )

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 import gradio as gr
 from gradio.components import Component
 
+from demo.attempt import Finished
 from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.components.attribution_panel import AttributionPanel, See, create_attribution_panel
 from demo.components.head_sheet import HeadSheet, create_head_sheet
 from demo.components.reader_controls import ReaderControls
 from demo.components.take_away import TakeAway, create_take_away
-from demo.components.try_it import DrawAnswer, TryIt, create_try_it
+from demo.components.try_it import TryIt, create_try_it
 from demo.plots.view import AttentionView
 from demo.service import DemoService
 from models.errors import InputError
+from models.opening import opening
 from models.outputs import Token
 
 
@@ -34,26 +36,23 @@ class ReaderTools:
         second = [self.attribution.result] if self.attribution else []
         return [*self.try_it.outputs, *self.take_away.outputs, *second]
 
-    def forget(self, service: DemoService, source: AttentionSource) -> Updates:
-        """The updates that take away what was found out about another source, and offer the tokens of `source`."""
+    def forget(self, service: DemoService, finished: Finished) -> Updates:
+        """The updates that take away what was found out about another run, and offer the words of this one."""
         cleared: Updates = dict.fromkeys(self.take_away.outputs, "")
         if self.attribution:
             cleared[self.attribution.result] = ""
         try:
-            first, *_ = service.attention(source).values()
+            first, *_ = service.attention(finished.source).values()
         except InputError:
             return cleared | self.try_it.offer(())
-        return cleared | self.try_it.offer(_read(first.kind, first.key_tokens, source))
+        read = _read(first.kind, first.key_tokens, finished.source)
+        return cleared | self.try_it.offer(read, opening(finished.output, first).key)
 
-    def connect(self, service: DemoService, source: gr.State, controls: ReaderControls, see: See) -> None:
-        """Let the tools work on the attention of `source` that `controls` choose and `see` finds."""
-        self.sheet.connect(service, source, controls.kind)
+    def connect(self, service: DemoService, finished: gr.State, controls: ReaderControls, see: See) -> None:
+        """Let the tools work on the run and the attention that `controls` choose and `see` finds."""
+        self.try_it.connect(service, finished, controls.place)
         if self.attribution:
-            self.attribution.connect(service, source, [*controls.place, controls.words], see)
-
-    def compare(self, service: DemoService, source: gr.State, controls: ReaderControls, draw: DrawAnswer) -> None:
-        """Let visitors compare answers, which `draw` draws as the tab does."""
-        self.try_it.connect(service, source, controls.place, draw)
+            self.attribution.connect(service, finished, [*controls.place, controls.words], see)
 
 
 def create_reader_tools(source: AttentionSource, view: AttentionView) -> ReaderTools:
@@ -61,7 +60,7 @@ def create_reader_tools(source: AttentionSource, view: AttentionView) -> ReaderT
     return ReaderTools(
         create_head_sheet(),
         create_attribution_panel(source.task),
-        create_try_it(_read(view.kind, view.key_tokens, source)),
+        create_try_it(source.task, _read(view.kind, view.key_tokens, source), view.key),
         create_take_away(),
     )
 

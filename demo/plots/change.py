@@ -1,4 +1,6 @@
-"""What a change did to an answer, in a sentence."""
+"""What a change did to an answer: in a sentence, and as candidates with their shares before and after."""
+
+from dataclasses import dataclass, replace
 
 from demo.plots.reading import percent
 from models.outputs import (
@@ -14,11 +16,62 @@ from models.outputs import (
 _NO_ANSWER = "no answer in this text"
 
 
+@dataclass(frozen=True)
+class ShareChange:
+    """A candidate of one blank (counted from 1), label or span: its shares before and after.
+
+    A share is `None` where the candidate is not among those that the answer names.
+    """
+
+    blank: int
+    text: str
+    before: float | None
+    after: float | None
+
+
+def share_changes(before: TaskOutput, after: TaskOutput) -> tuple[ShareChange, ...]:
+    """The candidates of both answers, blank by blank, the likeliest one after the change first."""
+    before, after = _without_new_blank(before, after), _without_new_blank(after, before)
+    changes = []
+    for blank, (old, new) in enumerate(zip(_shares(before), _shares(after), strict=False), start=1):
+        rows = [ShareChange(blank, text, old.get(text), new.get(text)) for text in {**new, **old}]
+        changes += sorted(rows, key=lambda row: (-(row.after or 0.0), -(row.before or 0.0)))
+    return tuple(changes)
+
+
+def _shares(output: TaskOutput) -> list[dict[str, float]]:
+    """The candidates that an answer names, for each blank; the likeliest of those that read alike."""
+    match output:
+        case FillMaskOutput():
+            named = [list(mask) for mask in output.predictions]
+        case SentimentOutput():
+            named = [list(output.scores)]
+        case QuestionAnsweringOutput():
+            spans = [Prediction(each.text, each.score) for each in output.answers]
+            named = [[*spans, Prediction(_NO_ANSWER, output.no_answer_score)]]
+        case _:
+            named = []
+    return [{each.text.strip(): each.score for each in reversed(candidates)} for candidates in named]
+
+
+def _without_new_blank(output: TaskOutput, other: TaskOutput) -> TaskOutput:
+    """`output` without the blank that was put where `other` has a word, so that its other blanks can be compared."""
+    if not isinstance(output, FillMaskOutput) or not isinstance(other, FillMaskOutput):
+        return output
+    if len(output.predictions) != len(other.predictions) + 1:
+        return output
+    pairs = zip(output.tokens, other.tokens, strict=False)
+    same = next((place for place, (one, another) in enumerate(pairs) if one.id != another.id), 0)
+    new = sum(token.is_blank for token in output.tokens[:same])
+    return replace(output, predictions=output.predictions[:new] + output.predictions[new + 1 :])
+
+
 def what_changed(before: TaskOutput, after: TaskOutput) -> str:
     """The likeliest answer before and after, or where two texts part."""
+    before, after = _without_new_blank(before, after), _without_new_blank(after, before)
     match before, after:
         case ((CompletionOutput() | TranslationOutput()), (CompletionOutput() | TranslationOutput())):
-            return _texts(_text(before), _text(after))
+            return _texts(written(before), written(after))
         case _:
             return _answers(_best(before), _best(after), _share_of(after, _best(before).text))
 
@@ -67,7 +120,8 @@ def _answers(before: Prediction, after: Prediction, now: float | None) -> str:
     )
 
 
-def _text(output: TaskOutput) -> str:
+def written(output: TaskOutput) -> str:
+    """The text that a model wrote, empty for a model that writes none."""
     if isinstance(output, TranslationOutput):
         return output.translations[0].text
     return output.text if isinstance(output, CompletionOutput) else ""

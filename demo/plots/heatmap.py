@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from demo.plots.reading import percent, scale_top
+from demo.plots.shown import NOT_SHOWN
 from demo.plots.template import INK_SCALE, TEMPLATE, categories
 from demo.plots.view import AttentionView
 
@@ -18,6 +19,7 @@ _THINNED_WIDTH = 800
 _LABEL_ROOM = 100
 _COLORBAR_ROOM = 70
 _HATCH_LINES = 60
+_GREY_SCALE = ((0.0, "rgba(127,127,127,0)"), (1.0, "rgba(127,127,127,0.6)"))
 
 
 def attention_heatmap(view: AttentionView) -> go.Figure:
@@ -25,13 +27,22 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
     weights = np.where(view.masked, np.nan, view.weights).astype(np.float32)
     keys, queries = categories(view.key_tokens), categories(view.query_tokens)
     top = scale_top(view)
-    saturated = "+" if float(np.nanmax(weights)) > top else ""
-    cells = {
+    # What goes to tokens that are left out has no colour of attention, which it would drown.
+    rest = view.key_tokens[-1] is NOT_SHOWN
+    drawn = len(keys) - 1 if rest else len(keys)
+    saturated = "+" if float(np.nanmax(weights[:, :drawn], initial=0)) > top else ""
+    shared = {
         "type": "heatmap",
-        "z": weights,
-        "x": keys,
         "y": queries,
         "zmin": 0,
+        "hoverongaps": False,
+        "hovertemplate": "<b>%{y}</b> gives %{z:.1%} to <b>%{x}</b><extra></extra>",
+        "xgap": 1 if len(keys) <= DRAWN_WHOLE else 0,
+        "ygap": 1 if len(queries) <= DRAWN_WHOLE else 0,
+    }
+    cells = shared | {
+        "z": weights[:, :drawn],
+        "x": keys[:drawn],
         "zmax": top,
         "colorscale": INK_SCALE,
         "colorbar": {
@@ -46,13 +57,16 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
             "yanchor": "top",
             "xpad": 12,
         },
-        "hoverongaps": False,
-        "hovertemplate": "<b>%{y}</b> gives %{z:.1%} to <b>%{x}</b><extra></extra>",
-        "xgap": 1 if len(keys) <= DRAWN_WHOLE else 0,
-        "ygap": 1 if len(queries) <= DRAWN_WHOLE else 0,
+    }
+    left_out = shared | {
+        "z": weights[:, drawn:],
+        "x": keys[drawn:],
+        "zmax": 1,
+        "colorscale": _GREY_SCALE,
+        "showscale": False,
     }
     # All at once: plotly takes three times as long over a figure that is changed bit by bit.
-    return go.Figure(data=[cells], layout=_layout(view, keys, queries))
+    return go.Figure(data=[cells, left_out] if rest else [cells], layout=_layout(view, keys, queries))
 
 
 def _layout(view: AttentionView, keys: list[str], queries: list[str]) -> dict[str, object]:

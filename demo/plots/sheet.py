@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from demo.plots.template import INK
 from models.outputs import Attention
 
 Number = TypeVar("Number", bound=np.generic)
@@ -127,6 +128,15 @@ def attention_sheet(attention: Attention, dark: bool = False) -> bytes:
             left, top_edge, right, bottom = geometry.box(layer, head)
             pixels[top_edge:bottom, left:right] = levels[layer, head]
     return _png(pixels, _DARK if dark else _LIGHT)
+
+
+def strip(shares: NDArray[np.float32]) -> bytes:
+    """A PNG of one pixel for each of the `shares` of one, all of the colour of ink; a share is how opaque it is."""
+    image = Image.fromarray(np.rint(255 * np.clip(shares, 0, 1)).astype(np.uint8)[None])
+    image.putpalette(bytes(int(INK[place : place + 2], 16) for place in (1, 3, 5)) * 256)
+    written = io.BytesIO()
+    image.save(written, format="PNG", transparency=bytes(range(256)))
+    return written.getvalue()
 
 
 def data_uri(png: bytes) -> str:

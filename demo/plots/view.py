@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.aggregation import reduce
+from models.opening import Opening
 from models.outputs import MEAN, Attentions, Token
 
 
@@ -15,6 +16,9 @@ class AttentionView:
 
     `how` is one of `models.aggregation.WAYS`; `layer` and `head` count from 0, and `MEAN` stands for all of them.
     `masked` is bool `[query, key]`; `kinds` are all that the run has, `layers` and `heads` the numbers of this kind.
+    `token` is the place among the queries of the one to begin with, -1 where none is known; `key` that of the token
+    that it looks at in the head which `models.opening` found to say most, and `telling` whether this is that head.
+    `left_out` names what `NOT_SHOWN` stands for.
     """
 
     kind: str
@@ -28,6 +32,10 @@ class AttentionView:
     layers: int
     heads: int
     how: str = "mean"
+    token: int = -1
+    key: int = -1
+    telling: bool = False
+    left_out: str = ""
 
     @property
     def two_texts(self) -> bool:
@@ -41,11 +49,16 @@ class AttentionView:
 
 
 def view_of(
-    attentions: Attentions, kind: str = "", layer: int = MEAN, head: int = MEAN, how: str = "head"
+    attentions: Attentions,
+    kind: str = "",
+    layer: int = MEAN,
+    head: int = MEAN,
+    how: str = "head",
+    opened: Opening | None = None,
 ) -> AttentionView:
     """The view that was asked for; a kind, layer or head that this run has not becomes the first kind or the mean.
 
-    So does the rollout of attention between two texts, which has none.
+    So does the rollout of attention between two texts, which has none. `opened` says which token to begin with.
     """
     kind = kind if kind in attentions else next(iter(attentions))
     attention = attentions[kind]
@@ -69,4 +82,7 @@ def view_of(
         attention.layers,
         attention.heads,
         how,
+        opened.query if opened else -1,
+        opened.key if opened else -1,
+        opened is not None and how == "head" and (layer, head) == (opened.layer, opened.head),
     )

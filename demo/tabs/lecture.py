@@ -180,12 +180,12 @@ def _answered(tab: TaskTab, view: TaskView) -> Updates:
     run = tab.service.answer(view.task, dict(view.fields), view.checkpoint).run
     reader, place = tab.reader, view.place
     updates = tab.restore(run, place)
-    source, not_yet = updates[reader.source], updates[reader.not_yet]
-    seen = reader.see(source, place.kind, place.how, place.layer, place.head)
+    finished, not_yet = updates[reader.finished], updates[reader.not_yet]
+    seen = reader.see(finished, place.kind, place.how, place.layer, place.head)
     return {
         **updates,
-        **reader.tools.forget(tab.service, source),
+        **reader.tools.forget(tab.service, finished),
         **reader.controls.show(seen),
         **reader.draw(seen, place.words, place.specials, not_yet),
-        reader.shown: source,
+        reader.shown: finished.source,
     }

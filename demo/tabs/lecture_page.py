@@ -50,7 +50,7 @@ def _taken(tab: TaskTab, view: TaskView) -> Taken:
     """The answer of a task to the step's text and its attention, as the reader would show it; nobody's run."""
     done = tab.service.answer(view.task, dict(view.fields), view.checkpoint)
     place = view.place
-    seen = tab.reader.see(done.source, place.kind, place.how, place.layer, place.head)
-    not_yet = max(0, len(done.source.written) - place.step) if place.step else 0
     finished = Finished(replace(done.run, id=""), done.output, done.source)
+    seen = tab.reader.see(finished, place.kind, place.how, place.layer, place.head)
+    not_yet = max(0, len(done.source.written) - place.step) if place.step else 0
     return Taken(finished, shown(seen, place.words, place.specials, not_yet), place, role_of(so_far(seen, not_yet)))

@@ -11,7 +11,6 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.attempt import Finished
-from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.components.attention_reader import AttentionReader, create_attention_reader
 from demo.components.checkpoint_picker import CheckpointPicker
@@ -187,7 +186,7 @@ class TaskTab:
     @property
     def restored_outputs(self) -> list[Component]:
         """Every component that opening a shared run at its place changes."""
-        return [*self.reopened_outputs, self.reader.shown, *self.reader.controls.inputs]
+        return [*self.reopened_outputs, self.reader.shown, self.reader.chosen, *self.reader.controls.inputs]
 
     @property
     def inputs(self) -> list[Component]:
@@ -221,7 +220,6 @@ class TaskTab:
         if stops:
             self.row.stop.click(stops.stop, queue=False, show_progress="hidden", api_visibility="private")
         self._connect_link()
-        self.reader.compare(self._drawn)
         self.reader.take_away(self.session)
 
     def walk(self, steps: DecoderSteps, answer: gr.HTML, draw: DrawStep) -> None:
@@ -300,13 +298,13 @@ class TaskTab:
         """Let the button copy a link: to the run as it is shown where it is the visitor's own, else to the tab."""
 
         def link(
-            session_id: str, finished: Finished, kind: str, how: str, layer: int, head: int, words: bool, specials: bool
+            session_id: str, finished: Finished, kind: str, how: str, layer: int, head: int, words: bool, damped: bool
         ) -> str:
             try:
                 key = self.service.sharing.share(finished.run.id, session_id)
             except InputError:
                 return "?tab=" + TAB_NAMES[self.task]
-            place = Place(kind, how, 0 if how == "rollout" else int(layer), int(head), words, specials)
+            place = Place(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped)
             return f"?{urlencode({KEY: key})}#{place.as_fragment()}"
 
         asked = [self.session, self.reader.finished, *self.reader.controls.inputs]
@@ -314,11 +312,6 @@ class TaskTab:
         self.copy_link.button.click(
             for_visitors(link), asked, address, queue=False, show_progress="hidden", api_visibility="private"
         ).success(None, address, None, js=COPY_LINK)
-
-    def _drawn(self, source: AttentionSource, output: TaskOutput) -> str:
-        """The answer as this tab draws it, for a comparison."""
-        value = self.draw(dict(source.inputs), output)[self.answer[0]]
-        return str(value["value"] if isinstance(value, dict) else value)
 
     @property
     def _all_notices(self) -> list[gr.HTML]:

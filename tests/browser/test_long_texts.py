@@ -21,24 +21,23 @@ def test_512_tokens_in_every_view(page: Page) -> None:
     expect(words).to_have_count(512)
     expect_heatmap(panel)
     for way, said in (
-        ("Maximum", "in one of all heads"),
+        ("Maximum", "in one of the heads of layer"),
         ("Rollout", "has come from"),
-        ("One head", "in layer 1, head 1."),
+        ("One head", ", head"),
     ):
         panel.get_by_role("radio", name=way).check()
         expect(panel.locator(".read-out").first).to_contain_text(said)
         expect_heatmap(panel)
         words.nth(300).focus()
         expect(panel.locator(".sentence .pointed")).to_contain_text(re.compile(r"%"))
-    panel.get_by_label("Special tokens").uncheck()
-    expect(words).to_have_count(510)
+    panel.get_by_label("Damp marks").check()
     expect(panel.locator(".sentence .rest")).to_be_visible()
     panel.get_by_role("button", name="All heads at once").click()
     expect(panel.locator(".sheet img")).to_be_visible()
-    panel.get_by_role("button", name=re.compile("^Layer 2, head 2:")).click()
-    expect(panel.locator(".read-out").first).to_contain_text("in layer 2, head 2.")
+    panel.locator(".sheet").get_by_role("button", name=re.compile("^Layer 2, head 2:")).click()
+    expect(panel.locator(".read-out").first).to_contain_text("in layer 2, head 2")
     panel.get_by_text("The same as a table").click()
-    expect(panel.get_by_text("The first 128 rows; 382 more are not listed.")).to_be_visible()
+    expect(panel.get_by_text("The first 128 rows; 384 more are not listed.")).to_be_visible()
 
 
 def test_beyond_512_tokens_one_sentence_says_what_was_left_out(page: Page) -> None:

@@ -66,7 +66,7 @@ def test_a_sentence_is_translated_and_cross_attention_comes_first(page: Page) ->
     expect(panel.locator(".best-text")).not_to_be_empty()
     expect(panel.get_by_role("radio", name="cross-attention")).to_be_checked()
     expect_heatmap(panel)
-    panel.get_by_role("radio", name="(encoder)").check()
+    panel.get_by_role("radio", name="Encoder").check()
     expect_heatmap(panel, "black")
 
 
@@ -137,13 +137,14 @@ def test_only_the_settings_of_the_strategy_are_shown(
 def test_layer_and_head_redraw_the_picture(page: Page) -> None:
     panel = choose_tab(page, "Sentiment")
     sentence = panel.locator(".read-out")
-    expect(sentence).to_contain_text("on average over all layers and heads")
+    expect(sentence).to_contain_text("in layer 6, head 3")
     panel.get_by_label("number input for Layer").fill("2")
+    expect(sentence).to_contain_text("in layer 2, head 3")
+    panel.get_by_role("radio", name="Mean").check()
     expect(sentence).to_contain_text("in layer 2, on average over its heads")
     panel.get_by_role("radio", name="One head").check()
-    expect(sentence).to_contain_text("in layer 2, head 1.")
-    panel.get_by_label("number input for Head").fill("3")
-    expect(sentence).to_contain_text("in layer 2, head 3.")
+    panel.get_by_label("number input for Head").fill("4")
+    expect(sentence).to_contain_text("in layer 2, head 4")
     expect_heatmap(panel)
 
 

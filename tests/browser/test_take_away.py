@@ -15,9 +15,9 @@ from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, find, press
 
 ON_SCREEN = """() => {
-  const {x, y, z} = [...document.querySelectorAll('.heatmap-frame .js-plotly-plot')].find((each) => each.offsetParent)
-      ._fullData[0];
-  return [...z].map((row) => [...row]);
+  const plots = [...document.querySelectorAll('.heatmap-frame .js-plotly-plot')];
+  const traces = plots.find((each) => each.offsetParent)._fullData;
+  return [...traces[0].z].map((_, row) => traces.flatMap(({z}) => [...z[row]]));
 }"""
 
 
@@ -58,15 +58,17 @@ def share(tool: Locator) -> str:
 
 def test_the_numbers_in_both_files_are_those_on_screen(page: Page) -> None:
     panel = run_sentiment(page, "unputdownable", "An unputdownable thriller.")
-    panel.get_by_role("radio", name="One head").check()
-    expect(panel.locator(".read-out").first).to_contain_text("in layer 1, head 1.")
-    panel.get_by_label("Special tokens").uncheck()
+    panel.get_by_label("number input for Layer").fill("1")
+    panel.get_by_label("number input for Head").fill("1")
+    expect(panel.locator(".read-out").first).to_contain_text("in layer 1, head 1")
+    panel.get_by_label("Damp marks").check()
     expect_heatmap(panel, "unputdownable")
     expect(panel.locator(".heatmap-frame .xtick").filter(has_text="not shown")).to_be_attached()
     on_screen = page.evaluate(ON_SCREEN)
     tool = unfold(panel)
     document = json.loads(save(page, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))
-    assert document["query_tokens"] == ["an", "unputdownable", "thriller", "."]
+    assert document["query_tokens"] == ["[CLS]", "an", "unputdownable", "thriller", ".", "[SEP]"]
+    assert document["key_tokens"] == ["an", "unputdownable", "thriller", "not shown"]
     assert (document["layer"], document["head"], document["how"]) == (1, 1, "head")
     assert as_drawn(on_screen) == as_drawn(document["weights"])
     path = save(page, tool, "Numbers (CSV)")
@@ -107,11 +109,11 @@ def test_the_page_works_from_a_folder_without_a_network(page: Page, browser: Bro
     alone.keyboard.press("ArrowRight")
     expect(alone.locator(".pointed")).to_contain_text("gives")
     alone.get_by_role("button", name="delightful", exact=True).click()
-    expect(alone.locator(".pointed")).to_contain_text(re.compile(r"^“delightful” gives [\d.]+\s% to “"))
+    expect(alone.locator(".pointed")).to_contain_text(re.compile(r"^“delightful” gives [\d.]+\s% of its weight to “"))
     cells = alone.locator(".cells")
     cells.scroll_into_view_if_needed()
     cells.hover(position={"x": 150, "y": 150})
-    expect(alone.locator(".cell-read-out")).to_contain_text(re.compile(r"gives .+% to"))
+    expect(alone.locator(".cell-read-out")).to_contain_text(re.compile(r"gives .+% of its weight to"))
     assert alone.evaluate("document.documentElement.scrollWidth") == 360
     assert alone.evaluate("document.documentElement.className") == "dark"
     context.close()
@@ -122,12 +124,10 @@ def test_a_link_opens_the_run_at_its_view_for_another_visitor_who_sees_nothing_e
     owner = open_page()
     run_sentiment(owner, "mine", "Mine alone.")
     panel = run_sentiment(owner, "shared", "A shared evening.")
-    panel.get_by_role("radio", name="One head").check()
-    expect(panel.locator(".read-out").first).to_contain_text("in layer 1, head 1.")
     panel.get_by_label("number input for Layer").fill("3")
     panel.get_by_label("number input for Layer").press("Enter")
-    expect(panel.locator(".read-out").first).to_contain_text("in layer 3, head 1.")
-    panel.get_by_label("Special tokens").uncheck()
+    expect(panel.locator(".read-out").first).to_contain_text("in layer 3, head")
+    panel.get_by_label("Damp marks").check()
     expect(panel.locator(".sentence .rest")).to_be_visible()
     said = panel.locator(".read-out").first.inner_text()
     address = share(unfold(panel))
@@ -139,7 +139,7 @@ def test_a_link_opens_the_run_at_its_view_for_another_visitor_who_sees_nothing_e
     expect_live_answer(panel)
     expect(panel.locator(".read-out").first).to_have_text(said)
     expect(panel.get_by_label("number input for Layer")).to_have_value("3")
-    expect(panel.get_by_label("Special tokens")).not_to_be_checked()
+    expect(panel.get_by_label("Damp marks")).to_be_checked()
     expect(panel.locator(".sentence .rest")).to_be_visible()
     tool = unfold(panel)
     assert json.loads(save(guest, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))["run_id"] is None

@@ -43,6 +43,7 @@ def test_every_token_is_a_button_and_what_is_not_shown_is_none() -> None:
     words = [attributes for _, attributes in Elements(coloured_sentence(view)).found if "data-key" in attributes]
     assert [each["data-name"] for each in words] == ["so", "it", "goes", "not shown"]
     assert ["data-token" in each for each in words] == [True, True, True, False]
+    assert [each["data-query"] for each in words[:3]] == ["1", "2", "3"], "[CLS] may still be looked from"
 
 
 def test_words_from_right_to_left_are_laid_out_so_whatever_marks_a_model_puts_in_front() -> None:

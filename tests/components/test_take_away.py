@@ -66,10 +66,10 @@ def test_words_and_hidden_specials_are_taken_as_they_are_shown() -> None:
     whole = view_of({"encoder": attention_over(tokens_of("[CLS] un ##put ##down ##able [SEP]"))})
     view = shown(whole, words=True, specials=False)
     document = json.loads(as_json(taken(view)))
-    assert document["query_tokens"] == ["unputdownable"]
+    assert document["query_tokens"] == ["[CLS]", "unputdownable", "[SEP]"]
     assert document["key_tokens"] == ["unputdownable", "not shown"]
     assert sum(document["weights"][0]) == pytest.approx(1, abs=1e-6)
-    _, (head, row) = table(as_csv(taken(view)))
+    _, (head, _, row, _) = table(as_csv(taken(view)))
     assert head[1:] == document["key_tokens"]
     assert row[0] == "unputdownable"
 

@@ -8,6 +8,7 @@ from models.base import AnyTaskModel
 from models.errors import InputError
 from models.replacement import replaced
 from models.tasks import Task
+from models.words import words_of
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
@@ -107,6 +108,29 @@ def test_a_token_can_be_masked_where_the_model_knows_a_mask(bundled: BundledMode
     for task, architecture in ((Task.COMPLETION, "gpt2"), (Task.TRANSLATION, "marian")):
         with pytest.raises(InputError, match="knows no blank"):
             with_word(tiny(architecture, task), FIELDS[task], 0, "[MASK]")
+
+
+def test_a_word_of_several_pieces_gives_way_as_a_whole(bundled: BundledModel) -> None:
+    model, fields = bundled("clearhead-sentiment"), {"text": "An unputdownable book."}
+    pieces = [place for place, token in enumerate(model(**fields).tokens) if token.start == 3 or "##" in token.text]
+    inputs, tokens = model.inputs_type(**fields), model(**fields).tokens
+    assert len(pieces) > 1
+    assert replaced(model, inputs, tokens, pieces[0], "dull", pieces[-1]).text == "An dull book."
+    with pytest.raises(InputError, match="is not there"):
+        replaced(model, inputs, tokens, pieces[0], "dull", 99)
+
+
+@pytest.mark.parametrize(("task", "architecture"), [(Task.COMPLETION, "gpt2"), (Task.TRANSLATION, "marian")])
+def test_nothing_in_place_of_a_word_leaves_it_out_where_the_model_knows_no_blank(
+    task: Task, architecture: str, tiny: TinyModel
+) -> None:
+    model, fields = tiny(architecture, task), FIELDS[task]
+    name = "prompt" if task is Task.COMPLETION else "text"
+    tokens, inputs = model(**fields).tokens, model.inputs_type(**fields)
+    words = [word for word in words_of(tokens) if not tokens[word[0]].is_mark]
+    changed = getattr(replaced(model, inputs, tokens, words[1][0], "", words[1][-1]), name)
+    first, _, *others = fields[name].split(" ")
+    assert changed == " ".join([first, *others])
 
 
 def test_the_blank_itself_can_be_filled(bundled: BundledModel) -> None:

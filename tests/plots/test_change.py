@@ -1,10 +1,11 @@
 """What a change did to an answer, said for each task."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from demo.plots.change import what_changed
+from demo.plots.change import ShareChange, share_changes, what_changed
 from models.outputs import (
     Answer,
     CompletionOutput,
@@ -13,6 +14,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
+    Token,
     TranslationOutput,
 )
 from tests.plots.made_up import CHECKPOINT
@@ -57,3 +59,29 @@ def completion(text: str) -> CompletionOutput:
 )  # fmt: skip
 def test_the_change_is_said(before: TaskOutput, after: TaskOutput, said: str) -> None:
     assert re.sub("\u202f", " ", what_changed(before, after)) == said
+
+
+def test_candidates_of_both_answers_stand_side_by_side_the_likeliest_afterwards_first() -> None:
+    assert share_changes(blank(tea=0.4, ink=0.1), blank(ink=0.5, mud=0.2)) == (
+        ShareChange(1, "ink", 0.1, 0.5),
+        ShareChange(1, "mud", None, 0.2),
+        ShareChange(1, "tea", 0.4, None),
+    )
+    assert share_changes(translation("le chat"), translation("le chien")) == ()
+
+
+@pytest.mark.parametrize(("old", "new", "kept"), [("a _ of [M]", "a [M] of [M]", 1), ("[M] of a _", "[M] of a [M]", 0)])
+def test_a_new_blank_is_not_compared_with_the_old_one(old: str, new: str, kept: int) -> None:
+    tea, mud = (Prediction("tea", 0.4),), (Prediction("mud", 0.9),)
+    before = replace(blank(tea=0.6), tokens=blanked(old))
+    after = replace(before, tokens=blanked(new), predictions=(mud, tea) if kept else (tea, mud))
+    assert share_changes(before, after) == (ShareChange(1, "tea", 0.6, 0.4),)
+    assert "stays “tea”" in what_changed(before, after)
+
+
+def blanked(text: str) -> tuple[Token, ...]:
+    """Tokens for the words of `text`, `[M]` being a blank."""
+    return tuple(
+        Token(word, "[MASK]" if word == "[M]" else word, len(word) * 100 + ord(word[0]), special=word == "[M]")
+        for word in text.split(" ")
+    )

@@ -3,6 +3,7 @@ import pytest
 
 from demo.components.figure import drawn
 from demo.plots.heatmap import DRAWN_WHOLE, attention_heatmap
+from demo.plots.shown import shown
 from demo.plots.view import view_of
 from models.outputs import MEAN, Token
 from tests.plots.made_up import attention_over, tokens_of
@@ -15,6 +16,14 @@ def test_the_cells_are_the_weights_of_the_chosen_layer_and_head(layer: int, head
     attention = attention_over(SENTENCE)
     figure = attention_heatmap(view_of({"encoder": attention}, "encoder", layer, head))
     np.testing.assert_array_equal(figure.data[0].z, attention.matrix(layer, head))
+
+
+def test_what_is_left_out_has_a_column_in_grey_that_takes_nothing_from_the_scale() -> None:
+    view = shown(view_of({"encoder": attention_over(SENTENCE)}, layer=0, head=1), specials=False)
+    cells, left_out = attention_heatmap(view).data
+    np.testing.assert_array_equal(np.hstack([cells.z, left_out.z]), view.weights)
+    assert list(left_out.x) == ["not shown"]
+    assert cells.zmax <= cells.z.max() < left_out.z.max()
 
 
 def test_a_token_that_stands_twice_has_two_rows_and_two_columns() -> None:

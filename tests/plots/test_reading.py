@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from demo.plots.reading import percent, read_out, strongest_link
+from demo.plots.reading import percent, read_out, strongest_link, why_here
+from demo.plots.shown import shown
 from demo.plots.view import view_of
+from models.opening import Opening
 from models.outputs import MEAN
 from tests.plots.made_up import attention_over, tokens_of
 
@@ -25,7 +27,32 @@ def test_the_strongest_link_between_two_words_is_read_out() -> None:
     view = view_of({"encoder": attention}, layer=1, head=2)
     assert strongest_link(view) == (1, 4)
     said = read_out(view).replace("\u202f", " ")
-    assert said == "“it” gives 61 % of its weight to “animal” in layer 2, head 3."
+    assert said == "“it” gives 61 % of its weight to “animal” in layer 2, head 3; 2.0 % went to [CLS] and [SEP]."
+
+
+def test_one_word_is_read_out_the_one_that_matters_with_what_marks_and_full_stops_got() -> None:
+    attention = attention_over(tokens_of("[CLS] the dog barks . [SEP]"), layers=1, heads=1)
+    attention.weights[0, 0, 2] = [0.4, 0.02, 0.1, 0.3, 0.1, 0.08]
+    attention.weights[0, 0, 3] = [0.1, 0.1, 0.1, 0.7, 0, 0]
+
+    def said(token: int, specials: bool = True) -> str:
+        view = view_of({"e": attention}, "e", 0, 0, opened=Opening(token, 0, 0, 0))
+        return read_out(shown(view, specials=specials)).replace("\u202f", " ")
+
+    assert said(2) == "“dog” gives 30 % of its weight to “barks” in layer 1, head 1; 58 % went to [CLS], “.” and [SEP]."
+    assert said(2, specials=False) == said(2), "damping takes colour away, and no weight from the sentence"
+    assert said(3).startswith("“barks” gives 70 % of its weight to itself in layer 1, head 1; 10 % went")
+    assert said(3, specials=False) == said(3)
+
+
+def test_why_a_head_was_opened_is_said_at_that_head_alone() -> None:
+    attention, opened = attention_over(tokens_of("so it goes")), Opening(1, 1, 2, 0)
+    there, elsewhere, mean = (
+        view_of({"e": attention}, "e", layer, head, how, opened)
+        for layer, head, how in ((1, 2, "head"), (0, 2, "head"), (MEAN, MEAN, "mean"))
+    )
+    assert why_here(there) == "None of the other 5 heads gives so much of “it” to one content word."
+    assert not why_here(elsewhere) and not why_here(mean)
 
 
 def test_a_mask_may_be_read_out_although_it_is_special() -> None:

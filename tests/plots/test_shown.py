@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from demo.plots.shown import MOST_SHOWN, NOT_SHOWN, shown
+from demo.plots.shown import MOST_SHOWN, NOT_SHOWN, own_keys, shown
 from demo.plots.view import AttentionView, view_of
+from models.opening import Opening
 from models.outputs import Attention, Token
 from tests.plots.made_up import attention_over, tokens_of
 
@@ -38,17 +39,29 @@ def test_of_maxima_a_word_has_the_greatest_of_its_pieces() -> None:
     assert shown(whole).weights[1, 2] == pytest.approx(whole.weights[1, 2:4].max())
 
 
-def test_without_special_tokens_their_weight_stands_in_a_column_of_its_own() -> None:
-    whole, text = view(), shown(view(), words=False, specials=False)
-    assert texts(text.query_tokens) == ["the", "par", "##rot", "sleeps"]
-    assert text.key_tokens[-1] is NOT_SHOWN
-    assert text.weights[:, -1] == pytest.approx(whole.weights[1:5, [0, 5]].sum(axis=1))
-    np.testing.assert_array_equal(text.weights[:, :-1], whole.weights[1:5, 1:5])
+def test_what_goes_to_marks_and_full_stops_can_stand_in_a_column_of_its_own() -> None:
+    whole = view_of({"encoder": attention_over(tokens_of("[CLS] it went . [SEP]"))}, layer=1, head=2)
+    text = shown(whole, specials=False)
+    assert texts(text.query_tokens) == texts(whole.query_tokens), "a mark may still be looked from"
+    assert texts(text.key_tokens) == ["it", "went", "not shown"]
+    assert text.key_tokens[-1] is NOT_SHOWN and text.left_out == "[CLS], “.” and [SEP]"
+    assert text.weights[:, -1] == pytest.approx(whole.weights[:, [0, 3, 4]].sum(axis=1))
+    np.testing.assert_array_equal(text.weights[:, :-1], whole.weights[:, 1:3])
+    assert own_keys(text) == [None, 0, 1, None, None]
+    assert own_keys(whole) == [0, 1, 2, 3, 4]
+
+
+def test_the_token_to_begin_with_is_found_again_among_words_and_in_a_text_so_far() -> None:
+    whole = view_of({"encoder": attention_over(PIECES)}, opened=Opening(4, 0, 0, 1))
+    assert shown(whole).token == 3, "“sleeps”, behind a word of two pieces"
+    assert shown(whole, words=False, specials=False).token == 4
+    causal = view_of({"decoder": attention_over(PIECES, causal=True)}, opened=Opening(4, 0, 0, 1))
+    assert shown(causal, words=False, not_yet=3).token == 2, "the token that was written last"
 
 
 def test_what_stands_for_a_part_of_the_text_stays_when_special_tokens_go() -> None:
     masked = view_of({"encoder": attention_over(tokens_of("[CLS] a [MASK] [UNK] [SEP]"))})
-    assert texts(shown(masked, specials=False).query_tokens) == ["a", "[MASK]", "[UNK]"]
+    assert texts(shown(masked, specials=False).key_tokens) == ["a", "[MASK]", "[UNK]", "not shown"]
 
 
 def test_a_text_of_special_tokens_alone_stays_as_it_is() -> None:
