@@ -19,6 +19,7 @@ from models.outputs import MEAN, Attentions, TaskOutput, generated_ids
 
 if TYPE_CHECKING:
     from models.base import AnyTaskModel
+    from models.text_generation import TextGeneration
 
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
 
@@ -71,6 +72,16 @@ class Inspection:
 
         key = "attribution", source, target
         return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, attributed))
+
+    def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
+        """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
+
+        def decided(model: "AnyTaskModel", inputs: Any) -> tuple[int | None, ...]:
+            from models.inside.decided import decided_layers
+
+            return decided_layers(cast("TextGeneration", model), inputs, source.written)
+
+        return self._once(("decided", source), lambda: self._ask(source, decided))
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).

@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -20,6 +20,9 @@ from models.loading import ModelStore
 from models.opening import opening
 from models.outputs import TaskOutput, Token
 from models.tasks import Task
+
+if TYPE_CHECKING:
+    from models.text_generation import TextGeneration
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "assets" / "examples"
 
@@ -38,11 +41,15 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run with its answer and the view of its attention that a reader opens on, as they were when recorded."""
+    """A run with its answer and the view of its attention that a reader opens on, as they were when recorded.
+
+    `decided` has, for each token of a completion, the layer that decided it, as `models.inside.decided` finds it.
+    """
 
     run: Run
     output: TaskOutput
     view: AttentionView
+    decided: tuple[int | None, ...] = ()
 
     @property
     def source(self) -> AttentionSource:
@@ -62,7 +69,8 @@ def recorded(task: Task) -> Recorded:
     document = _read(task)["recorded"]
     run = _RUN.validate_python(document["run"])
     assert run.answer is not None, "a run that failed is no example"  # noqa: S101
-    return Recorded(run, load_answer(task, run.answer), _load_view(document["view"]))
+    decided = tuple(document.get("decided", ()))
+    return Recorded(run, load_answer(task, run.answer), _load_view(document["view"]), decided)
 
 
 def record(task: Task) -> None:
@@ -83,6 +91,10 @@ def record(task: Task) -> None:
     view = view_of(attentions, layer=opened.layer, head=opened.head, opened=opened)
     run = _RUN.dump_python(finished.run, mode="json") | {"id": ""}
     document["recorded"] = {"run": run, "view": _dump_view(view)}
+    if task is Task.COMPLETION:
+        from models.inside.decided import decided_layers
+
+        document["recorded"]["decided"] = decided_layers(cast("TextGeneration", model), inputs, finished.source.written)
     _path(task).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -148,6 +148,10 @@ class DemoService:
         """What each token did for the decision called `target`, or for the one that made the answer."""
         return self._inspection.attribution(source, target)
 
+    def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
+        """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
+        return self._inspection.decided(source)
+
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with all heads, and without one head, or without all of a layer (`MEAN`), counted from 0."""
         return self._inspection.ablate(source, layer, head, kind)

@@ -14,7 +14,9 @@ from demo.attention import AttentionSource
 from demo.components import Updates
 from demo.components.attention_table import KEEP_OPEN
 from demo.components.coloured_sentence import coloured_sentence, colouring
+from demo.components.decided_strip import decided_strip
 from demo.components.figure import drawn
+from demo.components.glossary import with_terms
 from demo.components.head_agreement import head_agreement
 from demo.components.head_sheet import sheet
 from demo.components.held import held
@@ -67,7 +69,8 @@ class AttentionReader:
     """The controls and the pictures: `finished` is the run to read, `shown` whose attention is in the pictures.
 
     `chosen` says whether the visitor, a link or a lecture chose what to show; until then each run opens on the token
-    and the head that say most. `not_yet` and `word` are as in `Asked`; `example` is what the reader opens on.
+    and the head that say most. `not_yet` and `word` are as in `Asked`; `example` is what the reader opens on. `decided`
+    is the strip under a completion, which follows the run as the pictures do.
     """
 
     service: DemoService
@@ -82,6 +85,7 @@ class AttentionReader:
     plot: gr.Plot
     reading: gr.HTML
     tools: ReaderTools
+    decided: gr.HTML | None = None
 
     @property
     def asked(self) -> list[Component]:
@@ -91,7 +95,7 @@ class AttentionReader:
     @property
     def subject(self) -> list[Component]:
         """What another run changes before its attention is there."""
-        return [self.finished, self.not_yet, self.word]
+        return [self.finished, self.not_yet, self.word, *self._strip]
 
     @property
     def pictures(self) -> list[Component]:
@@ -106,7 +110,9 @@ class AttentionReader:
     def turn_to(self, finished: Finished, own: bool = True) -> Updates:
         """The updates that make `finished` the run to read; one that is not the visitor's `own` has no id here."""
         run = replace(finished.run, id=finished.run.id if own else "", session_id="", answer=None)
-        return {self.finished: replace(finished, run=run), self.not_yet: 0, self.word: -1}
+        return {self.finished: replace(finished, run=run), self.not_yet: 0, self.word: -1} | dict.fromkeys(
+            self._strip, ""
+        )
 
     def turn_to_place(self, place: Place, written: int) -> Updates:
         """The updates that set the controls as `place` says, for a run that wrote so many tokens; drawing follows."""
@@ -164,19 +170,20 @@ class AttentionReader:
             asked = Asked(*values)
             source = asked.finished.source
             if source == shown:
-                return {self.shown: shown}
+                return {self.shown: shown, **self._decided(asked.finished)}
             if not chosen:
                 asked = replace(asked, kind="", how="head", layer=0)
             return {
                 **self.tools.forget(self.service, asked.finished),
                 **self._drawing(self._show)(asked),
+                **self._decided(asked.finished),
                 self.shown: source,
             }
 
         event.then(
             for_visitors(redraw),
             [self.shown, self.chosen, *self.asked],
-            [self.shown, *self.all, *self.tools.outputs],
+            [self.shown, *self.all, *self.tools.outputs, *self._strip],
             concurrency_id=MODEL_QUEUE,
             concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.plot,
@@ -261,6 +268,20 @@ class AttentionReader:
         view = self.see(asked.finished, asked.kind, asked.how, asked.layer, asked.head)
         return self.draw(view, asked.words, not asked.damped, asked.not_yet)
 
+    def _decided(self, finished: Finished) -> Updates:
+        """The layers that decided the tokens of a completion, nothing for other tasks."""
+        try:
+            return {
+                strip: with_terms(decided_strip(finished.output, self.service.decided(finished.source)))
+                for strip in self._strip
+            }
+        except InputError:
+            return dict.fromkeys(self._strip, "")
+
+    @property
+    def _strip(self) -> list[Component]:
+        return [self.decided] if self.decided else []
+
     def _heads(self, asked: Asked) -> Updates:
         """All heads of one kind of attention, and which of them agree on the chosen word."""
         tools = self.tools.sheet
@@ -308,8 +329,11 @@ def _word_at(attention: Attention, asked: Asked, first: int) -> tuple[int, ...]:
     return chosen[min(asked.word, len(chosen) - 1)]
 
 
-def create_attention_reader(service: DemoService, example: Recorded) -> AttentionReader:
-    """A reader that opens on a recorded view; its controls capture the rest when they are first moved."""
+def create_attention_reader(service: DemoService, example: Recorded, decided: gr.HTML | None = None) -> AttentionReader:
+    """A reader that opens on a recorded view; its controls capture the rest when they are first moved.
+
+    `decided` is the strip under the answer that says which layer decided each token, where there is one.
+    """
     source, view = example.source, example.view
     seen = shown(view)
     with gr.Column(elem_classes="reader"):
@@ -345,6 +369,7 @@ def create_attention_reader(service: DemoService, example: Recorded) -> Attentio
         plot,
         reading,
         tools,
+        decided,
     )
     reader.connect()
     return reader

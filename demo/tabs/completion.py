@@ -10,14 +10,18 @@ from gradio.components import Component
 from demo.attempt import Finished
 from demo.components import Updates
 from demo.components.checkpoint_picker import create_checkpoint_picker
+from demo.components.decided_strip import decided_strip
 from demo.components.decoder_steps import create_decoder_steps
 from demo.components.few_shot import create_few_shot_note
+from demo.components.more_texts import another, create_more_texts, next_seed, seeds_from, three
 from demo.components.notice import create_notice
 from demo.components.strategy_tree import create_strategy_tree
 from demo.components.written_text import choosing, growing_text, written_text
+from demo.messages import for_visitors
 from demo.recorded import recorded
 from demo.service import DemoService
 from demo.sessions.records import Run
+from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import (
     PROGRESS,
     RunRow,
@@ -108,8 +112,10 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
                     elem_classes="answer",
                     label="The text so far",
                 )
+                more = create_more_texts()
+                decided = gr.HTML(decided_strip(example.output, example.decided), label="Decided in which layer")
                 header, copy_link = create_header(_TASK)
-                reader = create_reader(service, _TASK)
+                reader = create_reader(service, _TASK, decided)
                 steps = create_decoder_steps(service, _TASK)
                 tree = create_strategy_tree(service)
         # In the order of the handler's parameters.
@@ -127,14 +133,26 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         row = RunRow(picker, *buttons)
 
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
-        return {answer: draw_answer(str(fields["prompt"]), output)}
+        return {answer: draw_answer(str(fields["prompt"]), output), **more.show("")}
 
     def draw_step(run: Run, output: TaskOutput, step: int) -> str:
         return draw_answer(str(run.fields["prompt"]), output, step)
 
     notices = {"prompt": prompt_notice}
     tab = TaskTab(
-        _TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw, steps, draw_step
+        _TASK,
+        service,
+        session,
+        fields,
+        notices,
+        row,
+        (answer, more.beside),
+        header,
+        copy_link,
+        reader,
+        draw,
+        steps,
+        draw_step,
     )
     stops = Stops()
 
@@ -153,7 +171,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         request: gr.Request,
         progress: gr.Progress = PROGRESS,
     ) -> Iterator[Updates]:
-        fields = {
+        given = {
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "strategy": strategy,
@@ -164,6 +182,11 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "seed": seed,
             "loop_guard": loop_guard,
         }
+        yield from write(session_id, checkpoint, given, request, progress)
+
+    def write(
+        session_id: str, checkpoint: str, fields: dict[str, Any], request: gr.Request, progress: gr.Progress
+    ) -> Iterator[Updates]:
         is_wanted, latest = stops.begins(request), None
         session_id = tab.session_of(session_id)
         resting: Updates = {**row.button(writing=False), session: session_id}
@@ -182,6 +205,23 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             return
         yield (tab.show(latest) if latest else {}) | resting
 
+    def write_another(
+        request: gr.Request, session_id: str, before: Finished, checkpoint: str, *values: Any
+    ) -> Iterator[Updates]:
+        given = next_seed(dict(zip(fields, values, strict=True)))
+        for updates in write(session_id, checkpoint, given, request, PROGRESS):
+            if after := updates.get(reader.finished):
+                updates |= more.show(another(before, after))
+            yield {seed: given["seed"], **updates}
+
+    def write_three(session_id: str, checkpoint: str, *values: Any) -> Updates:
+        session_id, given = tab.session_of(session_id), dict(zip(fields, values, strict=True))
+        try:
+            runs = [service.run(session_id, _TASK, each, checkpoint) for each in seeds_from(given)]
+        except InputError as error:
+            return {session: session_id, **tab.refuse(error)}
+        return {session: session_id, **tab.clear(), **more.show(three(runs))}
+
     sampled = (temperature, top_k, top_p, seed, loop_guard)
 
     def settings_of(strategy: str) -> Updates:
@@ -189,15 +229,37 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         return {
             **{each: gr.update(visible=samples) for each in sampled},
             beams: gr.update(visible=strategy == "beam"),
+            more.row: gr.update(visible=samples),
         }
 
     tab.connect([prompt.submit], run, stops)
     tab.walk(steps, answer, draw_step)
+    in_the_queue: dict[str, Any] = {
+        "concurrency_id": MODEL_QUEUE,
+        "concurrency_limit": service.settings.concurrency,
+        "api_visibility": "private",
+    }
+    reader.follow(
+        more.another.click(
+            for_visitors(write_another),
+            [session, reader.finished, *tab.inputs],
+            [session, seed, *tab.outputs, row.run, row.stop],
+            show_progress_on=answer,
+            **in_the_queue,
+        )
+    )
+    more.three.click(
+        for_visitors(write_three),
+        [session, *tab.inputs],
+        list(dict.fromkeys([session, more.beside, *tab.notices.values(), row.notice, row.picker.dropdown])),
+        show_progress_on=more.beside,
+        **in_the_queue,
+    )
     tree.connect(row.picker.dropdown, fields)
     strategy.change(
         settings_of,
         strategy,
-        [*sampled, beams],
+        [*sampled, beams, more.row],
         queue=False,
         show_progress="hidden",
         api_visibility="private",

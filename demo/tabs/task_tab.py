@@ -145,9 +145,9 @@ def create_header(task: Task) -> tuple[gr.HTML, CopyLink]:
         return line, CopyLink(button, gr.Textbox("", visible="hidden", label="Link to copy"))
 
 
-def create_reader(service: DemoService, task: Task) -> AttentionReader:
-    """The attention reader, on the recorded example."""
-    return create_attention_reader(service, recorded(task))
+def create_reader(service: DemoService, task: Task, decided: gr.HTML | None = None) -> AttentionReader:
+    """The attention reader, on the recorded example; `decided` is the strip that follows a completion."""
+    return create_attention_reader(service, recorded(task), decided)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,35 @@
+"""In which layer each written token was decided: where the logit lens first makes it the likeliest next token."""
+
+import torch
+from torch import nn
+
+from models.arrays import batch_of_one
+from models.text_generation import TextGeneration, TextGenerationInput
+
+
+def decided_layers(
+    model: TextGeneration, inputs: TextGenerationInput, written: tuple[int, ...]
+) -> tuple[int | None, ...]:
+    """For each of the ids `written` after the prompt, the first layer, from 0, after which it is the likeliest.
+
+    The vector after each layer is read by the model's own last step, its final norm and its output embedding
+    (nostalgebraist, 2020). `None` stands for a token that is the likeliest after no layer: chance or a search chose it.
+    One forward pass over prompt and text, in float32.
+    """
+    if not written:
+        return ()
+    encoded = model.preprocess(inputs)
+    prompt = encoded.ids.shape[1]
+    ids = torch.cat([encoded.ids, batch_of_one(list(written), model.device)], dim=1)
+    trunk = model.network.base_model
+    norm: nn.Module = getattr(trunk, "ln_f", nn.Identity())
+    head = model.network.get_output_embeddings()
+    # The lock that `eager_attention` holds keeps other passes out; transformers gives the last vectors normed.
+    with model.eager_attention(), torch.inference_mode():
+        _, *layers, last = trunk(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
+        read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
+        likeliest = [head(vectors).argmax(dim=-1).tolist() for vectors in read]
+    return tuple(
+        next((layer for layer, guesses in enumerate(likeliest) if guesses[place] == token), None)
+        for place, token in enumerate(written)
+    )
