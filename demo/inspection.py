@@ -81,7 +81,8 @@ class Inspection:
 
             return decided_layers(cast("TextGeneration", model), inputs, source.written)
 
-        return self._once(("decided", source), lambda: self._ask(source, decided))
+        key = "decided", source
+        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, decided))
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).

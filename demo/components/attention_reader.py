@@ -38,7 +38,7 @@ from models.opening import opening
 from models.outputs import Attention, Attentions
 from models.words import words_of
 
-_HELP = """<h2>What it looked at</h2>"""
+_HELP = """<h2 class="reader-title">What it looked at</h2>"""
 _ABOUT = """<p class="quiet">To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among
 them, its <em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in
 it.</p>"""

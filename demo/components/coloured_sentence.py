@@ -14,7 +14,7 @@ from demo.plots.view import AttentionView
 from models.outputs import Token
 
 _MASKED, _WHOLE = 65535, 65534
-_HOW_TO = "Point at a word, tap it, or move with the arrow keys."
+_HOW_TO = "Point at a word or tap it."
 
 
 def colouring() -> str:

@@ -29,14 +29,14 @@ def decided_strip(output: TaskOutput, layers: Sequence[int | None]) -> str:
 
 
 def _finding(layers: Sequence[int | None]) -> str:
-    """How early the tokens were decided, in a sentence."""
+    """How early the tokens were decided; half is of those that any layer decided."""
     known = sorted(layer for layer in layers if layer is not None)
     never = len(layers) - len(known)
     if not known:
-        return "No token was the likeliest after any layer"
+        return "Decided in which layer? No token was the likeliest after any"
     middle = known[(len(known) - 1) // 2]
-    rest = f"; {never} of {len(layers)} {'was' if never == 1 else 'were'} never the likeliest" if never else ""
-    return f"Half of the tokens that were ever the likeliest were decided by layer {middle + 1}{rest}"
+    rest = f", {never} of {len(layers)} at none" if never else ""
+    return f"Decided in which layer? Half of the tokens by layer {middle + 1}{rest}"
 
 
 def _cell(text: str, layer: int | None, last: int) -> str:

@@ -12,10 +12,13 @@ from demo.plots.view import AttentionView
 from demo.share import Place
 
 KINDS = {
-    "encoder": "Encoder: within what it reads",
-    "decoder": "Decoder: within what it writes",
-    "cross": "Cross-attention: from written to read",
+    "encoder": "Within the text it reads (encoder)",
+    "decoder": "Within the text it writes (decoder)",
+    "cross": "From each written word to the text (cross-attention)",
 }
+"""The kinds of attention, as a page that stands by itself explains them."""
+
+_NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
 _WAYS = {"head": "One head", "mean": "Mean", "maximum": "Maximum", "rollout": "Rollout"}
 
 
@@ -88,7 +91,7 @@ def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict
     """Kind, way, layer and head; one head has a layer of its own, and several may be of all layers (0)."""
     one = view.how == "head"
     ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or not view.two_texts]
-    kinds = [(KINDS.get(kind, kind), kind) for kind in view.kinds]
+    kinds = [(_NAMES.get(kind, kind), kind) for kind in view.kinds]
     up_to = "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"
     return (
         {"choices": kinds, "value": view.kind, "visible": len(kinds) > 1},

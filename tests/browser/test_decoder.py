@@ -1,5 +1,7 @@
 """The decoder step by step in the page: choose a token, walk, go on from another one, draw the tree, stop a search."""
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -148,3 +150,23 @@ def test_few_shot_prompts_are_ready_and_honest(page: Page) -> None:
         "English: water\nFrench:"
     )
     expect(panel.get_by_role("radio", name="Greedy")).to_be_checked()
+
+
+def test_another_text_stands_beside_the_first_and_three_stand_at_once(page: Page) -> None:
+    panel = choose_tab(page, "Write on")
+    first = panel.locator(".block.answer .written").inner_text()
+    press(panel, "Another one")
+    samples = panel.locator(".samples")
+    expect(samples.get_by_role("heading", level=4)).to_have_text(["Seed 0", "Seed 1"])
+    expect(samples.locator("mark")).to_have_count(2)
+    expect_live_answer(panel)
+    expect(panel.locator(".block.answer .written")).not_to_have_text(first)
+    expect(panel.get_by_label("Seed")).to_have_value("1")
+    decided = panel.locator(".decided")
+    decided.locator("summary").click()
+    expect(decided.locator("li")).to_have_count(40)
+    press(panel, "Three at once")
+    expect(samples.get_by_role("heading", level=4)).to_have_text(["Seed 1", "Seed 2", "Seed 3"])
+    expect(samples).to_contain_text(re.compile("then they part: |They part at the first token: "))
+    press(panel, "Write on")
+    expect(samples).to_be_hidden()

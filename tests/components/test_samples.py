@@ -42,7 +42,7 @@ def test_seeds_follow_one_another_and_begin_again_after_the_last() -> None:
 def test_the_strip_counts_layers_from_one_and_says_what_no_layer_decided() -> None:
     strip = decided_strip(text_of("a", "red", "fox"), [0, 3, None])
     assert ">1</span>" in strip and ">4</span>" in strip and ">–</span>" in strip
-    assert "decided by layer 1; 1 of 3 was never the likeliest" in strip
+    assert "Half of the tokens by layer 1, 1 of 3 at none" in strip
     assert decided_strip(text_of("a"), ()) == "", "a run without layers has no strip"
 
 

@@ -96,7 +96,7 @@ def test_a_text_without_a_word_to_look_at_opens_all_the_same() -> None:
 
 def found(score: float) -> QuestionAnsweringOutput:
     """An answer at characters 3 to 7, or none where it is less likely than that there is none."""
-    return QuestionAnsweringOutput(BY, (), (Answer("1271", score, 3, 7),), 0.5, (), (), 1)
+    return QuestionAnsweringOutput(BY, (), (Answer("1271", score, 3, 7),), 1 - score, (), (), 1)
 
 
 MATTERS: list[tuple[str, str, TaskOutput, str]] = [
