@@ -1,6 +1,6 @@
 """Where the attention behind an answer can be had again."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from demo.caches import HELD_FOR_S, Origin
@@ -25,6 +25,16 @@ class AttentionSource:
     written: tuple[int, ...]
     switched_off: SwitchedOff | None = None
     origin: Origin = field(default=Origin(), compare=False)
+
+    @property
+    def forgotten(self) -> "AttentionSource":
+        """The same without its text, which cannot be looked at any more."""
+        return replace(self, inputs=(), written=(), switched_off=None)
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether its text was deleted or has been here for too long."""
+        return not self.inputs
 
 
 def source_of(run: Run, output: TaskOutput) -> AttentionSource:

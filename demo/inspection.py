@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from models.text_generation import TextGeneration
 
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
+FORGOTTEN = (
+    "This answer is no longer in this host's memory: it was deleted, or was not to be kept. Please run the text again."
+)
 
 _log = logging.getLogger(__name__)
 
@@ -123,6 +126,8 @@ class Inspection:
 
     def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
         """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
+        if source.is_forgotten:
+            raise InputError(FORGOTTEN)
         try:
             model = self._store.load(find(source.checkpoint, source.task))
             with self._turns.large(), _as_in(source, model):

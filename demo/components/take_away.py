@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from demo.attempt import Finished
 from demo.components.saved_file import SavedFile, TextFile, create_saved_file, csv_file, json_file
 from demo.components.taken import Taken, as_csv, as_json
 from demo.components.taken_page import as_page
@@ -48,7 +49,7 @@ class TakeAway:
         return [self.saved, self.shared]
 
     def connect(self, service: DemoService, session: gr.BrowserState, take: Take, asked: Sequence[Component]) -> None:
-        """Let the buttons take away what `take` says is on screen, from the values of `asked`."""
+        """Let the buttons take away what `take` says is on screen, from the values of `asked`, a run first."""
 
         def to_csv(*values: Any) -> TextFile:
             taken = take(*values)
@@ -70,8 +71,9 @@ class TakeAway:
                 return f'<p role="alert">{html.escape(error.sentence)}</p>'
             return shared_link(key, taken.place.as_fragment(), service.history_is_kept)
 
-        def unshare(session_id: str, *values: Any) -> str:
-            service.sharing.unshare(take(*values).finished.run.id, session_id)
+        def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
+            # Not what is on screen: sharing ends also where that is forgotten.
+            service.sharing.unshare(finished.run.id, session_id)
             return _STOPPED
 
         self.picture.click(

@@ -82,7 +82,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         footer_links=["api"],
         **launch_options(),
     )
-    keep_states_only(app, demo, shown)
+    service.when_forgetting(keep_states_only(app, demo, shown).forget)
     if demo.mcp_server_obj:
         answer_in_json(demo.mcp_server_obj)
     return app

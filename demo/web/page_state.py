@@ -4,16 +4,23 @@ Gradio keeps such a copy for links to a saved state, which are off here. It is m
 an endpoint without one has a new session at each call: the copy was most of what a short answer took.
 """
 
-from collections.abc import Container
+import time
+from collections.abc import Callable, Container
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
 from gradio.blocks import Blocks
+from gradio.components import Dropdown
 from gradio.routes import App
 from gradio.state_holder import SessionState, StateHolder
 from starlette.routing import Mount
+
+from demo.attempt import Finished
+from demo.attention import AttentionSource
+from demo.caches import Origin
 
 _MOST_HIDDEN = 1_000
 """Each takes 28 kB and what its states hold."""
@@ -21,11 +28,12 @@ _MOST_HIDDEN = 1_000
 _HIDDEN_FOR = timedelta(hours=1)
 
 
-def keep_states_only(app: FastAPI, blocks: Blocks, shown: Container[str]) -> None:
+def keep_states_only(app: FastAPI, blocks: Blocks, shown: Container[str]) -> "PageStates":
     """Let the Gradio app that is mounted in `app` for `blocks` remember no more; `shown` are the open pages."""
     (gradio_app,) = [each.app for each in app.routes if isinstance(each, Mount) and isinstance(each.app, App)]
-    gradio_app.state_holder = PageStates(shown)
-    gradio_app.state_holder.set_blocks(blocks)
+    states = gradio_app.state_holder = PageStates(shown)
+    states.set_blocks(blocks)
+    return states
 
 
 class PageStates(StateHolder):
@@ -51,6 +59,20 @@ class PageStates(StateHolder):
             if session_id in self.session_data:
                 self.session_data.move_to_end(session_id)
 
+    def forget(self, session: str, run_id: str = "") -> None:
+        """Empty what pages hold of the runs of a session, or of one run; `session` is not Gradio's but the log's."""
+        self._forget(lambda origin: origin.is_of(session, run_id))
+
+    def delete_all_expired_state(self) -> None:
+        """Called every second: empty what may not be held any longer, too."""
+        super().delete_all_expired_state()  # type: ignore[no-untyped-call]
+        now = time.time()
+        self._forget(lambda origin: origin.until <= now)
+
+    def _forget(self, is_meant: Callable[[Origin], bool]) -> None:
+        for page in list(self.session_data.values()):
+            cast(PageState, page).forget(is_meant)
+
     def _make_room(self) -> None:
         with self.lock:
             # Quiet for longest first.
@@ -68,9 +90,42 @@ class PageState(SessionState):
     def __init__(self, blocks: Blocks) -> None:
         # The copy is of what stands in `blocks.blocks`.
         super().__init__(SimpleNamespace(default_config=blocks.default_config, blocks={}))  # type: ignore[arg-type]
+        self._first = blocks.default_config.blocks
+
+    def forget(self, is_meant: Callable[[Origin], bool]) -> None:
+        """Empty the states that hold a text whose origin `is_meant`, and what else of the page holds its words."""
+        blocks, found = self.blocks_config.blocks, False
+        for key, value in list(self.state_data.items()):
+            if is_meant(_origin_of(value)):
+                self.state_data[key] = _without_text(value, getattr(blocks.get(key), "value", None))
+                found = True
+        if not found:
+            return
+        for key, value in list(self.state_data.items()):
+            if isinstance(value, tuple) and all(isinstance(each, str) for each in value):
+                # The words behind blanks.
+                self.state_data[key] = ("",) * len(value)
+        for key, block in list(blocks.items()):
+            # Words to choose from, as they were listed for a text; what a visitor chooses is a place among them.
+            if isinstance(block, Dropdown) and block is not self._first[key]:
+                unlisted = {"choices": [], "allow_custom_value": True, "filterable": True, "render": False}
+                blocks[key] = type(block)(**block.constructor_args | unlisted)
 
     def _update_config(self, key: int) -> None:
         """Nothing is copied later either."""
 
     def _update_value_in_config(self, key: int, value: Any) -> None:
         """Nothing is copied later either."""
+
+
+def _origin_of(value: object) -> Origin:
+    """Whose text a state holds, nobody's where it holds no run."""
+    source = value.source if isinstance(value, Finished) else value
+    return source.origin if isinstance(source, AttentionSource) else Origin()
+
+
+def _without_text(value: Finished | AttentionSource, first: Any) -> object:
+    """A run of which only the id is left, with the rest as in `first`, the run that the page opened on."""
+    if isinstance(value, AttentionSource):
+        return value.forgotten
+    return replace(first, run=replace(first.run, id=value.run.id), source=value.source.forgotten)

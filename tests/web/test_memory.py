@@ -1,5 +1,7 @@
 """What the process holds of its visitors, and that a room that opens one thing at once holds none of its threads."""
 
+import gc
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
+from demo.attempt import Finished
 from demo.components import Updates
 from demo.lectures import LectureStep
 from demo.service import DemoService
@@ -20,6 +23,7 @@ from demo.settings import Limits, Settings
 from demo.tabs.lecture import LectureViews
 from demo.ui import build_demo
 from demo.web.app import create_app
+from models.errors import InputError
 from models.loading import ModelStore
 from tests.api.server import free_port
 
@@ -40,6 +44,18 @@ class Site:
         """Call a quick event of the page as a browser does."""
         body = {"data": data, "fn_index": fn._id, "session_hash": session}
         return self.client.post(f"{self.url}/gradio_api/run/predict", json=body)
+
+    def run(self, fn: Any, data: list[Any], session: str = "a-page-of-its-own") -> list[Any]:
+        """What an event gives that waits in the line."""
+        body = {"data": data, "fn_index": fn._id, "session_hash": session}
+        self.client.post(f"{self.url}/gradio_api/queue/join", json=body).raise_for_status()
+        with self.client.stream("GET", f"{self.url}/gradio_api/queue/data?session_hash={session}") as stream:
+            for line in stream.iter_lines():
+                message = json.loads(line.removeprefix("data:")) if line else {}
+                if message.get("msg") == "process_completed":
+                    assert message["success"], message
+                    return list(message["output"]["data"])
+        raise AssertionError("no answer")
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +115,54 @@ def test_a_room_that_opens_a_step_at_once_computes_it_once_and_holds_up_nobody(
     assert small.status_code == 200
     assert {each.status_code for each in answers} == {200} and len(computed) == 1
     assert all("the only picture" in each.text for each in answers)
+
+
+def _holders(pieces: tuple[str, ...]) -> list[str]:
+    """The kinds of objects of this process that hold a text with this in it, which no constant of the test has."""
+    marker, found = "".join(pieces), []
+    gc.collect()
+    todo = gc.get_objects()
+    while todo:
+        holder = todo.pop()
+        for each in gc.get_referents(holder):
+            if isinstance(each, str) and marker in each:
+                found.append(f"{type(holder).__name__}: {each[:60]}")
+            elif isinstance(each, tuple | dict) and not gc.is_tracked(each):
+                # The collector does not list what holds only texts and numbers.
+                todo.append(each)
+    return found
+
+
+@pytest.mark.parametrize("way", ["delete", "delete_all", "forget"])
+def test_no_object_of_the_process_holds_a_text_that_is_to_be_gone(site: Site, way: str) -> None:
+    pieces, page = ("quince", "quagga"), f"page-that-will-{way}"
+    fns = list(site.demo.fns.values())
+    run = next(fn for fn in fns if fn.name == "run" and len(fn.inputs) == 3)
+    redraw = next(fn for fn in fns if fn.name == "redraw" and fn.trigger_after == run._id)
+
+    def values(fn: Any, **given: Any) -> list[Any]:
+        return [given.get(each.label, None if each.stateful else each.value) for each in fn.inputs]
+
+    site.run(run, ["", *values(run, **{"Your text": f"A {''.join(pieces)} film."})[1:]], page)
+    site.run(redraw, values(redraw), page)
+    (state,) = (each for key, each in site.demo.state_holder.session_data.items() if key == page)
+    (finished,) = (each for each in state.state_data.values() if isinstance(each, Finished) and each.run.id)
+    session, run_id = finished.source.origin.sessions[0], finished.run.id
+    site.service.attribution(finished.source)
+    site.service.replace_token(finished.source, 1, "".join(pieces))
+    del finished
+    assert _holders(pieces)
+    arguments = (run_id, session) if way == "delete" else (session,)
+    getattr(site.service, way)(*arguments)
+    if way == "forget":
+        # What was to be kept stays in the log alone.
+        assert len(site.service.history(session)) == 1
+    ends = time.monotonic() + 10
+    # What was just answered is let go of when its connection has ended.
+    while _holders(pieces) and time.monotonic() < ends:
+        time.sleep(0.2)
+    assert _holders(pieces) == []
+    # The page knows the run's id, to end its sharing, and says why it draws nothing more.
+    (forgotten,) = (each for each in state.state_data.values() if isinstance(each, Finished) and each.run.id == run_id)
+    with pytest.raises(InputError, match="no longer in this host"):
+        site.service.attention(forgotten.source)
