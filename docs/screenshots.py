@@ -1,39 +1,107 @@
-"""Photograph every tab of a running demo into `docs/screenshots`: `python docs/screenshots.py http://127.0.0.1:7860`."""
+"""Photograph every tab of a running demo, as a visitor sees it, and record its first minute's worth in 20 seconds.
 
+`python docs/screenshots.py http://127.0.0.1:7860` writes into `docs/screenshots` and `assets/preview.png`.
+"""
+
+import io
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Locator, Page, sync_playwright
 
 FOLDER = Path(__file__).resolve().parent / "screenshots"
+PREVIEW = FOLDER.parent.parent / "assets" / "preview.png"
 TABS = {
     "fill-the-blank": "Fill the blank",
     "sentiment": "Sentiment",
     "questions": "Questions",
     "translate": "Translate",
     "write-on": "Write on",
+    "inside": "Inside",
 }
-DESKTOP = {"width": 1280, "height": 900}
-LECTURE = {"width": 1280, "height": 860}
-PHONE = {"width": 360, "height": 740}
+DESKTOP = {"width": 1440, "height": 900}
+LECTURE = {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 844}
+CARD = {"width": 1200, "height": 630}
+FILM = {"width": 1120, "height": 700}
+FRAME_S = 0.2
+FILM_S = 20
 REPLACED = ("joy", "chore")
 """In the sentiment example: the word that another takes the place of, and that other."""
-_TALLEST = 1600
 
 
 def photograph(page: Page, tab: str, path: Path) -> None:
-    """The tab as it opens, from the top, once its figure stands."""
+    """What is in view of the tab as it opens, once its figure stands."""
     page.get_by_role("tab", name=tab).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
-    panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
+    if tab != "Inside":
+        panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
     page.evaluate("document.activeElement.blur()")
     # Nothing on the page says that plotly has drawn its axis labels.
     page.wait_for_timeout(500)
-    size = page.viewport_size or DESKTOP
-    height = min(_TALLEST, page.evaluate("document.documentElement.scrollHeight"))
-    page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": size["width"], "height": height})
+    save(page.screenshot(), path)
+
+
+def save(png: bytes, path: Path) -> None:
+    """Write a picture of the page in 256 colours, which is a third of its size."""
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(path, optimize=True)
+
+
+class Film:
+    """Frames of a page, one each `FRAME_S`, saved as an animated picture."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.frames: list[Image.Image] = []
+
+    def roll(self, seconds: float) -> None:
+        """Take frames for so long."""
+        ends = time.monotonic() + seconds
+        while (begun := time.monotonic()) < ends and len(self.frames) * FRAME_S < FILM_S:
+            frame = Image.open(io.BytesIO(self.page.screenshot()))
+            self.frames.append(frame.convert("RGB").quantize(48, dither=Image.Dither.NONE))
+            self.page.wait_for_timeout(max(0.0, 1000 * (FRAME_S - (time.monotonic() - begun))))
+
+    def write(self, path: Path) -> None:
+        """The film as a GIF that begins again at its end."""
+        first, *others = self.frames
+        first.save(path, save_all=True, append_images=others, duration=round(1000 * FRAME_S), loop=0, optimize=True)
+
+
+def record(page: Page, url: str) -> None:
+    """A visitor's first minute: a blank, a sentence of one's own, its words pointed at, a story, a look inside."""
+    page.goto(url)
+    page.locator(".heatmap-frame .heatmaplayer").first.wait_for(state="attached")
+    film = Film(page)
+    film.roll(1.5)
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_label("Your text").fill("The cat sat on the [MASK] and looked out of the window.")
+    film.roll(1)
+    panel.get_by_role("button", name="Fill the blank", exact=True).click()
+    film.roll(2.5)
+    for word in ("cat", "window"):
+        panel.locator(".sentence").get_by_role("button", name=word, exact=True).hover()
+        film.roll(1)
+    page.get_by_role("tab", name="Sentiment").click()
+    film.roll(1)
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_label("Your text").fill("I expected to be bored, and I was not.")
+    panel.get_by_role("button", name="Read it", exact=True).click()
+    film.roll(2.5)
+    page.get_by_role("tab", name="Write on").click()
+    film.roll(1)
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("button", name="Write on", exact=True).click()
+    film.roll(3)
+    page.get_by_role("tab", name="Inside").click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel.get_by_role("radio", name="3 Queries, keys, values").check()
+    film.roll(FILM_S)
+    film.write(FOLDER / "first-minute.gif")
 
 
 def photograph_tools(page: Page, tab: str) -> None:
@@ -64,15 +132,15 @@ def photograph_tools(page: Page, tab: str) -> None:
 
 
 def photograph_lecture(page: Page, url: str) -> None:
-    """A step of a lecture: its bar above the tab that it opens."""
+    """A step of a lecture, as the room sees it."""
     page.goto(f"{url.rstrip('/')}/?lecture=attention&step=3")
     page.locator(".inside-step").filter(visible=True).first.wait_for()
     page.wait_for_timeout(3000)
-    page.screenshot(path=FOLDER / "lecture.png", clip={"x": 0, "y": 0, **LECTURE})
+    save(page.screenshot(), FOLDER / "lecture.png")
 
 
 def main(url: str) -> None:
-    """Each tab in light at desktop width, the reader's tools, a lecture; then one tab in dark and one on a phone."""
+    """Each tab in light, the reader's tools, a lecture; one tab in dark and one on a phone; the card and the film."""
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -82,12 +150,15 @@ def main(url: str) -> None:
             photograph(light, tab, FOLDER / f"{name}.png")
         photograph_tools(light, TABS["sentiment"])
         photograph_lecture(browser.new_page(viewport=LECTURE, color_scheme="light"), url)
-        dark = browser.new_page(viewport=DESKTOP, color_scheme="dark")
-        dark.goto(url)
-        photograph(dark, TABS["translate"], FOLDER / "translate-dark.png")
-        phone = browser.new_page(viewport=PHONE, color_scheme="light")
-        phone.goto(url)
-        photograph(phone, TABS["fill-the-blank"], FOLDER / "fill-the-blank-phone.png")
+        for name, tab, options in (
+            ("translate-dark", TABS["translate"], {"viewport": DESKTOP, "color_scheme": "dark"}),
+            ("fill-the-blank-phone", TABS["fill-the-blank"], {"viewport": PHONE, "color_scheme": "light"}),
+            ("card", TABS["fill-the-blank"], {"viewport": CARD, "color_scheme": "light"}),
+        ):
+            page = browser.new_page(**options)  # type: ignore[arg-type]
+            page.goto(url)
+            photograph(page, tab, PREVIEW if name == "card" else FOLDER / f"{name}.png")
+        record(browser.new_page(viewport=FILM, color_scheme="light"), url)
         browser.close()
 
 
