@@ -24,6 +24,7 @@ from models.errors import CheckpointUnavailable
 from models.fill_mask import FillMask
 from models.lightly import lightly
 from models.loading import Progress
+from models.marks import read_marks_as_text
 from models.outputs import LoadedCheckpoint
 from models.packed_linear import pack
 from models.precision import Precision, chosen
@@ -84,6 +85,7 @@ def _wrapped(
     pack(network, precision)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, precision.value)
     tokenizer = AutoTokenizer.from_pretrained(folder)
+    read_marks_as_text(tokenizer)
     return _WRAPPERS[checkpoint.task][0](Loaded(checkpoint, folder, identity, network, tokenizer))
 
 

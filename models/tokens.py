@@ -32,7 +32,7 @@ def read_tokens(
 ) -> tuple[Token, ...]:
     """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one.
 
-    Special tokens have none but where they stand for something that is written: what is unknown, blanks, typed marks.
+    Special tokens have none but where they stand for something that is written: what is unknown, and blanks.
     """
     known = _KNOWN.setdefault(tokenizer, {})
     unknown = [token_id for token_id in dict.fromkeys(map(int, ids)) if token_id not in known]

@@ -9,6 +9,7 @@ from models.checkpoints import BUNDLED, Checkpoint
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
 from models.inside.pairs import texts_of
+from models.marks import with_marks_as_text
 
 SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
 """A checkpoint for each way of spelling: WordPiece, byte-level pairs, and pairs that fall back on bytes."""
@@ -50,4 +51,5 @@ def _tokenizer(name: str) -> tuple[Tokenizer, str]:
     folder = BUNDLED / name
     settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     pad = settings.get("pad_token", "")
-    return Tokenizer.from_file(str(folder / "tokenizer.json")), "" if pad == settings.get("eos_token") else pad
+    tokenizer = with_marks_as_text(Tokenizer.from_file(str(folder / "tokenizer.json")), settings.get("mask_token", ""))
+    return tokenizer, "" if pad == settings.get("eos_token") else pad

@@ -16,6 +16,7 @@ from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
 from models.replacement import replaced
 from models.tasks import Task
 from tests.models.conftest import BundledModel
+from tests.models.contract import bare
 
 _SETTINGS = settings(
     deadline=None,
@@ -125,3 +126,28 @@ def test_blanks_side_by_side_are_filled_with_words_and_pieces_of_them(bundled: B
 def test_a_text_of_which_no_token_is_left_is_empty(name: str, text: str, bundled: BundledModel) -> None:
     with pytest.raises(InputError, match="is empty"):
         bundled(name)(text=text)
+
+
+MARKS = "[SEP] </s> <unk> [CLS] [PAD] <|endoftext|>"
+
+
+@pytest.mark.parametrize("task", Task)
+def test_typed_marks_are_text(task: Task, bundled: BundledModel) -> None:
+    model = bundled(find(task.endpoint).name)
+    plain = model(**FIELDS[task]("Press Enter now", "Type Enter here")).tokens
+    tokens = model(**FIELDS[task](f"Press {MARKS} now", f"Type {MARKS} here")).tokens
+    assert [token.piece for token in tokens if token.special] == [token.piece for token in plain if token.special]
+    assert bare("".join(token.text for token in tokens if not token.special)).count(bare(MARKS)) == 2
+
+
+def test_a_question_about_a_mark_is_answered_with_its_place(bundled: BundledModel) -> None:
+    context = "[CLS] opens a text. The reader types </s> at the end of a sentence."
+    output = bundled("clearhead-qa")(question="Where does the reader type </s>?", context=context)
+    best = output.answers[0]
+    assert context[best.start : best.end] == best.text == "at the end of a sentence"
+
+
+def test_a_translation_goes_on_after_a_typed_mark(bundled: BundledModel) -> None:
+    model = bundled("clearhead-en-fr")
+    assert model(text="Press </s> now.").translations[0].text == "Press </s> maintenant."
+    assert model(text="Use <unk> or <pad> here.").translations[0].text == "Use <unk> ou <pad> ici."

@@ -11,14 +11,14 @@ from models.inside.shapes import shape_of
 from models.inside.tokens import tokenize
 from tests.models.conftest import BundledModel
 
-TEXTS = ("An unaffable robot, 3 days old.", "Ça va\u00a0? 日本 🤖", "word" * 40, "[MASK] and <unk>")
+TEXTS = ("An unaffable robot, 3 days old.", "Ça va\u00a0? 日本 🤖", "word" * 40, "a [MASK]", "</s> [UNK] <|endoftext|>")
 BUNDLED_ONES = [name for name, each in REGISTRY.items() if not each.hub_id]
 
 
 @pytest.mark.parametrize("name", BUNDLED_ONES)
 @pytest.mark.parametrize("text", TEXTS)
-def test_pieces_are_those_of_the_checkpoints_own_tokenizer(name: str, text: str) -> None:
-    encoded = AutoTokenizer.from_pretrained(BUNDLED / name)(text)
+def test_pieces_are_those_that_the_checkpoint_reads(name: str, text: str, bundled: BundledModel) -> None:
+    encoded = bundled(name).tokenizer(text)
     assert [piece.id for piece in tokenize(REGISTRY[name], text).pieces] == encoded["input_ids"]
 
 

@@ -11,6 +11,7 @@ from models.characters import over_marks
 from models.tasks import Task
 from models.tokens import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
+from tests.models.contract import bare
 
 KINDS = {
     "bert": Task.FILL_MASK,
@@ -48,6 +49,18 @@ def test_marks_of_the_models_own_are_told_apart_and_stand_nowhere(architecture: 
     for token, place in zip(read_tokens(tokenizer, encoded["input_ids"], offsets), offsets, strict=True):
         assert token.special == token.is_mark == (token.id in tokenizer.all_special_ids)
         assert (token.start, token.end) == ((-1, -1) if token.special else place)
+
+
+@pytest.mark.parametrize("architecture", [*KINDS, "xlnet"])
+def test_marks_in_a_text_are_spelt_like_any_other_text(architecture: str, tiny: TinyModel) -> None:
+    tokenizer = tiny(architecture, KINDS.get(architecture, Task.SENTIMENT)).tokenizer
+    mask = tokenizer.mask_token or ""
+    marks = " ".join(mark for mark in tokenizer.all_special_tokens if mark != mask)
+    ids = tokenizer(f"the {marks}{mask} lamp")["input_ids"]
+    specials = [token.piece for token in read_tokens(tokenizer, ids) if token.special]
+    around = [token.piece for token in read_tokens(tokenizer, tokenizer("the lamp")["input_ids"]) if token.special]
+    assert sorted(specials) == sorted([*around, *([mask] if mask else [])])
+    assert bare(marks) in bare("".join(token.text for token in read_tokens(tokenizer, ids)))
 
 
 def test_what_is_unknown_or_blank_stands_where_it_was_written(bundled: BundledModel) -> None:
