@@ -1,6 +1,8 @@
 """The line under every answer that says what made it."""
 
 import html
+import re
+from html.entities import html5
 
 from demo.sessions.export import answer_in_words
 from demo.sessions.records import Run
@@ -20,12 +22,16 @@ _PRECISIONS = {
 _ASKED = ("question", "text", "context", "prompt")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
 
+_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+_NAMED_ENTITIES = 3
+"""How many of a text's HTML entities the note names."""
+
 
 def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = False, kept: bool = True) -> str:
     """Checkpoint, revision, licence, duration and precision of a run; a recorded one, or not `kept`, is marked so.
 
     With its `output` it also holds, for the page's scripts, the texts that were asked about and the answer as screen
-    readers are told it.
+    readers are told it. A second line says so where HTML entities were read as typed.
     """
     known = REGISTRY.get(run.checkpoint)
     parts = [
@@ -37,12 +43,29 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
-    return f'<p class="run-header"{_told(run, output) if output else ""}>{mark}{" ".join(parts)}</p>'
+    note = _entity_note(_asked(run))
+    line = f'<p class="run-header"{_told(run, output, note) if output else ""}>{mark}{" ".join(parts)}</p>'
+    return line + (f'<p class="quiet run-note">{html.escape(note)}</p>' if note else "")
 
 
-def _told(run: Run, output: TaskOutput) -> str:
-    asked = " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+def _asked(run: Run) -> str:
+    return " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+
+
+def _entity_note(text: str) -> str:
+    """A sentence about the HTML entities in `text`, such as `&amp;`, and nothing where it has none."""
+    found = dict.fromkeys(each for each in _ENTITY.findall(text) if each[1] == "#" or each[1:] in html5)
+    if not found:
+        return ""
+    named = ", ".join(f"“{each}”" for each in list(found)[:_NAMED_ENTITIES])
+    more = " and others" if len(found) > _NAMED_ENTITIES else ""
+    return f"The model read {named}{more} as typed, not as the characters that are meant on web pages."
+
+
+def _told(run: Run, output: TaskOutput, note: str) -> str:
+    asked = _asked(run)
     said = f"Answer: {answer_in_words(output).strip() or 'No answer in this text'}"
+    said = f"{said} {note}".rstrip()
     return f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
 
 

@@ -85,6 +85,17 @@ def test_the_header_names_checkpoint_revision_licence_and_duration() -> None:
     assert "Recorded example" in run_header(failed_run(), recorded=True)
 
 
+def test_the_header_says_which_html_entities_were_read_as_typed() -> None:
+    typed = "Salt &amp; vinegar&nbsp;&#39;crisps&#X27; &quot;now&quot;"
+    header = run_header(failed_run(inputs={"text": typed}))
+    assert "The model read “&amp;amp;”, “&amp;nbsp;”, “&amp;#39;” and others as typed, not as" in header
+    output = SentimentOutput(CHECKPOINT, (), "positive", (Prediction("positive", 1.0),))
+    spoken = run_header(failed_run(inputs={"question": "Who?", "context": "&lt;b&gt;"}), output)
+    assert re.search(r'data-said="Answer: [^"]* The model read “&amp;lt;”, “&amp;gt;” as typed', spoken)
+    for plain_text in ("AT&T; R&D; Q&A", "fish & chips; tea", "&amp without its semicolon", "&#; &notit;"):
+        assert "as typed" not in run_header(failed_run(inputs={"text": plain_text}))
+
+
 def test_the_header_names_the_precision_of_an_answer_and_none_of_a_failed_run() -> None:
     for named in ("float32", "float16", "bfloat16"):
         used = LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0", named)

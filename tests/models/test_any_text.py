@@ -151,3 +151,13 @@ def test_a_translation_goes_on_after_a_typed_mark(bundled: BundledModel) -> None
     model = bundled("clearhead-en-fr")
     assert model(text="Press </s> now.").translations[0].text == "Press </s> maintenant."
     assert model(text="Use <unk> or <pad> here.").translations[0].text == "Use <unk> ou <pad> ici."
+
+
+def test_html_entities_are_read_as_typed(bundled: BundledModel) -> None:
+    for name, fields in (
+        ("clearhead-sentiment", {"text": "Fish &amp;&nbsp;&#39;chips"}),
+        ("clearhead-en-fr", {"text": "Fish &amp;&nbsp;&#39;chips"}),
+        ("clearhead-stories", {"prompt": "Fish &amp;&nbsp;&#39;chips", "max_new_tokens": 1}),
+    ):
+        tokens = bundled(name)(**fields).tokens
+        assert bare("".join(token.text for token in tokens if not token.special)) == "fish&amp;&nbsp;&#39;chips"
