@@ -83,7 +83,7 @@ class FoundAnswers(Answered):
 
 
 class ScoredText(TypedDict):
-    """A text and its score: the mean log-probability of its tokens."""
+    """A text and its score: the mean log-probability of its tokens; of several sentences, the mean of theirs."""
 
     text: str
     score: float
@@ -104,19 +104,22 @@ class TokenProbability(TypedDict):
 class WrittenToken(TokenProbability):
     """A token that was written, and the likeliest others at its place; `left` is the number it was drawn from.
 
-    `barred` are the ids of those that the loop guard cut.
+    `barred` are the ids of those that the loop guard cut. `copied` is a token that had to continue a part of the text
+    to translate.
     """
 
     alternatives: list[TokenProbability]
     left: int
     barred: list[int]
+    copied: bool
 
 
 class Translations(Answered):
-    """The beam's texts, best first, and the tokens of the best."""
+    """The beam's texts, best first, the tokens of the best, and sentences on how the text was read or copied from."""
 
     translations: list[ScoredText]
     tokens: list[WrittenToken]
+    notes: list[str]
 
 
 class Completion(Answered):
@@ -179,6 +182,7 @@ def translations(run: Run, output: TranslationOutput) -> Translations:
         **answered(run),
         "translations": [{"text": each.text, "score": each.score} for each in output.translations],
         "tokens": _written(output.generated),
+        "notes": list(output.notes),
     }
 
 
@@ -191,6 +195,7 @@ def _written(generated: Sequence[GeneratedToken]) -> list[WrittenToken]:
             "drawn": each.drawn,
             "left": each.left,
             "barred": list(each.barred),
+            "copied": each.copied,
             "alternatives": [
                 {"token": other.text, "id": other.id, "probability": other.score, "drawn": other.drawn}
                 for other in each.alternatives

@@ -114,7 +114,8 @@ def limits_in_words(settings: Settings) -> tuple[str, ...]:
         f"A text may have {limits.text:,} characters, a prompt {limits.prompt:,}, a question {limits.question:,}, "
         f"and the text to search for its answer {limits.context:,}.",
         "Each model reads a number of tokens at once, the bundled ones 512; a longer text is refused. "
-        "Only the text to search for an answer may be longer: it is read in overlapping windows.",
+        "Only the text to search for an answer may be longer, which is read in overlapping windows, and a text to "
+        "translate, which is read sentence by sentence.",
         f"A run writes up to {limits.new_tokens} tokens, and a beam search keeps up to {limits.beams} drafts.",
         f"A visitor may start {limits.runs_per_minute} runs a minute and have {limits.runs_at_once} going or waiting.",
         f"{settings.concurrency} runs go on at a time, and up to {settings.queue} may wait. Visitors take turns; who "

@@ -154,15 +154,20 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         return min(bounds, default=_DEFAULT_WINDOW)
 
     @property
+    def vocabulary(self) -> int:
+        """The number of scores that the network has for a token; checkpoints may pad it past the tokenizer's own."""
+        return int(self.network.get_output_embeddings().weight.shape[0])
+
+    @property
     def parameter_bytes(self) -> int:
         """The bytes of the network's parameters, shared ones counted once."""
         return sum(parameter.nbytes for parameter in self.network.parameters())
 
-    def require_window(self, length: int, field: str) -> None:
+    def require_window(self, length: int, field: str, what: str = "That is") -> None:
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
         if length > self.window:
             raise InputError(
-                f"That is {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
+                f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
                 field,
             )
 

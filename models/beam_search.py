@@ -1,19 +1,22 @@
 """Beam search over one text, a step at a time and equal to transformers' `generate`."""
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
+import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessorList
 
+from models.copying import Copying
 from models.decoder_state import DecoderState
 from models.decoding import ALTERNATIVES, Step, banned_ids, processed, processors_of
 from models.scores import Best
 from models.steps import Writing
+from models.whole_characters import WholeCharacters, without
 
 NO_SCORE = -1e9
 _LEAST = 1e-45
@@ -38,6 +41,11 @@ class Hypothesis:
             return self
         steps = kept + self.steps
         return Hypothesis(steps, sum(math.log(max(step.probability, _LEAST)) for step in steps) / len(steps))
+
+
+def best_first(hypotheses: Iterable[Hypothesis]) -> tuple[Hypothesis, ...]:
+    """They by their scores, which tokens that were kept may have put in another order."""
+    return tuple(sorted(hypotheses, key=lambda each: -each.score))
 
 
 @dataclass(frozen=True)
@@ -71,12 +79,15 @@ def beam_search(
     max_new_tokens: int,
     eos_ids: Sequence[int],
     *,
+    characters: WholeCharacters | None = None,
+    copying: Copying | None = None,
     telling: bool = False,
 ) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
     """The `num_beams` best texts, best first, as transformers' `generate` with `num_return_sequences=num_beams`.
 
     `state` holds the prompt in one row. Scores are sums of log-probabilities over the number of new tokens to the power
-    of the length penalty (Wu et al., 2016, without their constant). `telling`, it tells each step of the search.
+    of the length penalty (Wu et al., 2016, without their constant). `characters` and `copying` bar tokens that would
+    break a character or a copy. `telling`, it tells each step of the search.
     """
     max_length = state.ids.shape[1] + max_new_tokens
     processors, banned = processors_of(config, max_length), banned_ids(config)
@@ -91,10 +102,15 @@ def beam_search(
     said = first.repeated(num_beams)
     state.reorder([0] * num_beams)
     for length in range(1, max_new_tokens + 1):
-        if banned is not None and candidates_kept + len(banned) <= said.ids.shape[1]:
-            weighed = _best_at_hand(said, scores, banned, candidates_kept)
-        else:
-            weighed = _best_of_all(said, scores, processors, state.ids, candidates_kept)
+        broken = [characters.barred(row) if characters else frozenset[int]() for row in state.rows]
+        barred = broken
+        if copying:
+            barred = [before | copying.barred(row) for before, row in zip(broken, state.rows, strict=True)]
+        weighed = None
+        if banned is not None and not copying:
+            weighed = _best_at_hand(said, scores, [each | banned for each in barred], candidates_kept, broken)
+        if weighed is None:
+            weighed = _best_of_all(said, scores, processors, state.ids, candidates_kept, barred, broken, copying)
         totals = weighed.totals
         hit = [length == max_new_tokens or token in eos_ids for token in weighed.ids]
         # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
@@ -161,39 +177,93 @@ class _Weighed:
 
 
 def _best_of_all(
-    said: Best, scores: Sequence[float], processors: LogitsProcessorList, written: Tensor, count: int
+    said: Best,
+    scores: Sequence[float],
+    processors: LogitsProcessorList,
+    written: Tensor,
+    count: int,
+    barred: Sequence[Collection[int]],
+    broken: Sequence[Collection[int]],
+    copying: Copying | None,
 ) -> _Weighed:
     """The `count` best by what is `said` of each beam's next token and by the `scores` of the beams so far.
 
-    `written` `[beam, token]` is what the `processors` judge by.
+    `written` `[beam, token]` is what the `processors` judge by. Of each beam, what is `barred` is not chosen, and what
+    is `broken` not shown.
     """
     own = said.logits.log_softmax(dim=-1)
-    totals = processed(processors, written, own) + own.new_tensor(scores)[:, None]
-    best = totals.flatten().topk(count)
-    beams, ids = best.indices // totals.shape[1], best.indices % totals.shape[1]
-    shown = _shown(said.ids.tolist(), said.log_probabilities.tolist())
-    return _Weighed(beams.tolist(), ids.tolist(), best.values.tolist(), own[beams, ids].tolist(), *shown)
+    free = torch.stack([without(row, not_these) for row, not_these in zip(own, barred, strict=True)])
+    totals = processed(processors, written, free)
+    if copying:
+        best_values, best_places = _best_with_copies(totals, scores, written.tolist(), copying, count)
+    else:
+        totals = totals + own.new_tensor(scores)[:, None]
+        best_values, best_places = totals.flatten().topk(count)
+    beams, ids = best_places // totals.shape[1], best_places % totals.shape[1]
+    shown = _shown(said.ids.tolist(), said.log_probabilities.tolist(), broken)
+    return _Weighed(beams.tolist(), ids.tolist(), best_values.tolist(), own[beams, ids].tolist(), *shown)
 
 
-def _best_at_hand(said: Best, scores: Sequence[float], banned: Container[int], count: int) -> _Weighed:
-    """The same among the best at hand alone, of which at least `count` of each beam are not `banned`.
+def _best_with_copies(
+    totals: Tensor, scores: Sequence[float], written: list[list[int]], copying: Copying, count: int
+) -> tuple[Tensor, Tensor]:
+    """The `count` best values and places in `totals` `[beam, word]`, by turns of every number of copies that are begun.
+
+    Drafts with fewer copies always look likelier, so each number has beams of its own (dynamic beam allocation: Post
+    and Vilar, 2018). Within a copy, what may follow shares all of the probability.
+    """
+    number = torch.zeros_like(totals, dtype=torch.long)
+    for beam, row in enumerate(written):
+        number[beam], going_on = copying.progress(row)
+        number[beam, list(going_on)] += 1
+        if copying.is_within(row):
+            totals[beam] = totals[beam].log_softmax(dim=-1)
+    totals = (totals + totals.new_tensor(scores)[:, None]).flatten()
+    turns: list[tuple[int, int]] = []
+    for each in sorted(set(number.flatten().tolist()), reverse=True):
+        best = totals.masked_fill(number.flatten() != each, float("-inf")).topk(count)
+        turns += [(turn, place) for turn, place in enumerate(best.indices.tolist()) if best.values[turn] > NO_SCORE / 2]
+    order = [place for _, place in sorted(turns, key=itemgetter(0))][:count]
+    # Too few are left only where a beam has no way on; these do no harm, as they count for nothing.
+    order += [place for place in totals.topk(2 * count).indices.tolist() if place not in order][: count - len(order)]
+    places = torch.tensor(order, device=totals.device)
+    return totals[places], places
+
+
+def _best_at_hand(
+    said: Best,
+    scores: Sequence[float],
+    barred: Sequence[Collection[int]],
+    count: int,
+    broken: Sequence[Collection[int]],
+) -> _Weighed | None:
+    """The same among the best at hand alone; None where fewer than `count` of a beam's are free.
 
     So few are sorted sooner by Python than by several operations of torch.
     """
     ids, own = said.ids.tolist(), said.log_probabilities.tolist()
-    worth = [
-        (before + value, beam, token, value)
-        for beam, (before, tokens, values) in enumerate(zip(scores, ids, own, strict=True))
+    worth: list[tuple[float, int, int, float]] = []
+    for beam, (before, not_these) in enumerate(zip(scores, barred, strict=True)):
+        pairs = zip(ids[beam], own[beam], strict=True)
         # Not even all of one beam's own best are more than this.
-        for token, value in islice(
-            ((token, value) for token, value in zip(tokens, values, strict=True) if token not in banned), count
-        )
-    ]
+        free = list(islice((each for each in pairs if each[0] not in not_these), count))
+        if len(free) < count:
+            return None
+        worth += [(before + value, beam, token, value) for token, value in free]
     worth.sort(key=itemgetter(0), reverse=True)
     totals, beams, tokens, values = map(list, zip(*worth[:count], strict=True))
-    return _Weighed(beams, tokens, totals, values, *_shown(ids, own))
+    return _Weighed(beams, tokens, totals, values, *_shown(ids, own, broken))
 
 
-def _shown(ids: list[list[int]], own: list[list[float]]) -> tuple[list[list[int]], list[list[float]]]:
-    """The first of each beam, which visitors are shown."""
-    return [row[:ALTERNATIVES] for row in ids], [row[:ALTERNATIVES] for row in own]
+def _shown(
+    ids: list[list[int]], own: list[list[float]], broken: Sequence[Collection[int]]
+) -> tuple[list[list[int]], list[list[float]]]:
+    """The first of each beam that are not `broken`, which visitors are shown."""
+    places = [
+        list(islice((place for place, token in enumerate(row) if token not in bad), ALTERNATIVES))
+        for row, bad in zip(ids, broken, strict=True)
+    ]
+    return (
+        [[row[place] for place in some] for row, some in zip(ids, places, strict=True)],
+        [[row[place] for place in some] for row, some in zip(own, places, strict=True)],
+    )

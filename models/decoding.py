@@ -5,8 +5,9 @@ between two tokens, and each step's probabilities are at hand.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -29,6 +30,7 @@ from models.loops import barred
 from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
 from models.steps import Writing
+from models.whole_characters import WholeCharacters, without
 
 ALTERNATIVES = 10
 
@@ -50,13 +52,15 @@ class Drawn:
 class Step:
     """One token that was chosen: its id, the model's own probability of it, and its likeliest alternatives.
 
-    `alternatives` are ids with their probabilities, likeliest first; `drawn` is there for a token that was sampled.
+    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character;
+    `drawn` is there for a token that was sampled. `copied` is a token that had to continue a part of the source.
     """
 
     id: int
     probability: float
     alternatives: tuple[tuple[int, float], ...]
     drawn: Drawn | None = None
+    copied: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,49 +68,50 @@ class Chooser:
     """How each next token is chosen: the likeliest after `processors`, or one drawn with `generator`.
 
     With a `nucleus` there are no processors: it says by which shares to draw. Where there is a `guard`, runs of so many
-    tokens are drawn no third time (see `models/loops.py`).
+    tokens are drawn no third time (see `models/loops.py`). `characters` bars what would break a character.
     """
 
     processors: LogitsProcessorList
     generator: torch.Generator | None = None
     nucleus: Nucleus | None = None
     guard: int = 0
+    characters: WholeCharacters | None = None
 
     def step(self, written: Sequence[int], scores: Scores, given: int | None = None) -> Step:
         """The token that follows what is `written` by `scores`; `given` decides without a choice."""
+        broken = self.characters.barred(written) if self.characters else frozenset()
         if self.generator is None:
-            return step_of(scores, self._likeliest(written, scores) if given is None else given)
+            return step_of(scores, self._likeliest(written, scores, broken) if given is None else given, broken)
         loops = tuple(barred(written, self.guard)) if self.guard else ()
         if self.nucleus is not None:
-            left = self.nucleus.cut(scores, loops)
+            left = self.nucleus.cut(scores, broken.union(loops))
             given = self.nucleus.draw(left, len(scores.logits), self.generator) if given is None else given
-            step = step_of(scores, given)
+            step = step_of(scores, given, broken)
             shown = tuple(left.get(other, 0.0) for other, _ in step.alternatives)
             return replace(step, drawn=Drawn(left.get(given, 0.0), shown, len(left), loops))
-        shares = self._processed(written, scores, loops).softmax(dim=-1)
+        shares = self._processed(written, scores, broken.union(loops)).softmax(dim=-1)
         if given is None:
             given = int(torch.multinomial(shares.cpu(), 1, generator=self.generator))
-        step = step_of(scores, given)
+        step = step_of(scores, given, broken)
         own, *others = shares[[given, *(other for other, _ in step.alternatives)]].tolist()
         return replace(step, drawn=Drawn(own, tuple(others), int(shares.count_nonzero()), loops))
 
-    def _likeliest(self, written: Sequence[int], scores: Scores) -> int:
+    def _likeliest(self, written: Sequence[int], scores: Scores, barred: Collection[int]) -> int:
         if not self.processors:
-            return scores.ids[0]
-        return int(self._processed(written, scores).argmax())
+            for token_id in scores.ids:
+                if token_id not in barred:
+                    return token_id
+        return int(self._processed(written, scores, barred).argmax())
 
-    def _processed(self, written: Sequence[int], scores: Scores, barred: Sequence[int] = ()) -> Tensor:
+    def _processed(self, written: Sequence[int], scores: Scores, barred: Collection[int]) -> Tensor:
         """The logits `[vocabulary]` after all processors, as if tokens that are `barred` were not there."""
-        ids, logits = torch.tensor([written], device=scores.logits.device), scores.logits
-        if barred:
-            logits = logits.clone()
-            logits[list(barred)] = float("-inf")
-        return processed(self.processors, ids, logits[None])[0]
+        ids = torch.tensor([written], device=scores.logits.device)
+        return processed(self.processors, ids, without(scores.logits, barred)[None])[0]
 
 
-def greedy(config: GenerationConfig, max_length: int) -> Chooser:
+def greedy(config: GenerationConfig, max_length: int, characters: WholeCharacters | None = None) -> Chooser:
     """Always the likeliest token."""
-    return Chooser(processors_of(config, max_length))
+    return Chooser(processors_of(config, max_length), characters=characters)
 
 
 def sampling(
@@ -118,6 +123,7 @@ def sampling(
     top_p: float,
     seed: int,
     loop_guard: int = 0,
+    characters: WholeCharacters | None = None,
 ) -> Chooser:
     """A token drawn after temperature, top-k and nucleus cut-offs (Holtzman et al., 2020); same seed, same draw.
 
@@ -125,13 +131,13 @@ def sampling(
     """
     processors, generator = processors_of(config, max_length), torch.Generator().manual_seed(seed)
     if top_k and not processors:
-        return Chooser(processors, generator, Nucleus(float(temperature), top_k, top_p), loop_guard)
+        return Chooser(processors, generator, Nucleus(float(temperature), top_k, top_p), loop_guard, characters)
     processors.append(TemperatureLogitsWarper(float(temperature)))
     if top_k:
         processors.append(TopKLogitsWarper(top_k))
     if top_p < 1:
         processors.append(TopPLogitsWarper(top_p))
-    return Chooser(processors, generator, guard=loop_guard)
+    return Chooser(processors, generator, guard=loop_guard, characters=characters)
 
 
 def write(
@@ -165,10 +171,11 @@ def reread(chooser: Chooser, ids: Tensor, logits: Tensor, prompt_length: int) ->
         yield chooser.step(written[:position], scores, given=written[position])
 
 
-def step_of(scores: Scores, chosen: int) -> Step:
-    """What `chosen` was worth, and the likeliest tokens."""
-    best = zip(scores.ids[:ALTERNATIVES], scores.log_probabilities[:ALTERNATIVES], strict=True)
-    alternatives = tuple((token, math.exp(value)) for token, value in best)
+def step_of(scores: Scores, chosen: int, barred: Collection[int] = ()) -> Step:
+    """What `chosen` was worth, and the likeliest tokens that are not `barred`."""
+    best = zip(scores.ids, scores.log_probabilities, strict=True)
+    free = islice((each for each in best if each[0] not in barred), ALTERNATIVES)
+    alternatives = tuple((token, math.exp(value)) for token, value in free)
     return Step(chosen, math.exp(scores.log_probability(chosen)), alternatives)
 
 
@@ -188,7 +195,7 @@ def processors_of(config: GenerationConfig, max_length: int) -> LogitsProcessorL
     return processors
 
 
-def banned_ids(config: GenerationConfig) -> tuple[int, ...] | None:
+def banned_ids(config: GenerationConfig) -> frozenset[int] | None:
     """The single tokens that a checkpoint's settings never write; None where they ask for more than that."""
     more = (
         config.no_repeat_ngram_size,
@@ -200,7 +207,7 @@ def banned_ids(config: GenerationConfig) -> tuple[int, ...] | None:
     if any(more) or any(len(word) != 1 for word in words):
         return None
     # An end token that is forbidden may be written all the same, as in transformers.
-    return tuple({word[0] for word in words} - set(end_ids(config)))
+    return frozenset({word[0] for word in words} - set(end_ids(config)))
 
 
 def processed(processors: LogitsProcessorList, ids: Tensor, scores: Tensor) -> Tensor:

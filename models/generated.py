@@ -26,7 +26,7 @@ def generated_tokens(tokenizer: PreTrainedTokenizerBase, steps: Sequence[Step]) 
             for (other, probability), share in zip(step.alternatives, drawn, strict=True)
         )
         if step.drawn is None:
-            generated.append(GeneratedToken(token, step.probability, alternatives))
+            generated.append(GeneratedToken(token, step.probability, alternatives, copied=step.copied))
         else:
             own = step.drawn
             generated.append(

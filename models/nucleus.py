@@ -50,14 +50,11 @@ class Nucleus:
 
     def _best(self, scores: Scores, barred: Collection[int]) -> tuple[Sequence[int], Sequence[float]]:
         """The `top_k` best tokens that are not `barred`, and their log-probabilities but for a number they share."""
-        wanted = self.top_k + len(barred)
-        if wanted <= len(scores.ids):
-            ids, values = scores.ids[:wanted], scores.log_probabilities[:wanted]
-        else:
-            best = scores.logits.topk(min(wanted, len(scores.logits)))
-            ids, values = best.indices.tolist(), best.values.tolist()
-        if not barred:
-            return ids, values
+        free = [place for place, token in enumerate(scores.ids) if token not in barred][: self.top_k]
+        if len(free) == self.top_k:
+            return [scores.ids[place] for place in free], [scores.log_probabilities[place] for place in free]
+        best = scores.logits.topk(min(self.top_k + len(barred), len(scores.logits)))
+        ids, values = best.indices.tolist(), best.values.tolist()
         free = [place for place, token in enumerate(ids) if token not in barred][: self.top_k]
         return [ids[place] for place in free], [values[place] for place in free]
 

@@ -200,7 +200,8 @@ class GeneratedToken:
     """A token that was written, its probability (of the model itself, before temperature and cut-offs), and others.
 
     For a token that was drawn, `drawn` is the share it was drawn by and `left` the number of tokens it was drawn from;
-    `barred` are the ids of those that would have said the same few tokens a third time.
+    `barred` are the ids of those that would have said the same few tokens a third time. `copied` is a token that was
+    not chosen by its probability: it continues a part of the source that had to be copied.
     """
 
     token: Token
@@ -209,19 +210,22 @@ class GeneratedToken:
     drawn: float | None = None
     left: int = 0
     barred: tuple[int, ...] = ()
+    copied: bool = False
 
 
 @dataclass(frozen=True)
 class TranslationOutput(TaskOutput):
     """The beam's texts, best first; a score is the mean log-probability of a token, as beam search ranks them.
 
-    `tokens` are the source's; `target_tokens` those of the best translation, its end token included, and `generated`
-    what each of them was worth (empty in runs that were logged before that was kept).
+    Of several sentences it is the mean of theirs. `tokens` are the source's; `target_tokens` those of the best
+    translation, its end token included, and `generated` what each of them was worth (empty in runs that were logged
+    before that was kept). `notes` are sentences for the reader, on how the text was read and what was copied from it.
     """
 
     translations: tuple[Prediction, ...]
     target_tokens: tuple[Token, ...]
     generated: tuple[GeneratedToken, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from models.arrays import batch_of_one
 from models.base import Loaded, TaskModel
-from models.beam_search import BeamStep, Hypothesis, beam_search
+from models.beam_search import BeamStep, Hypothesis, beam_search, best_first
 from models.capture import capture_decoder
 from models.decoder_state import DecoderState
 from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, write
@@ -21,6 +21,7 @@ from models.outputs import Attentions, CompletionOutput, GeneratedToken, Predict
 from models.steps import Steps, Writing
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
+from models.whole_characters import byte_rule
 
 _LAST_SPACES = re.compile(r"[^\S\n]+\Z")
 STRATEGIES = ("greedy", "beam", "sample")
@@ -76,6 +77,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self._steps = Steps(self.lock, small=self.is_small)
+        self._characters = byte_rule(self.tokenizer, self.vocabulary)
         self.guesser: Guesser | None = Guesser(usual_next(loaded.folder))
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
@@ -184,7 +186,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         state = DecoderState(self.network, self._given(encoded), self._steps)
         config = self.network.generation_config
         beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
-        return beam_search(state, config, beams, room, self.end_ids, telling=telling)
+        return beam_search(state, config, beams, room, self.end_ids, characters=self._characters, telling=telling)
 
     def _room(self, inputs: TextGenerationInput) -> int:
         """How many tokens are still to be chosen."""
@@ -199,7 +201,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         inputs, config = encoded.inputs, self.network.generation_config
         max_length = encoded.ids.shape[1] + inputs.max_new_tokens
         if inputs.strategy != "sample":
-            return greedy(config, max_length)
+            return greedy(config, max_length, self._characters)
         return sampling(
             config,
             max_length,
@@ -208,6 +210,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             top_p=inputs.top_p,
             seed=inputs.seed,
             loop_guard=inputs.loop_guard,
+            characters=self._characters,
         )
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
@@ -237,7 +240,7 @@ def _draft(searched: BeamStep, kept: tuple[Step, ...]) -> Written:
 
 def _found(finished: Sequence[Hypothesis], kept: tuple[Step, ...]) -> Written:
     """What beam search has `finished`, best first, behind the `kept` tokens."""
-    hypotheses = tuple(each.behind(kept) for each in finished)
+    hypotheses = best_first(each.behind(kept) for each in finished)
     return Written(hypotheses[0].steps, hypotheses)
 
 

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 from transformers import PreTrainedTokenizerBase
 
-from models.byte_pieces import fallback_byte
+from models.byte_pieces import fallback_byte, is_byte_level
 from models.outputs import Token
 
 _METASPACE = "\u2581"
@@ -48,7 +48,7 @@ def read_tokens(
 
 def _spelt(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[tuple[str, str, bool]]:
     """How each token reads, the vocabulary's spelling, and whether it is special."""
-    specials, byte_level = set(tokenizer.all_special_ids), _is_byte_level(tokenizer)
+    specials, byte_level = set(tokenizer.all_special_ids), is_byte_level(tokenizer)
     return [
         (piece if token_id in specials else _text(tokenizer, token_id, piece, byte_level), piece, token_id in specials)
         for token_id, piece in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True)
@@ -71,9 +71,3 @@ def _text(tokenizer: PreTrainedTokenizerBase, token_id: int, piece: str, byte_le
         return piece
     text = str(tokenizer.decode([token_id], clean_up_tokenization_spaces=False))
     return piece if "\ufffd" in text else text
-
-
-def _is_byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether the tokenizer spells bytes as printable characters, as GPT-2's does (Radford et al., 2019)."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    return backend is not None and "ByteLevel" in str(backend.decoder)

@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from models.arrays import batch_of_one
 from models.base import Loaded, TaskModel, require_text, require_tokens
-from models.beam_search import Hypothesis, beam_search
+from models.beam_search import Hypothesis, beam_search, best_first
+from models.byte_pieces import bytes_of_pieces, fallback_byte
 from models.capture import causal, nothing_masked, side_by_side, stack
 from models.characters import over_marks
 from models.choices import best_choices
+from models.copying import Copy, Copying, copied_places, copies_of, is_kept
 from models.decoder_state import DecoderState
 from models.decoding import Step, end_ids, greedy, reread
 from models.errors import InputError
@@ -21,11 +24,14 @@ from models.outputs import Attention, Attentions, GeneratedToken, Prediction, To
 from models.sentences import sentences_of
 from models.steps import Steps
 from models.tokens import read_tokens
+from models.true_case import true_cased
+from models.whole_characters import WholeCharacters
 
 MAX_BEAMS = 8
 # A translation is rarely twice as long as its source; the rest is room for short sources.
 _TOKENS_PER_SOURCE_TOKEN = 2
 _TOKENS_ALWAYS_ALLOWED = 32
+_MOST_COPYING_BEAMS = 12
 
 
 @dataclass(frozen=True)
@@ -44,13 +50,16 @@ class TranslationInput:
 class EncodedSentence:
     """`ids` is `[1, token]`; `gap` is what stands between this sentence and the one before it.
 
-    `kept` are the ids that its translation goes on from.
+    `kept` are the ids that its translation goes on from, and `copies` what it must hold as it stands here. `read_as` is
+    the sentence in small letters where it was typed in capitals.
     """
 
     ids: Tensor
     tokens: tuple[Token, ...]
     gap: str = ""
     kept: tuple[int, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    read_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,12 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self._steps = Steps(self.lock, small=self.is_small)
+        self._pieces = bytes_of_pieces(self.tokenizer, self.vocabulary)
+        rule = WholeCharacters(self._pieces)
+        self._characters = rule if rule.barred(()) else None
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
-        """Raises `InputError` for empty text, for one longer than the window and for too many beams."""
+        """Raises `InputError` for empty text, for a sentence longer than the window and for too many beams."""
         text = require_text(inputs.text, "text", "The text")
         if not 1 <= inputs.num_beams <= MAX_BEAMS:
             raise InputError(f"The number of beams must be from 1 to {MAX_BEAMS}.", "num_beams")
@@ -89,7 +101,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             for before, (start, end) in zip(starts, spans, strict=False)
         )
         require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
-        self.require_window(sum(len(sentence.tokens) for sentence in sentences), "text")
+        self.require_window(max(len(sentence.tokens) for sentence in sentences), "text", "A sentence has")
         kept = self._parted(inputs.kept, sentences)
         if len(kept) > len(sentences):
             raise InputError("The part to go on from is longer than the translation may become.", "kept")
@@ -114,6 +126,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             tuple(self._joined(encoded, each) for each in candidates),
             tuple(each.token for each in generated),
             generated,
+            self._notes(encoded, candidates[0]),
         )
 
     def _generated(self, encoded: EncodedSource, best: list[Hypothesis]) -> tuple[GeneratedToken, ...]:
@@ -130,13 +143,14 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _written(self, before: str, ids: Sequence[int]) -> str:
         """`before` and the sentence that `ids` spell."""
-        return before + str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+        return before + self._text(ids)
 
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The attention of the encoder, the decoder and between them, over the source and what was `written`.
 
         A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind. No
-        sentence looks into another: there the weights are zero and masked.
+        sentence looks into another: there the weights are zero and masked. Of a long text it is that of the first
+        sentences, as many as the window holds of what was read.
         """
         encoded = self.preprocess(inputs)
         sentences = encoded.sentences
@@ -144,23 +158,57 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         if len(parts) != len(sentences):
             # Written in one go: a run that was logged before sentences were parted.
             sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
-        pictures = [self._attention(sentence, part) for sentence, part in zip(sentences, parts, strict=True)]
+        lengths = accumulate(len(sentence.tokens) for sentence in sentences)
+        count = max(1, sum(length <= self.window for length in lengths))
+        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
         return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
 
     def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
         """A sentence that stands at the character `start` of the text, after `gap`."""
         prefix = self.checkpoint.prefix
-        encoded = self.tokenizer(prefix + sentence, return_offsets_mapping=self.tokenizer.is_fast)
+        read = true_cased(sentence, lambda word: len(self.tokenizer(word, add_special_tokens=False)["input_ids"]))
+        encoded = self.tokenizer(prefix + read, return_offsets_mapping=self.tokenizer.is_fast)
         ids = list(encoded["input_ids"])
         shift = start - len(prefix)
         offsets = [
             (first + shift, last + shift) if first >= len(prefix) and last > first else (-1, -1)
-            for first, last in over_marks(prefix + sentence, encoded.get("offset_mapping", [(0, 0)] * len(ids)))
+            for first, last in over_marks(prefix + read, encoded.get("offset_mapping", [(0, 0)] * len(ids)))
         ]
-        return EncodedSentence(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids, offsets), gap)
+        tokens = read_tokens(self.tokenizer, ids, offsets)
+        spelled = [
+            (each.start - start, each.end - start)
+            for each in tokens
+            if each.start >= 0 and fallback_byte(each.piece) is not None
+        ]
+        return EncodedSentence(
+            batch_of_one(ids, self.device),
+            tokens,
+            gap,
+            copies=tuple(copies_of(sentence, spelled, self._normalised)),
+            read_as=read if read != sentence else "",
+        )
+
+    def _normalised(self, text: str) -> str:
+        """`text` as the tokenizer normalises it."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if backend is None or backend.normalizer is None:
+            return text
+        return str(backend.normalizer.normalize_str(text))
 
     def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
-        """Beam search from the decoder's start token and what is kept behind it."""
+        """Beam search behind the decoder's start token and what is kept; once more where it has lost a copy."""
+        found = self._found(sentence, num_beams)
+        if is_kept(self._text(found[0].ids), sentence.copies):
+            return found
+        ends = end_ids(self.network.generation_config)
+        beams = max(num_beams, min(4 * len(sentence.copies) + 4, _MOST_COPYING_BEAMS))
+        again = self._found(sentence, beams, Copying(self._pieces, sentence.copies, ends))[:num_beams]
+        if not is_kept(self._text(again[0].ids), sentence.copies):
+            return found
+        return list(best_first(self._marked(each, sentence.copies) for each in again))
+
+    def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
+        """What one beam search finds, best first."""
         config = self.network.generation_config
         ends, room = end_ids(config), self._room(sentence)
         given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.device)], dim=1)
@@ -168,20 +216,55 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         if sentence.kept:
             with torch.inference_mode():
                 logits = self.run(input_ids=sentence.ids, decoder_input_ids=given).logits[0].float()
-            steps = tuple(reread(greedy(config, 1 + room), given, logits, 1))
+            steps = tuple(reread(greedy(config, 1 + room, self._characters), given, logits, 1))
         if len(steps) == room or (steps and steps[-1].id in ends):
             return [Hypothesis((), 0.0).behind(steps)]
         state = DecoderState(self.network, given, self._steps, source=sentence.ids)
-        found = self._steps.result(beam_search(state, config, num_beams, room - len(steps), ends))
-        return [each.behind(steps) for each in found]
+        search = beam_search(
+            state, config, num_beams, room - len(steps), ends, characters=self._characters, copying=copying
+        )
+        return list(best_first(each.behind(steps) for each in self._steps.result(search)))
+
+    def _marked(self, hypothesis: Hypothesis, copies: Sequence[Copy]) -> Hypothesis:
+        """The hypothesis with the steps marked that write a copy, scored by the model's own probabilities."""
+        written = [self._pieces[step.id] or b"" for step in hypothesis.steps]
+        text = b"".join(written).decode(errors="replace")
+        places = [(len(text[:start].encode()), len(text[:end].encode())) for start, end in copied_places(text, copies)]
+        steps, end = [], 0
+        for step, piece in zip(hypothesis.steps, written, strict=True):
+            start, end = end, end + len(piece)
+            is_copied = any(start < last and first < end for first, last in places)
+            steps.append(replace(step, copied=is_copied))
+        return Hypothesis((), 0.0).behind(tuple(steps))
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+
+    def _notes(self, encoded: EncodedSource, best: Sequence[Hypothesis]) -> tuple[str, ...]:
+        """Sentences that tell what was done to the text before the network read it, and to what it wrote."""
+        notes = []
+        read_as = " ".join(sentence.read_as for sentence in encoded.sentences if sentence.read_as)
+        if read_as:
+            notes.append(f"The model knows few words in capitals, so it read: {' '.join(read_as.split())}")
+        copied: list[bytes] = []
+        for hypothesis in best:
+            before = False
+            for step in hypothesis.steps:
+                if step.copied:
+                    piece = self._pieces[step.id] or b""
+                    copied = [*copied[:-1], copied[-1] + piece] if before else [*copied, piece]
+                before = step.copied
+        if copied:
+            named = ", ".join(each.decode(errors="replace").strip() for each in copied)
+            notes.append(f"Copied from your text, because the model alone lost a part of it: {named}")
+        return tuple(notes)
 
     def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:
-        """One hypothesis of each sentence as one text, and the mean log-probability of its tokens."""
+        """One hypothesis of each sentence as one text, and the mean of their scores, by which they are in order."""
         text = ""
         for sentence, each in zip(encoded.sentences, chosen, strict=True):
             text = self._written(text + (sentence.gap or " ") if text else "", each.ids)
-        tokens = sum(len(each.ids) for each in chosen)
-        return Prediction(text, sum(each.score * len(each.ids) for each in chosen) / tokens)
+        return Prediction(text, sum(each.score for each in chosen) / len(chosen))
 
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""

@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from models.byte_pieces import fallback_byte
+from models.byte_pieces import BYTE_LEVEL, fallback_byte
 from models.characters import JOINERS, is_joint
 from models.outputs import Attention, Token
 
 _CONTINUES = "##"
 _ENDS = "</w>"
 _SPACE = "Ġ"
-
-_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
-# GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100 on.
-_BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + rank): byte for rank, byte in enumerate(_OTHERS)}
 
 
 def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
@@ -75,7 +70,7 @@ def _spelt(tokens: Sequence[Token]) -> list[str]:
     fallback = [fallback_byte(token.piece) for token in tokens]
     if any(byte is not None for byte in fallback):
         return _decoded([[] if byte is None else [byte] for byte in fallback], texts)
-    parts = [[] if token.special else [_BYTES.get(character) for character in token.piece] for token in tokens]
+    parts = [[] if token.special else [BYTE_LEVEL.get(character) for character in token.piece] for token in tokens]
     if any(None in part for part in parts):
         return texts
     spaced = any(token.piece.startswith(_SPACE) and token.text.startswith(" ") for token in tokens)

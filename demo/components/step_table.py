@@ -16,6 +16,10 @@ _SEARCHES = {
     "beam": "Beam search keeps several drafts and compares whole texts, so a token that is not the likeliest here may "
     "win. Nothing is drawn, so temperature, top-k, top-p and the loop guard play no part.",
 }
+_COPIES = (
+    "The model alone lost a part of what had to be copied here. So the text was searched again, and within the copy "
+    "only tokens that continue it could be taken, whatever the model preferred."
+)
 
 
 def going_on() -> str:
@@ -61,6 +65,8 @@ def _finding(number: int, each: GeneratedToken, count: int, given: bool) -> str:
     own = f"the model gave it {percent(each.probability)} of the probability"
     if given:
         return f"{place}{said} was put in; {own}."
+    if each.copied:
+        return f"{place}{said} was copied from your text; {own}."
     if each.drawn is not None:
         return f"{place}{said} was drawn; {own}, the settings made that {percent(each.drawn)}."
     return f"{place}{said} was taken; {own}."
@@ -101,6 +107,8 @@ def _after(others: Sequence[Alternative], place: int, barred: Collection[int], f
 
 def _explained(each: GeneratedToken, fields: Mapping[str, Any]) -> str:
     """What was done to the probabilities before the choice, in the run's own settings."""
+    if each.copied:
+        return _COPIES
     if each.drawn is None:
         return _SEARCHES["greedy" if fields.get("strategy") == "greedy" else "beam"]
     temperature, top_k, top_p = float(fields["temperature"]), int(fields["top_k"]), float(fields["top_p"])

@@ -122,8 +122,9 @@ def draw_answer(output: TaskOutput, step: int = 0) -> str:
     tokens = html.escape(best.text)
     if output.generated:
         tokens = token_group(output, step or len(output.generated))
+    notes = "".join(f"<p class='quiet'>{html.escape(note)}</p>" for note in output.notes)
     return (
-        f'<p class="best-text" dir="auto">{tokens}</p>'
+        f'<p class="best-text" dir="auto">{tokens}</p>{notes}'
         f"<p class='quiet'>The model gave each token of it {_per_token(best.score)} on average "
         f"(beam search puts the highest average first). {CHOOSE if output.generated else ''}</p>{also}"
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from transformers import LogitsProcessorList
 
 from models.base import AnyTaskModel
 from models.decode_tree import decode_tree
@@ -11,6 +12,7 @@ from models.errors import InputError
 from models.tasks import Task
 from models.text_generation import TextGeneration
 from models.tree import DecodeTree
+from models.whole_characters import byte_rule
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
@@ -37,9 +39,16 @@ def path_of(tree: DecodeTree, strategy: str) -> tuple[int, ...]:
 def test_greedy_and_beam_search_write_what_generate_writes(model: AnyTaskModel, num_beams: int) -> None:
     tree = grown(model, num_beams=num_beams)
     ids = model.preprocess(model.inputs_type(prompt=PROMPT)).ids
+    whole = byte_rule(model.tokenizer, model.vocabulary)
     for strategy, beams in (("greedy", 1), ("beam", num_beams)):
         (theirs,) = model.network.generate(
-            ids, attention_mask=torch.ones_like(ids), do_sample=False, num_beams=beams, max_new_tokens=8, pad_token_id=0
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=False,
+            num_beams=beams,
+            max_new_tokens=8,
+            pad_token_id=0,
+            logits_processor=LogitsProcessorList([whole] if whole else []),
         )
         expected = tuple(theirs[ids.shape[1] :].tolist())
         assert path_of(tree, strategy) == tree.text_of(strategy).ids == expected[: len(path_of(tree, strategy))]

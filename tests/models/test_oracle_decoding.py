@@ -13,6 +13,7 @@ from models.beam_search import Hypothesis
 from models.loops import LOOP_GUARD, LoopGuard
 from models.outputs import CompletionOutput, generated_ids
 from models.tasks import Task
+from models.whole_characters import byte_rule
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
@@ -49,6 +50,8 @@ def model(
 def plainly(model: AnyTaskModel, ids: torch.Tensor, **settings: Any) -> Any:
     """What `generate` gives for `ids` `[1, token]`."""
     pad = model.network.generation_config.pad_token_id
+    whole = byte_rule(model.tokenizer, model.vocabulary)
+    rules = LogitsProcessorList([*settings.pop("logits_processor", ()), *([whole] if whole else ())])
     return model.network.generate(
         ids,
         attention_mask=torch.ones_like(ids),
@@ -56,6 +59,7 @@ def plainly(model: AnyTaskModel, ids: torch.Tensor, **settings: Any) -> Any:
         return_dict_in_generate=True,
         output_scores=True,
         output_logits=True,
+        logits_processor=rules,
         **settings,
     )
 

@@ -1,0 +1,275 @@
+"""What a translation must hold as it stands in its source: figures, codes, addresses, and words of other scripts.
+
+A small network loses some of a long figure. Where a translation lacks one of these copies it is searched again, and
+then a figure may be written only as one of the copies goes on, and the end only once all of them are there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_EDGES = "([{\"'“”‘’«»<>)]}.,;:!?…¡¿*"
+_SIGNS = "$£€¥₹%‰°"
+_ADDRESS = re.compile(r"\S*(?:@|://|_)\S*|www\.\S+|#\w+|\w[\w-]*(?:\.[\w-]+)*\.(?=[^\W\d])[a-z0-9]{2,5}(?:/\S*)?")
+_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:+-]+")
+_FIGURE = re.compile(r"(?<![\w.])[+-]?\d(?:[\d.,:/'-]*\d)?")
+# With a unit, an ordinal or hyphened words only the figure is a copy: 5km, 3pm, 12th, 1990s, 20-year-old.
+_AROUND_FIGURE = re.compile(r"[+-]?\d[\d.,:/]*(?:[a-zµ]{1,3}\d?|-[a-z-]+)|[a-z]+-\d+")
+_TIME = re.compile(r"(\d{1,2}):(\d\d)")
+_HOUR = re.compile(r"\s*(?:[ap]\.?m\b|[ap]\.m\.|o'clock)", re.IGNORECASE)
+_GROUPED = re.compile(r"(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?")
+_DECIMAL = re.compile(r"([+-]?\d+)\.(\d+)")
+_FREE_DIGITS = 2
+"""Figures of up to so many digits may be written as a word, or as another one: 5 p.m. is 17 h."""
+_INSIDE_ADDRESSES = b"./:@_=?&#"
+_CLEAR = 3
+"""Bytes of a copy that are hardly the beginning of another word."""
+_BEFORE_COPIES = b" '\"([-+:#$"
+"""What a copy may stand after."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A part of the source, and the ways in which it may be written; the first is as it stands there.
+
+    Without `required` a translation may do without: it has perhaps a word for the figure.
+    """
+
+    ways: tuple[str, ...]
+    required: bool = True
+
+
+def copies_of(sentence: str, spelled: Iterable[tuple[int, int]] = (), read: Callable[[str], str] = str) -> list[Copy]:
+    """The copies that a translation of `sentence` needs, in order.
+
+    `spelled` are the characters from start to end (exclusive) that the vocabulary has no piece for. `read` gives a text
+    as the tokenizer normalises it, which is another way to write it.
+    """
+    runs = list(_runs(sentence, spelled))
+    copies = [(start, Copy(_distinct(sentence[start:end], read(sentence[start:end])))) for start, end in runs]
+    for match in re.finditer(r"\S+", sentence):
+        if any(start < match.end() and match.start() < end for start, end in runs):
+            continue
+        word = match[0].lstrip(_EDGES + _SIGNS).rstrip(_EDGES + _SIGNS)
+        at = match.start() + match[0].find(word)
+        copies += [(at, copy) for copy in _copies_of_word(word, sentence[at + len(word) :], read)]
+    return [copy for _, copy in sorted(copies, key=lambda each: each[0])]
+
+
+def is_kept(translation: str, copies: Sequence[Copy]) -> bool:
+    """Whether `translation` holds every copy, each in a place of its own.
+
+    One that is not required may be missing where no figure stands in its place.
+    """
+    left, missing = translation, False
+    for copy in sorted(copies, key=lambda each: -len(each.ways[0])):
+        places = [place for way in copy.ways if (place := _place(left, way)) is not None]
+        if places:
+            start, end = max(places, key=lambda each: each[1] - each[0])
+            left = f"{left[:start]} \0 {left[end:]}"
+        elif copy.required:
+            return False
+        else:
+            missing = True
+    return not (missing and re.search(r"\d", left))
+
+
+def copied_places(translation: str, copies: Sequence[Copy]) -> list[tuple[int, int]]:
+    """The characters of `translation`, from start to end (exclusive), that are copies."""
+    places: list[tuple[int, int]] = []
+    for copy in sorted(copies, key=lambda each: -len(each.ways[0])):
+        found = [place for way in copy.ways if (place := _place(translation, way, places)) is not None]
+        places += found[:1]
+    return places
+
+
+@dataclass(frozen=True)
+class _Thread:
+    """One way to read what was written: the copies that are `used`, and how far way `way` of copy `copy` is."""
+
+    used: frozenset[int] = frozenset()
+    copy: int = -1
+    way: int = 0
+    length: int = 0
+
+
+@dataclass(frozen=True)
+class _State:
+    """All ways to read what was written, and its last byte."""
+
+    threads: frozenset[_Thread]
+    last: bytes = b" "
+
+
+class Copying:
+    """Bars every token by which a translation would miss or alter one of its `copies`.
+
+    What was written is read by a finite automaton over bytes: outside of copies no figure may be written, and within
+    one only its next bytes; an end has to wait until all copies that are required are there.
+    """
+
+    def __init__(self, pieces: Sequence[bytes | None], copies: Sequence[Copy], ends: Iterable[int]) -> None:
+        self._pieces = pieces
+        self._ways = [[way.encode() for way in copy.ways] for copy in copies]
+        self._required = frozenset(place for place, copy in enumerate(copies) if copy.required)
+        self._ends = frozenset(ends)
+        self._ids: dict[bytes, list[int]] = {}
+        for token_id, piece in enumerate(pieces):
+            if piece is not None:
+                self._ids.setdefault(piece, []).append(token_id)
+        self._all = frozenset(range(len(pieces)))
+        self._guarded = frozenset(each for each, piece in enumerate(pieces) if piece is not None and _is_guarded(piece))
+        self._inner = frozenset(each for each, piece in enumerate(pieces) if piece is not None and piece[:1].isalnum())
+        self._states: dict[tuple[int, ...], _State] = {(): _State(frozenset([_Thread()]))}
+        self._barred: dict[_State, frozenset[int]] = {}
+
+    def barred(self, written: Sequence[int]) -> frozenset[int]:
+        """The ids that may not follow those that are `written`; none where these have broken a copy already."""
+        state = self._state(tuple(written))
+        if state not in self._barred:
+            self._barred[state] = self._barred_after(state)
+        return self._barred[state]
+
+    def is_within(self, written: Sequence[int]) -> bool:
+        """Whether what was written ends within a copy, so that nothing but the copy can follow."""
+        threads = self._state(tuple(written)).threads
+        return bool(threads) and all(thread.copy >= 0 for thread in threads)
+
+    def progress(self, written: Sequence[int]) -> tuple[int, set[int]]:
+        """How many copies are there, and the ids with which another has clearly begun: no other word begins so."""
+        state = self._state(tuple(written))
+        clear = {
+            token_id
+            for token_id, length in self._going_on(state).items()
+            if length >= _CLEAR or token_id in self._guarded
+        }
+        return max((len(each.used) for each in state.threads), default=0), clear
+
+    def _going_on(self, state: _State) -> dict[int, int]:
+        """The ids that begin a copy or go on with one, with the bytes of the copy that are there with each."""
+        found: dict[int, int] = {}
+        for thread in state.threads:
+            if thread.copy >= 0:
+                found |= self._beginning(self._ways[thread.copy][thread.way], thread.length)
+                continue
+            for copy, ways in enumerate(self._ways):
+                if copy not in thread.used:
+                    for way in ways:
+                        found |= self._beginning(b" " + way)
+                        if state.last in _BEFORE_COPIES:
+                            found |= self._beginning(way)
+        return found
+
+    def _barred_after(self, state: _State) -> frozenset[int]:
+        allowed = set(self._going_on(state))
+        free = [thread for thread in state.threads if thread.copy < 0]
+        over = any(self._required <= thread.used for thread in free)
+        if not free:
+            return self._all - allowed if allowed else frozenset()
+        barred = self._guarded | (self._inner if state.last in _INSIDE_ADDRESSES else frozenset())
+        return (barred - allowed) | (frozenset() if over else self._ends)
+
+    def _beginning(self, text: bytes, start: int = 0) -> dict[int, int]:
+        """The ids of the pieces that `text` goes on with from `start`, with the place in bytes where each ends."""
+        return {
+            token_id: end for end in range(start + 1, len(text) + 1) for token_id in self._ids.get(text[start:end], ())
+        }
+
+    def _state(self, written: tuple[int, ...]) -> _State:
+        if written not in self._states:
+            piece = self._pieces[written[-1]]
+            before = self._state(written[:-1])
+            self._states[written] = before if piece is None else self._after(before, piece)
+        return self._states[written]
+
+    def _after(self, state: _State, piece: bytes) -> _State:
+        threads: set[_Thread] = set()
+        bare = piece.lstrip(b" ")
+        begins_word = bool(bare) and (bare != piece or state.last in _BEFORE_COPIES)
+        is_free = not _is_guarded(piece) and not (state.last in _INSIDE_ADDRESSES and piece[:1].isalnum())
+        for thread in state.threads:
+            if thread.copy >= 0:
+                threads.update(self._along(thread, piece))
+                continue
+            if is_free:
+                threads.add(thread)
+            if begins_word:
+                for copy, ways in enumerate(self._ways):
+                    if copy not in thread.used:
+                        for way in range(len(ways)):
+                            threads.update(self._along(_Thread(thread.used, copy, way), bare))
+        return _State(frozenset(threads), piece[-1:] or state.last)
+
+    def _along(self, thread: _Thread, piece: bytes) -> Iterator[_Thread]:
+        """The thread after `piece`, if its copy goes on with it."""
+        way = self._ways[thread.copy][thread.way]
+        if way.startswith(piece, thread.length):
+            length = thread.length + len(piece)
+            if length == len(way):
+                yield _Thread(thread.used | {thread.copy})
+            else:
+                yield _Thread(thread.used, thread.copy, thread.way, length)
+
+
+def _copies_of_word(word: str, after: str, read: Callable[[str], str]) -> Iterator[Copy]:
+    """The copies in a word that has a piece for each of its characters."""
+    if _ADDRESS.fullmatch(word) or (_CODE.fullmatch(word) and not _AROUND_FIGURE.fullmatch(word)):
+        yield Copy(_distinct(word, read(word)))
+        return
+    for match in _FIGURE.finditer(read(word)):
+        figure = match[0]
+        digits = sum(character.isdigit() for character in figure)
+        is_short = digits <= _FREE_DIGITS and figure.isdigit()
+        is_hour = bool(_HOUR.match(word[match.end() :] + after))
+        yield Copy(_distinct(figure, *_other_ways(figure, is_hour)), not is_short)
+
+
+def _other_ways(figure: str, is_hour: bool) -> Iterator[str]:
+    """How else a figure is written in the languages that use a comma for decimals and count hours to 24."""
+    time = _TIME.fullmatch(figure)
+    if time:
+        for hour in {int(time[1]), (int(time[1]) + 12) % 24}:
+            yield from (f"{hour}:{time[2]}", f"{hour} h {time[2]}", f"{hour}h{time[2]}")
+            if time[2] == "00":
+                yield from (f"{hour} h", f"{hour}h", f"{hour} heures")
+    elif is_hour and figure.isdigit():
+        yield str((int(figure) + 12) % 24)
+    elif grouped := _GROUPED.fullmatch(figure):
+        decimals = f",{grouped[2]}" if grouped[2] else ""
+        yield from (grouped[1].replace(",", mark) + decimals for mark in (" ", "."))
+    elif decimal := _DECIMAL.fullmatch(figure):
+        yield f"{decimal[1]},{decimal[2]}"
+
+
+def _runs(sentence: str, spelled: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The words that hold one of the `spelled` characters, several side by side as one; emoji by themselves."""
+    marked = {place for start, end in spelled for place in range(start, end)}
+    words = [
+        match.span()
+        for match in re.finditer(r"\w[\w\u0300-\u036f'’-]*|[^\w\s]+", sentence)
+        if marked.intersection(range(*match.span()))
+    ]
+    for place, (start, end) in enumerate(words):
+        if place and sentence[words[place - 1][1] : start] in ("", " "):
+            continue
+        last = place
+        while last + 1 < len(words) and sentence[words[last][1] : words[last + 1][0]] in ("", " "):
+            last += 1
+        yield start, words[last][1] or end
+
+
+def _place(text: str, way: str, taken: Sequence[tuple[int, int]] = ()) -> tuple[int, int] | None:
+    """Where `way` stands in `text` by itself, and not as a part of a longer figure or word."""
+    for match in re.finditer(rf"(?<![\w]){re.escape(way)}(?!\d|[.,:]\d)", text):
+        if not any(start < match.end() and match.start() < end for start, end in taken):
+            return match.span()
+    return None
+
+
+def _distinct(*ways: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(way for way in ways if way))
+
+
+def _is_guarded(piece: bytes) -> bool:
+    """Whether a piece is written within copies only: digits, marks of addresses, bytes of other characters."""
+    return any(byte in b"0123456789@_" for byte in piece) or (len(piece) == 1 and piece[0] >= 0x80)
