@@ -19,8 +19,8 @@ _makers: list["subprocess.Popen[bytes]"] = []
 
 
 def is_there(name: str) -> bool:
-    """Whether nobody has to wait for the code of this `name`."""
-    return all(store.path_of(each, store.folder()).exists() for each in (name, HELPING))
+    """Whether nobody has to wait for the code of this `name`: its file is there, and whole."""
+    return all(store.read(each, store.folder()) is not None for each in (name, HELPING))
 
 
 @once
@@ -32,7 +32,7 @@ def begin(*names: str) -> None:
 
 def wait_for(name: str) -> bool:
     """Have the code of this `name` made now; whether it is there then."""
-    if not is_there(name) and store.begin_to_make(HELPING, name).wait(LONGEST_LOAD_S):
+    if not is_there(name) and store.begin_to_make(*dict.fromkeys((HELPING, name))).wait(LONGEST_LOAD_S):
         _log.warning("The passes of a %s could not be made for this processor: it is read without them.", name)
         return False
     return True
@@ -57,6 +57,11 @@ def _engine(name: str) -> binding.ExecutionEngine:
     # than their addresses of 32 bits reach, where other threads take much memory meanwhile, and then ends the process
     # (https://github.com/llvm/llvm-project/issues/71963).
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target(), use_lmm=True)
-    engine.add_object_file(binding.ObjectFileRef.from_path(str(store.path_of(name, store.folder()))))
+    code = store.read(name, store.folder())
+    if code is None and wait_for(name):
+        code = store.read(name, store.folder())
+    if code is None:
+        raise RuntimeError(f"There is no code of a {name} for this processor.")
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine

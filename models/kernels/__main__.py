@@ -21,7 +21,7 @@ def main() -> int:
     folder = given.folder or store.folder()
     gained = [name for name in NAMES if is_worth_it(name)]
     wanted = given.names or [HELPING] * bool(gained) + gained
-    missing = [name for name in wanted if not store.path_of(name, folder).exists()]
+    missing = [name for name in wanted if store.read(name, folder) is None]
     if not given.names:
         store.forget_others()
         return _all_at_once(missing)

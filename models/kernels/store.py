@@ -17,6 +17,7 @@ from platformdirs import user_cache_path
 from models.kernels.processor import FEATURES, NAME
 
 _HERE = Path(__file__).parent
+_SUM_BYTES = hashlib.sha256().digest_size
 FORGOTTEN_AFTER_S = 60 * 24 * 3600
 """Code of another state, perhaps of another copy of this project, is kept as long as somebody loads it now and then."""
 
@@ -51,15 +52,33 @@ _own: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
 
 def path_of(name: str, of: Path) -> Path:
-    """The file in the folder `of` that has the code of this name, whether it is there or not."""
+    """The file in the folder `of` for the code of this name, whether it is there or not: its sha256, then the code."""
     return of / f"{name}.o"
+
+
+def read(name: str, of: Path) -> bytes | None:
+    """The code of this name; None where there is none, or where its file is damaged, which is then deleted.
+
+    A damaged object file would end the process with a segmentation fault.
+    """
+    path = path_of(name, of)
+    try:
+        kept = path.read_bytes()
+    except OSError:
+        return None
+    code = kept[_SUM_BYTES:]
+    if hashlib.sha256(code).digest() == kept[:_SUM_BYTES]:
+        return code
+    with suppress(OSError):
+        path.unlink()
+    return None
 
 
 def keep(name: str, code: bytes, to: Path) -> None:
     """Write `code`; whoever looks meanwhile finds nothing, or all."""
     handle, beside = tempfile.mkstemp(dir=to)
     with os.fdopen(handle, "wb") as file:
-        file.write(code)
+        file.write(hashlib.sha256(code).digest() + code)
     Path(beside).replace(path_of(name, to))
 
 

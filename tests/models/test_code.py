@@ -75,6 +75,26 @@ def test_code_is_made_by_another_process_and_needs_nothing_of_numba(tmp_path: Pa
     assert made() == first, "it was there"
     script = "import sys, models.compiled.helpers as h; h.helpers(); print('numba' in sys.modules)"
     assert run("-c", script).strip() == "False"
+    # Damaged: loaded as it is, it would end the process.
+    (kept,) = tmp_path.glob("clearhead/compiled/*/helping.o")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[: len(whole) // 2])
+    assert run("-c", script).strip() == "False"
+    assert len(kept.read_bytes()) == len(whole)
+
+
+@pytest.mark.parametrize("damage", [b"", b"co", b"x" * 40, bytes(3)], ids=["empty", "short", "other", "zeros"])
+def test_damaged_code_counts_as_none_and_is_deleted(damage: bytes, tmp_path: Path) -> None:
+    store.keep("decoder", b"code" * 100, tmp_path)
+    assert store.read("decoder", tmp_path) == b"code" * 100
+    kept = store.path_of("decoder", tmp_path)
+    whole = kept.read_bytes()
+    for damaged in (damage, whole[:-3] + damage[:3], whole[:50] + damage + whole[60:]):
+        kept.write_bytes(damaged)
+        assert (store.read("decoder", tmp_path) is None) == (damaged != whole)
+        assert kept.exists() == (damaged == whole)
+        store.keep("decoder", b"code" * 100, tmp_path)
+    assert store.read("encoder", tmp_path) is None
 
 
 _SCATTERED = """
