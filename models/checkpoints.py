@@ -14,7 +14,8 @@ class Checkpoint:
     """A checkpoint and where it is: a `save_pretrained` folder under `BUNDLED`, or a repository on the Hub.
 
     `base` names the folder of the trunk that an adapter was trained on; `prefix` is put before the text, as T5 wants.
-    `revision` is a Hub commit, or "main" where none is pinned; `size_mb` what a download weighs.
+    `revision` is a Hub commit, or "main", of which the commit that is downloaded first is kept as the pin (see
+    `models/hub.py`); `size_mb` is what a download weighs.
     """
 
     name: str

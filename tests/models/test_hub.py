@@ -6,16 +6,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
 from models.checkpoints import REGISTRY
+from models.errors import CheckpointUnavailable, Overdue, Stopped
+from models.loading import Progress, silent
+from models.stopping import only_while
 from models.tasks import Task
 from tests.models.architectures import save_tiny
 
@@ -49,6 +53,8 @@ class Hub:
     folder: Path
     requests: list[str] = field(default_factory=list)
     address: str = ""
+    commit: str = COMMIT
+    """The commit of whatever is asked for."""
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         path = unquote(request.path.split("?")[0])
@@ -58,7 +64,7 @@ class Hub:
             body = self.describe(path)
         elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).exists():
             body = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
-            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{sha256(body).hexdigest()}"'}
+            headers = {"X-Repo-Commit": self.commit, "ETag": f'"{sha256(body).hexdigest()}"'}
         else:
             status = 404
         request.send_response(status)
@@ -76,7 +82,7 @@ class Hub:
             sizes = [(name, (self.folder / name).stat().st_size) for name in names]
             return json.dumps([{"type": "file", "path": n, "size": s, "oid": "0" * 40} for n, s in sizes]).encode()
         siblings = [{"rfilename": name} for name in names]
-        return json.dumps({"id": REGISTRY[NAME].hub_id, "sha": COMMIT, "siblings": siblings}).encode()
+        return json.dumps({"id": REGISTRY[NAME].hub_id, "sha": self.commit, "siblings": siblings}).encode()
 
 
 @pytest.fixture
@@ -127,6 +133,87 @@ def test_a_published_checkpoint_is_fetched_shown_and_kept(hub: Hub, tmp_path: Pa
     (second,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
     assert second["best"] == first["best"]
     assert hub.requests == [], "a checkpoint that is here already asks nobody"
+
+
+def test_only_the_pinned_commit_is_loaded_and_whole(hub: Hub, tmp_path: Path) -> None:
+    """Nothing else that lies in the cache, nothing else that a Hub offers, and no damaged file."""
+    cache = tmp_path / "cache"
+    (first,) = load([NAME], cache, HF_ENDPOINT=hub.address)
+    (snapshots,) = cache.glob("hub/models--*/snapshots")
+    weights = (snapshots / COMMIT / "model.safetensors").resolve()
+    whole = weights.read_bytes()
+
+    weights.write_bytes(whole[:-8] + (bytes(8) if whole[-8:] != bytes(8) else b"12345678"))
+    hub.requests.clear()
+    (again,) = load([NAME], cache, HF_ENDPOINT=hub.address)
+    assert again["best"] == first["best"]
+    assert [path for path in hub.requests if "/resolve/" in path], "the damaged file was fetched again"
+    assert weights.read_bytes() == whole
+
+    # Another commit, to which a name of the repository points, as other programs leave it.
+    other = "b" * 40
+    (snapshots / COMMIT).rename(snapshots / other)
+    (snapshots.parent / "refs").mkdir(exist_ok=True)
+    (snapshots.parent / "refs" / "main").write_text(other)
+    hub.commit = other
+    (answer,) = load([NAME], cache, HF_ENDPOINT=hub.address)
+    assert "of the version that is offered here" in str(answer.get("sentence"))
+
+
+def test_where_no_commit_is_named_the_first_one_that_came_is_the_pin(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from models import hub as of_hub
+
+    checkpoint = replace(REGISTRY[NAME], revision="main")
+    cached = tmp_path / "cache"
+    offered = {"main": "1" * 40, "1" * 40: "1" * 40}
+    asked: list[str] = []
+
+    class Api:
+        def model_info(self, _hub_id: str, revision: str, timeout: float) -> Any:
+            asked.append(revision)
+            return SimpleNamespace(sha=offered[revision], siblings=[SimpleNamespace(rfilename="model.safetensors")])
+
+    def download(_hub_id: str, revision: str, **_options: Any) -> str:
+        folder = of_hub._cached(checkpoint) / "snapshots" / revision
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.safetensors").write_bytes(b"weights")
+        return str(folder)
+
+    monkeypatch.setattr(of_hub, "HF_HUB_CACHE", str(cached))
+    monkeypatch.setattr(of_hub, "HfApi", Api)
+    monkeypatch.setattr(of_hub, "snapshot_download", download)
+    assert of_hub.fetch(checkpoint, silent)[1] == "1" * 40
+    # What "main" has become meanwhile is neither loaded from the cache nor downloaded.
+    offered["main"] = "2" * 40
+    download("", "2" * 40)
+    (of_hub._cached(checkpoint) / "snapshots" / ("1" * 40) / "model.safetensors").unlink()
+    assert of_hub.fetch(checkpoint, silent)[1] == "1" * 40
+    assert asked == ["main", "1" * 40]
+    offered["1" * 40] = "2" * 40
+    (of_hub._cached(checkpoint) / "snapshots" / ("1" * 40) / "model.safetensors").unlink()
+    with pytest.raises(CheckpointUnavailable, match="version"):
+        of_hub.fetch(checkpoint, silent)
+
+
+def test_a_download_that_stalls_or_that_nobody_waits_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    from models import hub as of_hub
+
+    monkeypatch.setattr(of_hub, "_STALLED_AFTER_S", 0.1)
+    monkeypatch.setattr(of_hub, "ASK_EVERY_S", 0.05)
+    may_end = threading.Event()
+
+    def stalled(_progress: Progress) -> Path:
+        may_end.wait(20)
+        return Path()
+
+    with pytest.raises(Overdue):
+        of_hub._unless_it_stalls(stalled, silent)
+    with pytest.raises(Stopped), only_while(lambda: False):
+        of_hub._unless_it_stalls(stalled, silent)
+    may_end.set()
+    assert of_hub._unless_it_stalls(stalled, silent) == Path()
 
 
 def test_a_repository_with_pickled_weights_only_is_refused(hub: Hub, tmp_path: Path) -> None:
