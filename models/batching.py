@@ -100,11 +100,6 @@ class Shared(Generic[Item, Result]):
         # How many are expected, one fewer each time that they do not come, and until when.
         self._company, self._patient_until_s = 1, 0.0
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether several callers are expected to come together."""
-        return self._company > 1
-
     def __call__(self, item: Item, following: Callable[[Result], Item | None] | None = None) -> Result:
         """The result for `item`; raises what `work` raises for it, and `Stopped` where nobody waits for it any more.
 

@@ -47,7 +47,7 @@ class DecoderState:
         """
         if not self._foreseen:
             guessed: list[int] = []
-            if guesser and may_read_ahead(self._reader) and not self._steps.are_shared:
+            if guesser and may_read_ahead(self._reader):
                 guessed = guesser.guesses(self.rows[0], room - 1)
             unread = self._unread
             if guessed:

@@ -32,11 +32,6 @@ class Lanes(Generic[Item, Result]):
         self._lanes = [_Lane(Shared[Item, Result](partial(self._pass, lane), fitting, patience)) for lane in lanes]
         self._guard = threading.Lock()
 
-    @property
-    def are_shared(self) -> bool:
-        """Whether several callers have lately come together in one of them."""
-        return any(each.shared.is_shared for each in self._lanes)
-
     @contextmanager
     def lane(self) -> Iterator[Shared[Item, Result]]:
         """The one with the fewest callers, the first of several, for a caller who comes to it again and again.

@@ -1,6 +1,9 @@
-"""Decoders' steps in one pass: visitors whose texts are written at the same time read their next tokens together."""
+"""Decoders' steps in turns: of visitors whose texts are written at the same time, each reads the next tokens.
 
-import sys
+One thread makes the steps of all texts of a turn, each as it would be made alone, so that no text depends on who else
+is writing.
+"""
+
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -11,10 +14,10 @@ from torch import Tensor
 
 from models.lanes import Lanes
 from models.layout import quickly
-from models.lean import Reader, may_read_together, read_together
+from models.lean import Reader, may_read_together
 from models.network_lock import NetworkLock
 from models.scores import Best
-from models.threads import fair_share
+from models.threads import cores, fair_share
 
 MOST_TOKENS = 256
 """How many tokens of all texts share a pass: whoever is in the middle of a text does not wait for long prompts."""
@@ -98,19 +101,26 @@ class Steps:
             writing.close()
         return whole.result[0]
 
-    @property
-    def are_shared(self) -> bool:
-        """Whether several texts have lately been read together."""
-        return self._lanes.are_shared
-
     def _read(self, lane: AbstractContextManager[object], batch: Sequence[Unread]) -> Sequence[Best]:
-        few = self._small and sum(each.tokens for each in batch) <= FEW_TOKENS
+        """Read each text as it would be read alone; where one fails, none has been read.
+
+        A product of more rows, or with another number of threads, adds its numbers up in another order: a text that is
+        written beside others would at times become another text.
+        """
         # What transformers reads is not known to bear a pass beside it.
         turn = lane if may_read_together(batch[0].reader, batch[0].reader) else self.lock
-        with turn, fair_share(turn, 1 if few else sys.maxsize), quickly(), torch.inference_mode():
-            return read_together(
-                [each.reader for each in batch], [each.ids for each in batch], [each.wanted for each in batch]
-            )
+        found: list[Best] = []
+        with turn, quickly(), torch.inference_mode():
+            try:
+                for each in batch:
+                    few = self._small and each.tokens <= FEW_TOKENS
+                    with fair_share(turn, exactly=1 if few else cores()):
+                        found.append(each.reader.read(each.ids, each.wanted))
+            except BaseException:
+                for read in batch[: len(found)]:
+                    read.reader.forget(read.ids.shape[1])
+                raise
+        return found
 
 
 class _Whole(Generic[Result]):

@@ -2,11 +2,11 @@
 
 The threads of one operation wait for each other at its end, so a team larger than the free cores is slower than one
 thread that never waits. Asked before each pass, for a visitor may come, or another program start, between two tokens.
-The numbers that come out are the same with any number of threads.
+With another number of threads a product may be rounded otherwise; a text that is written must not depend on that, and
+takes the same number at each pass.
 """
 
 import math
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -104,13 +104,13 @@ def cores_left_to(turns: Collection[object]) -> int:
 
 
 @contextmanager
-def fair_share(turn: object, most: int = sys.maxsize) -> Iterator[None]:
-    """Let the calling thread's operations inside take as many threads as are their share, and no more than `most`.
+def fair_share(turn: object, exactly: int | None = None) -> Iterator[None]:
+    """Let the calling thread's operations inside take as many threads as are their share, or `exactly` so many.
 
     `turn` is what the thread holds meanwhile, so that nobody else computes with the same network.
     """
     with _cores.share(turn) as share:
-        threads = min(share, most)
+        threads = share if exactly is None else exactly
         if threads != torch.get_num_threads():
             torch.set_num_threads(threads)
         yield

@@ -61,15 +61,6 @@ def may_read_together(reader: Reader, other: Reader) -> bool:
     return isinstance(reader, LeanGPT2 | LeanMarian) and type(reader) is type(other)
 
 
-def read_together(readers: Sequence[Reader], ids: Sequence[Tensor], wanted: Sequence[int]) -> Sequence[Best]:
-    """What each of `readers` reads of its own `ids`, in one pass; where that fails, nobody has read anything."""
-    first = readers[0]
-    if len(readers) == 1 or not isinstance(first, LeanGPT2 | LeanMarian):
-        return [reader.read(each, behind) for reader, each, behind in zip(readers, ids, wanted, strict=True)]
-    found: Sequence[Best] = type(first).read_together(readers, ids, wanted)  # type: ignore[arg-type]
-    return found
-
-
 def may_read_ahead(reader: Reader) -> bool:
     """Whether several tokens cost it hardly more than one, and it can forget them again."""
     return isinstance(reader, LeanGPT2 | LeanMarian)

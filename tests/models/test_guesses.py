@@ -182,24 +182,6 @@ def test_whoever_stops_between_guesses_stops() -> None:
         model(prompt="Once upon a time", strategy="greedy", max_new_tokens=60)
 
 
-def test_texts_beside_others_are_not_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = Steps(NetworkLock())
-    read: list[int] = []
-    work = steps._lanes._work
-
-    def noted(lane: Any, batch: Any) -> Any:
-        read.extend(each.ids.shape[1] for each in batch)
-        return work(lane, batch)
-
-    steps._lanes._work = noted
-    state = DecoderState(gpt2(), torch.tensor([[3, 4, 5]]), steps)
-    for shared in (False, True):
-        monkeypatch.setattr(type(steps._lanes), "are_shared", shared)
-        steps.result(state.next_scores(Told(lambda _: [7, 8]), 9))
-        state.append([1])
-    assert read == [5, 1]
-
-
 def test_a_network_that_transformers_reads_has_no_guesses_read() -> None:
     network: PreTrainedModel = gpt2(scale_attn_by_inverse_layer_idx=True)
     steps = Steps(NetworkLock())

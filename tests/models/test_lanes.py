@@ -99,7 +99,7 @@ def test_whoever_has_the_whole_lock_waits_for_every_lane_and_every_lane_for_it()
 
 def test_a_model_that_is_loaded_after_a_pass_of_one_thread_has_its_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_cores", Cores(4, lambda: Used(0.0, 0.0)))
-    with fair_share("a network", 1):
+    with fair_share("a network", exactly=1):
         assert torch.get_num_threads() == 1
     assert lanes_of_a_small_network() == MOST_LANES
     monkeypatch.setattr(threads, "_cores", Cores(1, lambda: Used(0.0, 0.0)))

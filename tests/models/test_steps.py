@@ -1,5 +1,6 @@
 """Texts that are written at the same time are each written as if alone."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
@@ -10,11 +11,13 @@ from torch import Tensor
 
 from models.checkpoints import REGISTRY
 from models.errors import Stopped
-from models.lean import lean_reader, read_together
+from models.lean import lean_reader
 from models.loading import ModelStore
 from models.precision import Precision, offered
 from models.stopping import only_while
+from models.tasks import Task
 from models.text_generation import TextGeneration
+from tests.models.conftest import BundledModel, TinyModel
 from tests.models.test_encoders import alike
 from tests.models.test_lean import gpt2, marian, source_of
 from tests.models.test_precision import MOST_MOVED, plain
@@ -33,6 +36,11 @@ def translation(number: int) -> dict[str, Any]:
 
 
 WRITTEN = {"clearhead-stories": completion, "clearhead-en-fr": translation}
+
+
+def read_together(readers: list[Any], ids: list[Tensor], wanted: list[int]) -> Any:
+    """What each reads, in one pass."""
+    return type(readers[0]).read_together(readers, ids, wanted)
 
 
 def nearly_all_alike(answers: list[dict[str, Any]], alone: list[dict[str, Any]]) -> None:
@@ -71,6 +79,42 @@ def test_writers_at_once_write_what_each_writes_alone(name: str, precision: Prec
             else:
                 nearly_all_alike(answers, alone)
     assert max(sizes) > 1
+
+
+WRITERS = 8
+
+
+def exactly(number: int) -> dict[str, Any]:
+    """Texts of several lengths: all strategies, and prompts that many threads would share among them."""
+    strategy = ("sample", "greedy", "beam")[number % 3]
+    prompt = " ".join(plain(each) for each in range(number, number + 1 + 2 * (number == 1)))
+    return {"prompt": prompt, "max_new_tokens": 24, "strategy": strategy, "num_beams": 3, "seed": number, "top_p": 1.0}
+
+
+@pytest.mark.parametrize("name", ["clearhead-stories", "clearhead-en-fr", "tiny GPT-2"])
+def test_a_text_is_the_same_to_its_last_digit_whoever_else_writes(
+    name: str, tiny: TinyModel, bundled: BundledModel
+) -> None:
+    model = tiny("gpt2", Task.COMPLETION) if name.startswith("tiny") else bundled(name)
+    made = translation if name == "clearhead-en-fr" else exactly
+    alone = [asdict(model(**made(number))) for number in range(WRITERS)]
+    streamed = isinstance(model, TextGeneration)
+
+    def write(number: int) -> dict[str, Any]:
+        if streamed and number % 2:
+            *_, last = model.stream(model.inputs_type(**made(number)))
+            return asdict(last)
+        return asdict(model(**made(number)))
+
+    for _ in range(3):
+        together = threading.Barrier(WRITERS)
+
+        def begin(number: int, together: threading.Barrier = together) -> dict[str, Any]:
+            together.wait(20)
+            return write(number)
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            assert list(pool.map(begin, range(WRITERS))) == alone
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,10 @@ def test_the_calling_thread_is_given_its_share(monkeypatch: pytest.MonkeyPatch) 
         assert torch.get_num_threads() == CORES
         with fair_share("another"):
             assert torch.get_num_threads() == CORES // 2
-    with fair_share("one network", 1):
+    with fair_share("one network", exactly=1):
         assert torch.get_num_threads() == 1
+    with fair_share("another"), fair_share("one network", exactly=CORES):
+        assert torch.get_num_threads() == CORES
     torch.set_num_threads(1)
 
 
