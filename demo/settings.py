@@ -65,7 +65,7 @@ class SettingError(ValueError):
 VARIABLES = {
     "CLEARHEAD_DATABASE_URL": "where the session log is, as an SQLAlchemy URL (default: SQLite in your data folder)",
     "CLEARHEAD_RETENTION_DAYS": "after how many days a run is deleted (default: kept until its visitor deletes it)",
-    "CLEARHEAD_MODEL_MB": "how many megabytes of models stay in memory (default: 2000)",
+    "CLEARHEAD_MODEL_MB": "how many megabytes of models stay in memory, all copies counted (default: 3000)",
     "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention and recent answers stay in memory "
     "(default: 256)",
     "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where the processor is quick at them "
@@ -111,7 +111,7 @@ class Settings:
 
     database_url: str = field(default_factory=_default_database_url)
     retention_days: int | None = None
-    model_bytes: int = 2_000_000_000
+    model_bytes: int = 3_000_000_000
     attention_bytes: int = 256_000_000
     precision: str = AUTO_PRECISION
     concurrency: int = 16

@@ -15,6 +15,7 @@ from models.batching import alone
 from models.capture import capture_encoder, encoder_attention
 from models.checkpoints import Checkpoint
 from models.errors import InputError
+from models.held_bytes import held_bytes
 from models.layout import quickly
 from models.lean.encoder import LeanEncoder
 from models.near_products import can_be_near
@@ -159,9 +160,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         return int(self.network.get_output_embeddings().weight.shape[0])
 
     @property
-    def parameter_bytes(self) -> int:
-        """The bytes of the network's parameters, shared ones counted once."""
-        return sum(parameter.nbytes for parameter in self.network.parameters())
+    def held_bytes(self) -> int:
+        """The bytes of all numbers that this model holds: its parameters, and their copies laid out for products."""
+        return held_bytes(self)
 
     def require_window(self, length: int, field: str, what: str = "That is") -> None:
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""

@@ -69,6 +69,11 @@ class LaidOut:
         laid_out: Tensor = torch.ops.mkldnn._reorder_linear_weight(given, _TYPICAL_ROWS)
         self.numbers = Numbers(kind, [laid_out], [added.to(dtype)], [])
 
+    @property
+    def is_opaque(self) -> bool:
+        """Whether these numbers are FBGEMM's own, whose bytes nobody else can count."""
+        return bool(self.numbers.halves)
+
     def suits(self, x: Tensor) -> bool:
         """Whether `x` is float32 and may be multiplied by these numbers here."""
         return x.dtype == torch.float32 and self.may_be_used

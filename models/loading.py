@@ -25,18 +25,20 @@ def silent(_fraction: float, _message: str) -> None:
 
 
 class ModelStore:
-    """Loaded models, the least recently used dropped when their parameters exceed `max_bytes`.
+    """Loaded models, the least recently used dropped when all that they hold exceeds `max_bytes`.
 
-    A model that exceeds the bound alone is refused. `precision` is a setting as `models/precision.py` knows them. Safe
-    to call from many threads: the first caller of a checkpoint loads it while others who want the same one wait, and
-    nobody else does. Where that load fails, the next of them tries again.
+    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `precision` is a
+    setting as `models/precision.py` knows them. Safe to call from many threads: the first caller of a checkpoint loads
+    it while others who want the same one wait, and nobody else does. Where that load fails, the next of them tries
+    again.
     """
 
-    def __init__(self, max_bytes: int = 2_000_000_000, precision: str = "float32") -> None:
+    def __init__(self, max_bytes: int = 3_000_000_000, precision: str = "float32") -> None:
         self.max_bytes = max_bytes
         self.precision = precision
         self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
         self._lock = threading.Lock()
+        self._found_too_large: dict[str, int] = {}
         self._loading: dict[str, BoundedLock] = {}
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> "AnyTaskModel":
@@ -51,9 +53,15 @@ class ModelStore:
             progress(0.0, f"Loading {checkpoint.title}")
             import_networks()
             from models.assembly import assemble
+            from models.precision import expected_bytes
 
+            expected = expected_bytes(checkpoint.parameters, self.precision, writes=checkpoint.task.writes)
+            self._require_room(checkpoint, max(expected, self._found_too_large.get(checkpoint.name, 0)))
             model = assemble(checkpoint, progress, self.precision)
-            self._require_room(checkpoint, model.parameter_bytes)
+            size = model.held_bytes
+            if size > self.max_bytes:
+                self._found_too_large[checkpoint.name] = size
+            self._require_room(checkpoint, size)
             with self._lock:
                 self._models[checkpoint.name] = model
                 self._evict()
@@ -66,8 +74,8 @@ class ModelStore:
 
     @property
     def loaded_bytes(self) -> int:
-        """The bytes of the parameters of all loaded models."""
-        return sum(model.parameter_bytes for model in self._models.values())
+        """The bytes of all that the loaded models hold."""
+        return sum(model.held_bytes for model in list(self._models.values()))
 
     def _require_room(self, checkpoint: Checkpoint, size: int) -> None:
         """Raise `CheckpointUnavailable` for a model that does not fit even alone."""

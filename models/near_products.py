@@ -33,8 +33,11 @@ class Way(Protocol):
 class InFloat16:
     """Weights in float16, what they multiply and the sums in float32: as quick as float32 laid out."""
 
+    is_opaque = True
+
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         self._half = packed(weight, bias)
+        self.bytes = weight.numel() * 2
 
     def __call__(self, x: Tensor) -> Tensor:
         """`[..., in]` to `[..., out]`."""

@@ -35,6 +35,16 @@ def offered(*, writes: bool) -> tuple[Precision, ...]:
     return (Precision.FLOAT32, Precision.BFLOAT16) if rounded else (Precision.FLOAT32,)
 
 
+def expected_bytes(parameters: int, setting: str, *, writes: bool) -> int:
+    """About how much memory a network of so many `parameters` takes once it is loaded here.
+
+    They are kept in float32, and on the CPU a second time in the order and the precision in which they are multiplied.
+    """
+    if torch.cuda.is_available():
+        return 4 * parameters
+    return (4 + (4 if chosen(setting, writes=writes) == Precision.FLOAT32 else 2)) * parameters
+
+
 def chosen(setting: str, *, writes: bool) -> Precision:
     """What `setting` asks for, float32 where this machine cannot; `AUTO` takes what is quickest.
 

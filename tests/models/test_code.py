@@ -136,7 +136,7 @@ def test_code_that_is_not_there_is_made_or_waited_for(monkeypatch: pytest.Monkey
         def __init__(self, *names: str) -> None:
             made.extend(names)
 
-        def wait(self) -> int:
+        def wait(self, _longest_s: float) -> int:
             return 1
 
     monkeypatch.setattr(code, "is_there", lambda _name: False)
