@@ -1,6 +1,7 @@
 """The attention reader: one component for every task and every kind of attention, under every answer."""
 
 import html
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,8 +70,9 @@ class AttentionReader:
     """The controls and the pictures: `finished` is the run to read, `shown` whose attention is in the pictures.
 
     `chosen` says whether the visitor, a link or a lecture chose what to show; until then each run opens on the token
-    and the head that say most. `not_yet` and `word` are as in `Asked`; `example` is what the reader opens on. `decided`
-    is the strip under a completion, which follows the run as the pictures do.
+    and the head that say most. `not_yet` and `word` are as in `Asked`. `missed` changes when a redraw found its
+    attention no longer in memory. `example` is what the reader opens on. `decided` is the strip under a completion,
+    which follows the run as the pictures do.
     """
 
     service: DemoService
@@ -80,6 +82,7 @@ class AttentionReader:
     chosen: gr.State
     not_yet: gr.State
     word: gr.State
+    missed: gr.Textbox
     controls: ReaderControls
     sentence: gr.HTML
     plot: gr.Plot
@@ -161,7 +164,7 @@ class AttentionReader:
 
         event.then(
             go, [step, self.finished], self.not_yet, queue=False, show_progress="hidden", api_visibility="private"
-        ).then(self._drawing(self._redraw), self.asked, self.pictures, **self._quick)
+        ).then(self._at_once(self._redraw), self.asked, [*self.pictures, self.missed], **self._quick)
 
     def follow(self, event: Dependency) -> None:
         """Redraw when `event` has set another run: the answer is shown first, and attention comes after it."""
@@ -208,21 +211,39 @@ class AttentionReader:
     def connect(self) -> None:
         """Let the controls, the sentence and the sheet redraw what they change."""
         controls, sheet = self.controls, self.tools.sheet
-        redraw = self._drawing(self._redraw)
+        redraw = self._at_once(self._redraw)
 
         def choose(draw: Callable[[Asked], Updates]) -> Callable[..., Updates]:
             """Draw what a control was set to, and keep to it in later runs."""
-            return lambda *values: {**self._drawing(draw)(Asked(*values)), self.chosen: True}
+            return lambda *values: {**self._at_once(draw)(*values), self.chosen: True}
 
         for inputs, draw, outputs in (
             ([controls.kind.input, controls.how.input], self._show, self.all),
             ([controls.layer.input, controls.head.input], self._redraw, self.pictures),
         ):
-            gr.on(inputs, choose(draw), self.asked, [self.chosen, *outputs], **self._quick)
-        gr.on([controls.words.input, controls.damped.input], redraw, self.asked, self.pictures, **self._quick)
+            gr.on(inputs, choose(draw), self.asked, [self.chosen, self.missed, *outputs], **self._quick)
+        gr.on(
+            [controls.words.input, controls.damped.input],
+            redraw,
+            self.asked,
+            [*self.pictures, self.missed],
+            **self._quick,
+        )
+        self.missed.change(
+            self._drawing(self._show),
+            self.asked,
+            self.all,
+            show_progress_on=self.plot,
+            concurrency_id=MODEL_QUEUE,
+            concurrency_limit=self.service.settings.concurrency,
+            api_visibility="private",
+        )
 
         def open_head(event: gr.EventData, *values: Any) -> Updates:
             asked = replace(Asked(*values), how="head", layer=int(event.layer) + 1, head=int(event.head) + 1)
+            if not self._is_at_hand(asked):
+                opened: Updates = {controls.how: asked.how, controls.layer: asked.layer, controls.head: asked.head}
+                return {**opened, self.chosen: True, **self._miss()}
             view = self.see(asked.finished, asked.kind, asked.how, asked.layer, asked.head)
             drawn = self.draw(view, asked.words, not asked.damped, asked.not_yet)
             return {**controls.show(view), **drawn, self.chosen: True}
@@ -231,16 +252,20 @@ class AttentionReader:
             buttons.select(
                 for_visitors(open_head),
                 self.asked,
-                [self.chosen, *controls.inputs, *self.pictures],
+                [self.chosen, self.missed, *controls.inputs, *self.pictures],
                 **self._quick,
             )
 
         def choose_word(event: gr.EventData, *values: Any) -> Updates:
             asked = replace(Asked(*values), word=int(event.query))
+            if asked.unfolded and not self._is_at_hand(asked):
+                return {self.word: asked.word, **self._miss()}
             agreeing = self._heads(asked) if asked.unfolded else {}
             return {self.word: asked.word, **{each: agreeing[each] for each in agreeing if each is sheet.agreement}}
 
-        self.sentence.select(for_visitors(choose_word), self.asked, [self.word, sheet.agreement], **self._quick)
+        self.sentence.select(
+            for_visitors(choose_word), self.asked, [self.word, self.missed, sheet.agreement], **self._quick
+        )
 
         def unfold(*values: Any) -> Updates:
             return {sheet.unfolded: True, **self._heads(Asked(*values))}
@@ -305,6 +330,25 @@ class AttentionReader:
 
         return for_visitors(draw)
 
+    def _at_once(self, handler: Callable[[Asked], Updates]) -> Callable[..., Updates]:
+        """`handler` of the fields of an `Asked` where it needs no model; else it is drawn in the line of the models."""
+        draw = self._drawing(handler)
+
+        def draw_or_wait(*values: Any) -> Updates:
+            asked = Asked(*values)
+            return draw(asked) if self._is_at_hand(asked) else self._miss()
+
+        return for_visitors(draw_or_wait)
+
+    def _is_at_hand(self, asked: Asked) -> bool:
+        """Whether this can be drawn, or refused, without a model."""
+        source = asked.finished.source
+        return source.is_forgotten or self.service.holds_attention(source)
+
+    def _miss(self) -> Updates:
+        """The update that starts the event in the line: another number than before."""
+        return {self.missed: str(time.monotonic_ns())}
+
     @property
     def _quick(self) -> dict[str, Any]:
         """How events run that need no model, or one that is in memory already."""
@@ -356,6 +400,7 @@ def create_attention_reader(service: DemoService, example: Recorded, decided: gr
                 gr.HTML(_ABOUT)
                 reading = gr.HTML(said(seen, role_of(view)), js_on_load=KEEP_OPEN, elem_classes="reading")
         tools = create_reader_tools(source, view)
+        missed = gr.Textbox("", visible="hidden", label="Drawn in the line")
     reader = AttentionReader(
         service,
         example,
@@ -364,6 +409,7 @@ def create_attention_reader(service: DemoService, example: Recorded, decided: gr
         gr.State(False),
         gr.State(0),
         gr.State(-1),
+        missed,
         ReaderControls(*head_choice, *text_choice),
         sentence,
         plot,

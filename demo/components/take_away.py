@@ -15,6 +15,7 @@ from demo.components.taken_page import as_page
 from demo.messages import for_visitors
 from demo.page import ASSETS
 from demo.service import DemoService
+from demo.settings import MODEL_QUEUE
 from models.errors import InputError
 
 Take = Callable[..., Taken]
@@ -28,6 +29,8 @@ _HELP = (
 _STOPPED = '<p role="status">No longer shared: the link leads nowhere now.</p>'
 _FORGETFUL = " This host keeps no log at the moment, so the link stops working when it restarts."
 _HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+_COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
+"""What may have to capture attention anew waits in the line of the models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +83,8 @@ class TakeAway:
             None, None, self.saved, js=(ASSETS / "scripts" / "save_picture.js").read_text(encoding="utf-8")
         )
         for button, make in ((self.csv, to_csv), (self.json, to_json), (self.page, to_page)):
-            self.file.connect(button, make, asked)
-        self.link.click(for_visitors(share), [session, *asked], self.shared, **_HIDDEN)
+            self.file.connect(button, make, asked, **_COMPUTED)
+        self.link.click(for_visitors(share), [session, *asked], self.shared, **_HIDDEN | _COMPUTED)
         self.shared.delete(for_visitors(unshare), [session, *asked], self.shared, **_HIDDEN)
 
 

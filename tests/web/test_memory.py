@@ -19,7 +19,7 @@ from demo.components import Updates
 from demo.lectures import LectureStep
 from demo.service import DemoService
 from demo.sessions.database import open_runs
-from demo.settings import Limits, Settings
+from demo.settings import MODEL_QUEUE, Limits, Settings
 from demo.tabs.lecture import LectureViews
 from demo.ui import build_demo
 from demo.web.app import create_app
@@ -166,3 +166,30 @@ def test_no_object_of_the_process_holds_a_text_that_is_to_be_gone(site: Site, wa
     (forgotten,) = (each for each in state.state_data.values() if isinstance(each, Finished) and each.run.id == run_id)
     with pytest.raises(InputError, match="no longer in this host"):
         site.service.attention(forgotten.source)
+
+
+def test_a_redraw_that_needs_a_model_is_a_run_and_one_that_needs_none_is_not(site: Site) -> None:
+    fns = list(site.demo.fns.values())
+    run = next(fn for fn in fns if fn.name == "run" and len(fn.inputs) == 3)
+    follow = next(fn for fn in fns if fn.name == "redraw" and fn.trigger_after == run._id)
+    queued = [fn for fn in fns if fn.concurrency_id == MODEL_QUEUE and fn.inputs == follow.inputs[2:]]
+    page = "page-that-redraws"
+
+    def values(fn: Any) -> list[Any]:
+        return [None if each.stateful else each.value for each in fn.inputs]
+
+    site.run(run, ["", run.inputs[1].value, "A film to look at again."], page)
+    site.run(follow, values(follow), page)
+    (redraw,) = (fn for fn in fns if (follow.inputs[-1]._id, "input") in fn.targets)
+    drawn = site.press(redraw, values(redraw), page).json()
+    missing = [each.label for each in redraw.outputs if hasattr(each, "label")].index("Drawn in the line")
+    assert "film" in str(drawn["data"]) and not isinstance(drawn["data"][missing], str)
+
+    for session in {key[0][0] for key in site.service._cache._entries if key[0]}:
+        site.service._cache.forget(session)
+    missed = site.press(redraw, values(redraw), page).json()
+    assert "film" not in str(missed["data"]) and not site.service._cache._entries
+    assert missed["data"][missing]
+    (event,) = (fn for fn in queued if fn.targets[0] == (redraw.outputs[missing]._id, "change"))
+    assert "film" in str(site.run(event, values(event), page))
+    assert "film" in str(site.press(redraw, values(redraw), page).json()["data"])
