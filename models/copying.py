@@ -13,6 +13,8 @@ _SIGNS = "$£€¥₹%‰°"
 _ADDRESS = re.compile(r"\S*(?:@|://|_)\S*|www\.\S+|#\w+|\w[\w-]*(?:\.[\w-]+)*\.(?=[^\W\d])[a-z0-9]{2,5}(?:/\S*)?")
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:+-]+")
 _FIGURE = re.compile(r"(?<![\w.])[+-]?\d(?:[\d.,:/'-]*\d)?")
+# A tag or a mark between angle brackets, such as </s>, says something as a whole only.
+_TAG = re.compile(r"<[^\s<>]{1,40}>")
 # With a unit, an ordinal or hyphened words only the figure is a copy: 5km, 3pm, 12th, 1990s, 20-year-old.
 _AROUND_FIGURE = re.compile(r"[+-]?\d[\d.,:/]*(?:[a-zµ]{1,3}\d?|-[a-z-]+)|[a-z]+-\d+")
 _TIME = re.compile(r"(\d{1,2}):(\d\d)")
@@ -45,7 +47,9 @@ def copies_of(sentence: str, spelled: Iterable[tuple[int, int]] = (), read: Call
     `spelled` are the characters from start to end (exclusive) that the vocabulary has no piece for. `read` gives a text
     as the tokenizer normalises it, which is another way to write it.
     """
-    runs = list(_runs(sentence, spelled))
+    tags = [match.span() for match in _TAG.finditer(sentence)]
+    single = [span for span in spelled if not any(start <= span[0] < end for start, end in tags)]
+    runs = sorted([*tags, *_runs(sentence, single)])
     copies = [(start, Copy(_distinct(sentence[start:end], read(sentence[start:end])))) for start, end in runs]
     for match in re.finditer(r"\S+", sentence):
         if any(start < match.end() and match.start() < end for start, end in runs):

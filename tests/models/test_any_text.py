@@ -151,6 +151,7 @@ def test_a_translation_goes_on_after_a_typed_mark(bundled: BundledModel) -> None
     model = bundled("clearhead-en-fr")
     assert model(text="Press </s> now.").translations[0].text == "Press </s> maintenant."
     assert model(text="Use <unk> or <pad> here.").translations[0].text == "Use <unk> ou <pad> ici."
+    assert model(text="<|endoftext|>").translations[0].text == "<|endoftext|>"
 
 
 def test_html_entities_are_read_as_typed(bundled: BundledModel) -> None:
