@@ -9,6 +9,11 @@ from models.inside.places import FROM_THE_MODEL
 STEP_IN_QUERY = "inside"
 """The name of the step in an address: `?inside=tokens&text=…`."""
 
+_COUNTED_FROM = "from"
+"""What layers, heads and tokens count from in an address: 1 as on the page; addresses without it are older, and 0."""
+
+_COUNTED = ("layer", "head", "position")
+
 
 @dataclass(frozen=True)
 class InsideRequest:
@@ -26,21 +31,29 @@ class InsideRequest:
     position: int = FROM_THE_MODEL
 
     def to_query(self) -> str:
-        """The end of an address that opens this view, from its question mark on."""
+        """The end of an address that opens this view, from its question mark on; it counts from 1, as the page does."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return "?" + urlencode({STEP_IN_QUERY: named.pop("step"), **named})
+        counted = {name: named[name] + 1 if named[name] >= 0 else named[name] for name in _COUNTED}
+        return "?" + urlencode({STEP_IN_QUERY: named.pop("step"), **named, **counted, _COUNTED_FROM: 1})
 
 
 def from_query(query: Mapping[str, str], otherwise: InsideRequest) -> InsideRequest | None:
     """The view that an address asks for, what it leaves out as in `otherwise`; none where it names no step."""
     if STEP_IN_QUERY not in query:
         return None
+    first = 1 if query.get(_COUNTED_FROM) == "1" else 0
     return InsideRequest(
         query[STEP_IN_QUERY],
         query.get("text", otherwise.text),
         query.get("checkpoint", otherwise.checkpoint),
-        *(_number(query.get(name, ""), getattr(otherwise, name)) for name in ("layer", "head", "position")),
+        *(_from_0(query.get(name, ""), getattr(otherwise, name), first) for name in _COUNTED),
     )
+
+
+def _from_0(written: str, otherwise: int, first: int) -> int:
+    """A place from 0 as an address has it, counted from `first`; `otherwise` where there is none."""
+    number = _number(written, otherwise + first if otherwise >= 0 else otherwise)
+    return max(0, number - first) if number >= 0 else number
 
 
 def _number(written: str, otherwise: int) -> int:

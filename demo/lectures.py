@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -141,7 +141,9 @@ def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits, ship
     steps = []
     for number, step in enumerate(written.steps, start=1):
         try:
-            steps.append(LectureStep(step.title, step.text, _view(step, inside_steps, limits, shipped)))
+            steps.append(
+                LectureStep(step.title, step.text, _view(step, inside_steps, limits, shipped, written.counts_from))
+            )
         except InputError as error:
             if not shipped:
                 raise LectureError(f"{path.name}, step {number}: {error.sentence}") from error
@@ -157,8 +159,8 @@ class _WrittenInside(_Strict):
     step: str
     text: str
     checkpoint: str = ""
-    layer: int = Field(default=0, ge=0, le=999)
-    head: int = Field(default=0, ge=0, le=999)
+    layer: int | None = Field(default=None, ge=0, le=999)
+    head: int | None = Field(default=None, ge=0, le=999)
     position: int = Field(default=-1, ge=-999, le=999)
 
 
@@ -187,18 +189,22 @@ class _WrittenStep(_Strict):
 class _WrittenLecture(_Strict):
     title: str = Field(min_length=1, max_length=80)
     about: str = Field(min_length=1, max_length=200)
+    # What layers, heads and tokens of Inside count from: 1 as on the page; files that say nothing are older, and 0.
+    counts_from: Literal[0, 1] = 0
     steps: list[_WrittenStep] = Field(min_length=1, max_length=_MOST_STEPS)
 
 
-def _view(step: _WrittenStep, inside_steps: Collection[str], limits: Limits, clip: bool) -> InsideRequest | TaskView:
+def _view(
+    step: _WrittenStep, inside_steps: Collection[str], limits: Limits, clip: bool, first: int
+) -> InsideRequest | TaskView:
     if step.inside is not None and step.tab is None:
-        return _inside_view(step.inside, inside_steps, limits)
+        return _inside_view(step.inside, inside_steps, limits, first)
     if step.tab is not None and step.inside is None:
         return _task_view(step.tab, limits, clip)
     raise InputError("It needs a view, either “inside” or “tab”.")
 
 
-def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: Limits) -> InsideRequest:
+def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: Limits, first: int) -> InsideRequest:
     if asked.step not in inside_steps:
         raise InputError(f"Inside has no step “{asked.step}”; there are {', '.join(inside_steps)}.")
     bundled = [each.name for each in checkpoints_inside()]
@@ -206,7 +212,9 @@ def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: L
     if checkpoint not in bundled:
         raise InputError(f"“{checkpoint}” is no bundled model; there are {', '.join(bundled)}.")
     text = clean_fields(INSIDE_FIELDS, {"text": asked.text}, limits)["text"]
-    return InsideRequest(asked.step, text, checkpoint, asked.layer, asked.head, asked.position)
+    layer, head = (first if each is None else each for each in (asked.layer, asked.head))
+    position = max(0, asked.position - first) if asked.position >= 0 else asked.position
+    return InsideRequest(asked.step, text, checkpoint, max(0, layer - first), max(0, head - first), position)
 
 
 def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
