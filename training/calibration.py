@@ -39,7 +39,7 @@ def calibrate_sentiment(name: str, rows: list[tuple[str, int]]) -> tuple[Calibra
     labels = torch.tensor([label for _, label in rows])
     with torch.inference_mode():
         encoded = (model.preprocess(model.inputs_type(text=sentence)) for sentence, _ in rows)
-        logits = torch.stack([model.forward(each).float() for each in encoded])
+        logits = torch.stack([torch.as_tensor(model.forward(each)).float() for each in encoded])
     losses = {each: float(nn.functional.cross_entropy(logits / each, labels)) for each in TEMPERATURES}
     temperature = min(losses, key=losses.__getitem__)
     keep(CHECKPOINTS / name, Calibration(temperature))

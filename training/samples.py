@@ -42,7 +42,8 @@ def sample(
 
 def repeats_phrase(pieces: Tensor, size: int = 4, times: int = 3) -> bool:
     """Whether some run of `size` pieces of `pieces` [n] occurs at least `times` times."""
-    return any(count >= times for count in Counter(map(tuple, pieces.unfold(0, size, 1).tolist())).values())
+    runs = pieces.unfold(0, size, 1).tolist() if len(pieces) >= size else []
+    return any(count >= times for count in Counter(map(tuple, runs)).values())
 
 
 def copied(samples: list[Tensor], sources: Iterable[Tensor], at_least: int = LONGEST_COPY) -> list[int]:

@@ -1,0 +1,183 @@
+"""Every training script runs to its end, on a hundred lines of made-up data and with tiny networks."""
+
+import json
+import lzma
+import random
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+
+from models.checkpoints import BUNDLED, REGISTRY
+from models.loading import ModelStore
+from training.__main__ import SCRIPTS
+from training.stories import KEPT_OUT_BOOKS
+
+LINES = 100
+TITLES = 10
+WORDS = [
+    "cat", "dog", "bird", "house", "river", "tree", "child", "mother", "teacher", "boat",
+    "garden", "window", "road", "star", "song", "bread", "apple", "winter", "summer", "small",
+    "large", "old", "young", "quick", "slow", "red", "green", "kind", "happy", "sad",
+    "loud", "near", "far",
+]  # fmt: skip
+TINY = {
+    "masked_lm": {"BATCH_TOKENS": 256, "DEVELOPMENT_CHARACTERS": 3000, "LONE_SENTENCE_EVERY": 1},
+    "sentiment": {"RANK": 4, "RUNS": 1, "STEADYING_RUNS": 1, "PHRASE_EPOCHS": 1},
+    "question_answering": {"RANK": 4, "HELD_OUT_ARTICLES": 2, "STEADYING_RUNS": 1,
+                           "ROUNDS": ((1, 1e-4), (1, 1e-4)), "SHARES": (0.5, 0.5)},
+    "translation": {"VOCABULARY": 400, "MORE_STEPS": 1, "MARKS_STEPS": 1, "LONG_STEPS": 1, "PHRASES_TIMES": 1,
+                    "OWN_SENTENCES_TIMES": 1, "LONG_PHRASES_TIMES": 1, "LONG_OWN_SENTENCES_TIMES": 1,
+                    "DEVELOPMENT_PAIRS": 5, "ALIGNED_SENTENCES": 5},
+    "text_generation": {"VOCABULARY": 400, "DEVELOPMENT_CHARACTERS": 500},
+}  # fmt: skip
+"""What each script is told to do less of."""
+
+
+class Prose:
+    """Sentences of plain words, no two the same."""
+
+    def __init__(self) -> None:
+        self._chance, self._given = random.Random(0), set[str]()
+
+    def sentence(self, words: int = 9) -> str:
+        while True:
+            made = " ".join(self._chance.choices(WORDS, k=words)).capitalize() + "."
+            if made not in self._given:
+                self._given.add(made)
+                return made
+
+    def paragraphs(self, count: int = LINES, sentences: int = 3) -> list[str]:
+        return [" ".join(self.sentence() for _ in range(sentences)) for _ in range(count)]
+
+
+def write(file: Path, lines: list[str], between: str = "\n") -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = between.join(lines) + "\n"
+    if file.suffix == ".xz":
+        file.write_bytes(lzma.compress(text.encode(), preset=0))
+    else:
+        file.write_text(text, encoding="utf-8")
+
+
+def write_questions(file: Path, prose: Prose, *, unanswered: bool = False) -> None:
+    """A SQuAD file of `LINES` questions on a few articles; of those of version 2 every other has no answer."""
+    articles: list[dict[str, Any]] = [{"title": f"Article {title}", "paragraphs": []} for title in range(TITLES)]
+    for number in range(LINES):
+        context = " ".join(prose.sentence() for _ in range(2))
+        answer = context.split()[2]
+        answers = [] if unanswered and number % 2 else [{"text": answer, "answer_start": context.index(answer)}]
+        asked = {"id": str(number), "question": f"Which word stands before {context.split()[3]}?", "answers": answers}
+        articles[number % TITLES]["paragraphs"].append({"context": context, "qas": [asked]})
+    write(file, [json.dumps({"version": "made up", "data": articles})])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in the layout that the scripts read."""
+    folder, prose = tmp_path_factory.mktemp("data"), Prose()
+    for letter in "ABCDE":
+        write(folder / f"text/wikipedia_{letter}.txt.xz", ["A title", *prose.paragraphs()])
+    books: list[str] = []
+    for title, count in ((KEPT_OUT_BOOKS[0], 5), (KEPT_OUT_BOOKS[1], 5), ("Another Book", LINES)):
+        books += [f"Title: {title}", "Author: Nobody", "Year: 1900", *prose.paragraphs(count)]
+    write(folder / "text/children_books.txt.xz", books)
+    write(folder / "text/fairytales.txt", [f"A tale\n{each}" for each in prose.paragraphs()], "\n\n")
+    write(folder / "text/tinystories_head.txt", prose.paragraphs(), "<|endoftext|>")
+    write(folder / "text/imdb_unsup.txt.xz", prose.paragraphs())
+    for part in ("train", "dev"):
+        rows = [f"{prose.sentence().lower()}\t{number % 2}" for number in range(LINES)]
+        write(folder / f"sst2/{part}.tsv", ["sentence\tlabel", *rows])
+    reviews = [
+        f"{number}\t{(1, 10)[number % 2]}\t{number % 2}\t{each}" for number, each in enumerate(prose.paragraphs())
+    ]
+    write(folder / "imdb/train.tsv.xz", reviews)
+    for name in ("squad_v1_articles", "squad_v2_articles", "qamr_1", "qamr_2", "fairytaleqa_train"):
+        write_questions(folder / f"qa/{name}.json", prose, unanswered="v2" in name)
+    for name in ("tatoeba", "multi30k_train", "multi30k_val", "newstest2008_2013"):
+        # Those of the one set are translated, which takes a network that knows nothing long.
+        sentences = [
+            prose.sentence(3 if name.endswith("val") else 6) for _ in range(5 if name.endswith("val") else LINES)
+        ]
+        write(folder / f"translation/{name}_en_fr.tsv", [f"{each}\t{each.swapcase()}" for each in sentences])
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """A training script by its task, told to do little, and to keep what it makes in a folder of its own.
+
+    The encoder to start from, and the trunk under the adapters, are tiny and know nothing.
+    """
+    trunk, encoder = tmp_path / "checkpoints" / "clearhead-minilm", tmp_path / "encoder"
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED / "clearhead-minilm")
+
+    def begin(task: str) -> Any:
+        script = import_module(f"training.{SCRIPTS[task]}")
+        width = 384 if task == "text-generation" else 32
+        config = BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=width,
+            num_hidden_layers=2,
+            num_attention_heads=width // 16,
+            intermediate_size=2 * width,
+        )
+        for folder in (trunk, encoder):
+            BertForMaskedLM(config).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("training.", "models.")):
+                for known, ours in (("CHECKPOINTS", trunk.parent), ("BUNDLED", trunk.parent)):
+                    if hasattr(module, known):
+                        monkeypatch.setattr(module, known, ours)
+                if hasattr(module, "published_encoder"):
+                    monkeypatch.setattr(module, "published_encoder", lambda: encoder)
+        probes = import_module("benchmarks.probes")
+        some = probes.probes_of
+        monkeypatch.setattr(probes, "probes_of", lambda task: some(task)[:3])
+        monkeypatch.setattr("models.loading._default", ModelStore())
+        for name, value in TINY[SCRIPTS[task]].items():
+            monkeypatch.setattr(script, name, value)
+        return script
+
+    yield begin
+
+
+@pytest.mark.parametrize("task", [*SCRIPTS])
+def test_a_training_script_runs_to_its_end(
+    task: str, data: Path, small: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    script = small(task)
+    if task == "text-generation":
+        shorten_generation(script, monkeypatch)
+    few = {"steps": 2} if task in ("fill-mask", "translation") else {}
+    script.build(data, tmp_path / "work", **few)
+    folder = tmp_path / "checkpoints" / script.NAME
+    assert "## Figures" in (folder / "README.md").read_text()
+    assert list(folder.glob("*.safetensors")) and (folder / "tokenizer.json").exists()
+    model = ModelStore().load(REGISTRY[script.NAME])
+    assert model.network.num_parameters() > 0
+
+
+def shorten_generation(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of one step, of short windows; what a teacher reads and writes has tests of its own."""
+    from dataclasses import replace
+
+    monkeypatch.setattr(script, "PARTS", tuple(replace(part, steps=1, warmup_steps=0) for part in script.PARTS))
+    monkeypatch.setattr("training.windows.PIECES", 512)
+    monkeypatch.setattr("training.stories.KEPT_OUT_REVIEWS", 5)
+    monkeypatch.setattr("training.beginnings.STEPS", 1)
+
+    def taught(tokenizer: Any, text: Any, _folder: Path) -> Iterator[Any]:
+        for documents in (text.reviews, text.short_stories):
+            yield script.join(tokenizer, documents)
+
+    monkeypatch.setattr(script, "sources_of_a_teacher", taught)
+    sample = script.samples.sample
+    monkeypatch.setattr(script.samples, "sample", lambda *given: sample(*given[:4], 4, *given[5:]))
