@@ -39,6 +39,13 @@ def test_what_an_address_leaves_out_or_misspells_is_as_it_opens() -> None:
     assert from_query(odd, OTHERWISE) == InsideRequest("vectors", "A text.", "clearhead-minilm", 1, 2, 3)
 
 
+def test_addresses_count_from_1_as_the_page_does_and_older_ones_from_0() -> None:
+    asked = InsideRequest("head", "A text.", "clearhead-minilm", 3, 1, 10)
+    assert "layer=4&head=2&position=11&from=1" in asked.to_query()
+    older = {"inside": "head", "layer": "3", "head": "1", "position": "10"}
+    assert from_query(older, OTHERWISE) == asked
+
+
 def test_steps_are_in_order_and_have_keys_of_their_own() -> None:
     assert [step.number for step in STEPS] == sorted({step.number for step in STEPS})
     assert len({step.key for step in STEPS}) == len(STEPS)
