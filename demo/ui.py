@@ -27,6 +27,8 @@ _HEADER = """
 <button type="button" class="theme" aria-label="Switch between light and dark">◐</button>
 <p class="sr-only announced" role="status" aria-live="polite"></p></header>
 """
+# The blues of the coloured sentence for the heatmap, whose cells say their weight by how opaque they are.
+_SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
 _SCRIPTS = "\n".join(
     (ASSETS / "scripts" / name).read_text(encoding="utf-8")
     for name in ("theme.js", "place_in_line.js", "radio_arrows.js", "api_page.js", "answers.js", "addresses.js")
@@ -45,7 +47,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):
-            masthead = gr.HTML(_HEADER, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
+            masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
             note = create_kept_note(service)
         lecture = create_lecture_mode(lectures)
         shared = create_shared_runs()

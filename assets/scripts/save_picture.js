@@ -8,7 +8,7 @@ async () => {
 
   const colour = (name) => getComputedStyle(reader).getPropertyValue(name).trim();
   const ground = getComputedStyle(document.querySelector('gradio-app')).backgroundColor, text = getComputedStyle(reader).color;
-  const data = figure.data.map((trace, index) => index ? trace : {...trace, colorscale: [[0, ground], [1, colour('--step-7')]]});
+  const data = figure.data.map((trace, index) => index ? trace : {...trace, colorscale: [[0, ground], ...[1, 2, 3, 4, 5, 6, 7].map((step) => [step / 7, colour(`--step-${step}`)])]});
   const layout = {...figure.layout, paper_bgcolor: ground, plot_bgcolor: ground, font: {...figure.layout.font, color: text}};
   const {width, height} = figure._fullLayout;
   const picture = new Image();
