@@ -27,7 +27,7 @@ from models.openmp import wait_for_the_next
 wait_for_the_next()
 
 from demo.service import DemoService
-from demo.sessions.database import open_runs
+from demo.sessions.database import open_runs, require_url
 from demo.sessions.upkeep import Upkeep
 from demo.settings import SettingError, Settings
 from demo.ui import build_demo
@@ -42,6 +42,7 @@ try:
     settings = Settings.from_environment()
     set_up_log(settings.log)
     store = ModelStore(settings.model_bytes, settings.precision)
+    require_url(settings.database_url)
     runs = open_runs(settings.database_url)
     service = DemoService(settings, store, runs)
     Upkeep(runs, settings.retention_days, forget_old=service.forget_old).start()

@@ -17,12 +17,8 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _WAIT_FOR_ANOTHER_MIGRATION = "10s"
 
 
-def open_runs(database_url: str) -> SessionLog:
-    """The session log at `database_url`; where that cannot be opened, runs wait in memory until it can.
-
-    A database that cannot be read is left as it is, and the reason goes to the host's log. Raises `SettingError` for
-    what is no such URL; its text is not repeated, for it may hold a password.
-    """
+def require_url(database_url: str) -> None:
+    """Raise `SettingError` for what is no database's address; it is not repeated, for it may hold a password."""
     try:
         make_url(database_url)
     except ArgumentError as error:
@@ -30,6 +26,13 @@ def open_runs(database_url: str) -> SessionLog:
             "CLEARHEAD_DATABASE_URL is no SQLAlchemy URL; write sqlite:////folder/file.sqlite3 or "
             "postgresql+psycopg://user:password@host/database."
         ) from error
+
+
+def open_runs(database_url: str) -> SessionLog:
+    """The session log at `database_url`; where that cannot be opened, runs wait in memory until it can.
+
+    A database that cannot be read is left as it is, and the reason goes to the host's log.
+    """
     return SessionLog(database_url, open_database)
 
 

@@ -29,8 +29,8 @@ def blank(**words: float) -> FillMaskOutput:
     return FillMaskOutput(CHECKPOINT, (), (tuple(Prediction(word, score) for word, score in words.items()),), ())
 
 
-def answer(text: str, score: float) -> QuestionAnsweringOutput:
-    return QuestionAnsweringOutput(CHECKPOINT, (), (Answer(text, score, 0, 1),), 0.3, (), (), 1)
+def answer(text: str, score: float, none: float = 0.3) -> QuestionAnsweringOutput:
+    return QuestionAnsweringOutput(CHECKPOINT, (), (Answer(text, score, 0, 1),), none, (), (), 1)
 
 
 def translation(text: str) -> TranslationOutput:
@@ -49,8 +49,8 @@ def completion(text: str) -> CompletionOutput:
         (sentiment(0.9), sentiment(0.2),
          "The answer turns from “positive” (90 %) into “negative” (80 %); “positive” falls to 20 %."),
         (blank(tea=0.4, ink=0.1), blank(ink=0.5, mud=0.2), "The answer turns from “tea” (40 %) into “ink” (50 %)."),
-        (answer("Rome", 0.6), answer("Oslo", 0.1),
-         "The answer turns from “Rome” (60 %) into “no answer in this text” (30 %)."),
+        (answer("Rome", 0.6), answer("Oslo", 0.1, none=0.7),
+         "The answer turns from “Rome” (60 %) into “no answer in this text” (70 %)."),
         (translation("le chat noir"), translation("le chat"), "The text ends early, before “noir”."),
         (translation("le chat"), translation("le chien"), "The texts part at word 2: “chien” instead of “chat”."),
         (completion("so it was"), completion("so it was"), "Nothing that shows: the text is the same, word for word."),
