@@ -47,11 +47,15 @@ class TaskView:
 
 @dataclass(frozen=True)
 class LectureStep:
-    """A step: what the room reads, and what it sees. `text` may mark terms of the trade with asterisks."""
+    """A step: what the room reads, and what it sees. `text` may mark terms of the trade with asterisks.
+
+    A step of Inside has several pictures, and a projector shows number `picture`, counted from 1.
+    """
 
     title: str
     text: str
     view: InsideRequest | TaskView
+    picture: int = 1
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,8 @@ def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits, ship
     steps = []
     for number, step in enumerate(written.steps, start=1):
         try:
-            steps.append(
-                LectureStep(step.title, step.text, _view(step, inside_steps, limits, shipped, written.counts_from))
-            )
+            view = _view(step, inside_steps, limits, shipped, written.counts_from)
+            steps.append(LectureStep(step.title, step.text, view, step.inside.picture if step.inside else 1))
         except InputError as error:
             if not shipped:
                 raise LectureError(f"{path.name}, step {number}: {error.sentence}") from error
@@ -162,6 +165,7 @@ class _WrittenInside(_Strict):
     layer: int | None = Field(default=None, ge=0, le=999)
     head: int | None = Field(default=None, ge=0, le=999)
     position: int = Field(default=-1, ge=-999, le=999)
+    picture: int = Field(default=1, ge=1, le=2)
 
 
 class _WrittenPlace(_Strict):

@@ -49,7 +49,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         with gr.Row(elem_classes="top"):
             masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
             note = create_kept_note(service)
-        lecture = create_lecture_mode(lectures)
+        lecture = create_lecture_mode(lectures, settings.host)
         shared = create_shared_runs()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
             task_tabs = (

@@ -1,6 +1,7 @@
 """Lecture mode: an address that names a step sets the page to it, on the projector as on every phone in the room."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,15 +10,17 @@ from typing import Any
 
 import gradio as gr
 from gradio.components import Component
+from gradio.components.plot import PlotData
 
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.components import Updates
 from demo.components.inside.steps import STEPS
-from demo.components.lecture_bar import lecture_bar, lecture_refused, stepping
+from demo.components.lecture_bar import leads_only_here, lecture_bar, lecture_refused, reach_notice, stepping
 from demo.components.saved_file import SavedFile, create_saved_file
 from demo.inside_request import InsideRequest
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
 from demo.messages import for_visitors
+from demo.plots.room import for_room
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
 from demo.tabs.lecture_page import lecture_file
@@ -25,10 +28,14 @@ from demo.tabs.task_tab import TaskTab
 from models.errors import InputError
 from models.tasks import Task
 
-_ADDRESS = f"() => new URLSearchParams(location.search).has('{LECTURE}') ? location.href : ''"
+_HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matches
+  ? '#room-' + Math.max(1, Math.min(innerWidth / 1280, innerHeight / 720, 4)).toFixed(2) : '')"""
+"""In the page: its address, and on a screen for a room after a hash how much larger than 1280 × 720 pixels it is."""
+
+_ADDRESS = f"() => new URLSearchParams(location.search).has('{LECTURE}') ? {_HERE} : ''"
 """Run in the page as it opens: its whole address, which the server might see otherwise behind a proxy."""
 
-_NOW = "() => location.href"
+_NOW = f"() => {_HERE}"
 _COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
 """A whole lecture waits in the line of the models."""
 
@@ -37,9 +44,13 @@ _HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visib
 
 @dataclass(frozen=True, eq=False)
 class LectureMode:
-    """The bar above the tabs, empty outside a lecture, the address of the step, and the file that a lecture becomes."""
+    """The bar above the tabs, empty outside a lecture, the address of the step, and the file that a lecture becomes.
+
+    `host` is the address that the app listens on, as the host set it.
+    """
 
     lectures: Mapping[str, Lecture]
+    host: str | None
     bar: gr.HTML
     address: gr.Textbox
     file: SavedFile
@@ -48,7 +59,7 @@ class LectureMode:
         """Let addresses set the page: the bar and the fields at once, then the view, computed once for all visitors."""
         views = LectureViews({tab.task: tab for tab in task_tabs}, inside)
 
-        def turn(address: str) -> Updates:
+        def turn(address: str, request: gr.Request) -> Updates:
             try:
                 place = place_of(address, self.lectures)
             except InputError as error:
@@ -56,7 +67,7 @@ class LectureMode:
             if place is None:
                 return {self.bar: ""}
             return {
-                self.bar: lecture_bar(place),
+                self.bar: lecture_bar(place, reach_notice(place.link, self.host, own=_is_own(request))),
                 tabs: gr.Tabs(selected=views.tab_of(place.step)),
                 **views.frame(place.step),
             }
@@ -66,7 +77,7 @@ class LectureMode:
                 place = place_of(address, self.lectures)
             except InputError:
                 place = None
-            return await views.view(place) if place else {views.waiting[0]: gr.skip()}
+            return _fitted(await views.view(place), address) if place else {views.waiting[0]: gr.skip()}
 
         for name, button in inside.exports.items():
             self.file.connect(
@@ -90,10 +101,10 @@ def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
     return lectures_of(settings.lectures, tuple(step.key for step in STEPS), settings.limits)
 
 
-def create_lecture_mode(lectures: Mapping[str, Lecture]) -> LectureMode:
-    """The place of the bar, above the tabs; it takes no room outside a lecture."""
+def create_lecture_mode(lectures: Mapping[str, Lecture], host: str | None) -> LectureMode:
+    """The place of the bar, above the tabs; it takes no room outside a lecture. `host` is what the app listens on."""
     bar = gr.HTML("", js_on_load=stepping(), elem_classes="lecture-bar", padding=False, label="Lecture")
-    return LectureMode(lectures, bar, gr.Textbox("", visible="hidden", label="Address"), create_saved_file())
+    return LectureMode(lectures, host, bar, gr.Textbox("", visible="hidden", label="Address"), create_saved_file())
 
 
 class LectureViews:
@@ -189,3 +200,27 @@ def _answered(tab: TaskTab, view: TaskView) -> Updates:
         **reader.draw(seen, place.words, place.specials, not_yet),
         reader.shown: finished.source,
     }
+
+
+def _fitted(updates: Updates, address: str) -> Updates:
+    """The figures among `updates` with the type of a room, where the page at `address` says that it has one."""
+    found = re.search(r"#room-([0-9.]{1,5})$", address)
+    scale = float(found[1]) if found and re.fullmatch(r"[1-4]\.[0-9]{2}", found[1]) else 0.0
+    if not scale:
+        return updates
+    fitted: Updates = {}
+    for block, update in updates.items():
+        if isinstance(update, PlotData):
+            update = for_room(update, scale)
+        elif isinstance(update, dict) and isinstance(update.get("value"), PlotData):
+            update = update | {"value": for_room(update["value"], scale)}
+        fitted[block] = update
+    return fitted
+
+
+def _is_own(request: gr.Request) -> bool:
+    """Whether the page was opened on this computer itself, under a name of its own that no proxy passed on."""
+    client = request.client.host if request.client else ""
+    return leads_only_here(f"http://[{client}]/" if ":" in client else f"http://{client}/") and leads_only_here(
+        f"http://{request.headers.get('host', '')}/"
+    )

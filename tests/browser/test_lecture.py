@@ -9,6 +9,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from demo.components.inside.steps import STEPS
+from demo.components.lecture_bar import network_addresses
 from demo.inside_request import InsideRequest
 from demo.lectures import Lecture, TaskView, lectures_of
 from demo.settings import Limits
@@ -28,7 +29,7 @@ def open_step(page: Page, server: Server, name: str, number: int) -> Lecture:
 
 
 def expect_step(page: Page, name: str, number: int) -> None:
-    """The bar is at this step, and the page below it has the step's texts and its picture or answer."""
+    """The bar is at this step, and the page below it has the step's texts and its picture or answer, shown or not."""
     lecture = LECTURES[name]
     step = lecture.steps[number - 1]
     bar = page.get_by_role("region", name="Lecture")
@@ -40,17 +41,23 @@ def expect_step(page: Page, name: str, number: int) -> None:
         shown = next(each for each in STEPS if each.key == step.view.step)
         title = shown.title
         expect(panel.locator(".step-heading h2")).to_contain_text(title)
-        expect(panel.locator(".stepper").get_by_role("radio", checked=True)).to_have_accessible_name(re.compile(title))
+        chosen = panel.locator(".stepper").get_by_role("radio", checked=True, include_hidden=True)
+        expect(chosen).to_have_value(shown.key)
         if "layer" in shown.uses:
-            expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value(str(step.view.layer + 1))
-        if "position" in shown.uses:
-            expect(panel.get_by_label("Word").filter(visible=True)).to_be_visible()
+            layer = panel.get_by_role("spinbutton", name="Layer", include_hidden=True)
+            expect(layer.first).to_have_value(str(step.view.layer + 1))
     else:
         expect(panel.locator(".run-header")).not_to_contain_text("Recorded example")
         typed = [field.input_value() for field in panel.locator("textarea").all()]
         for name, value in step.view.fields.items():
             assert name not in ("text", "prompt", "question", "context") or value in typed
     settle(page)
+
+
+def show_whole_page(page: Page) -> None:
+    """Leave the hall: bring back what is around sentence and picture."""
+    page.keyboard.press("m")
+    expect(page.get_by_role("button", name="Whole page")).to_have_attribute("aria-pressed", "true")
 
 
 def answer(page: Page) -> str:
@@ -61,7 +68,7 @@ def answer(page: Page) -> str:
 
 def test_a_lecture_is_given_from_its_list_to_its_end_by_keyboard_alone(page: Page, server: Server) -> None:
     page.get_by_role("tab", name="Inside").click()
-    page.get_by_text("Lectures: for a room").press("Enter")
+    page.get_by_role("button", name="Lectures: for a room").press("Enter")
     page.get_by_role("link", name="Attention in 10 minutes").press("Enter")
     count = len(LECTURES["attention"].steps)
     for number in range(1, count + 1):
@@ -80,12 +87,96 @@ def test_a_lecture_is_given_from_its_list_to_its_end_by_keyboard_alone(page: Pag
     assert page.url == server.url
 
 
+MEASURED = """() => {
+    const panel = [...document.querySelectorAll('[role=tabpanel]')].find((each) => each.offsetParent);
+    const seen = (each) => each.getBoundingClientRect().height > 0;
+    const box = (each) => { const at = each.getBoundingClientRect(); return [at.left, at.top, at.right, at.bottom]; };
+    const figures = '.heatmap-frame .js-plotly-plot, .room-1 .js-plotly-plot, .room-1 .prose *, .room-2 .prose *';
+    const pictures = [...panel.querySelectorAll(`.answer .prose, .sentence, ${figures}`)].filter(seen);
+    const type = [document.querySelector('.lecture-text'), ...pictures].flatMap((part) => {
+        const found = [], texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+        while (texts.nextNode()) {
+            const holder = texts.currentNode.parentElement;
+            if (!texts.currentNode.data.trim() || !seen(holder) || holder.closest('.sr-only, .modebar')) continue;
+            found.push(parseFloat(getComputedStyle(holder).fontSize) * (holder.currentCSSZoom ?? 1));
+        }
+        return found;
+    });
+    const rest = '[role=tab], textarea, .masthead, .run-button, .notice, .stepper, .step-head button, .reader-controls';
+    return {
+        sentence: box(document.querySelector('.lecture-text')), pictures: pictures.map(box),
+        smallest: Math.min(...type),
+        around: [...document.querySelectorAll(rest)].filter(seen).length, scrolled: scrollY,
+    };
+}"""
+"""In the page: where sentence and pictures are, the smallest type in them, and how much of the rest is seen."""
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", LECTURES)
+def test_a_room_sees_sentence_and_picture_of_every_step_and_nothing_else(
+    open_page: Open, server: Server, name: str, size: tuple[int, int]
+) -> None:
+    page = open_page(viewport={"width": size[0], "height": size[1]})
+    wrong = []
+    for number, step in enumerate(LECTURES[name].steps, start=1):
+        if number == 1:
+            open_step(page, server, name, 1)
+        else:
+            page.keyboard.press("PageDown")
+            expect_step(page, name, number)
+        if isinstance(step.view, InsideRequest):
+            drawn = page.locator(f".room-{step.picture} :is(.prose *, .main-svg)").filter(visible=True)
+        else:
+            drawn = page.locator(".sentence .word[aria-pressed=true]").filter(visible=True)
+        drawn.first.wait_for()
+        page.wait_for_timeout(400)  # figures are drawn, and fitted, shortly after they have come
+        seen = page.evaluate(MEASURED)
+        outside = [
+            box
+            for box in (seen["sentence"], *seen["pictures"])
+            if box[0] < 0 or box[1] < 0 or box[2] > size[0] or box[3] > size[1]
+        ]
+        if outside or not seen["pictures"] or seen["smallest"] < 21.9 or seen["around"] or seen["scrolled"]:
+            wrong.append(f"step {number}: {outside or seen}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_key_brings_the_page_back_and_a_pointer_tells_of_it(page: Page, server: Server) -> None:
+    open_step(page, server, "attention", 1)
+    whole, tab = page.get_by_role("button", name="Whole page"), page.get_by_role("tab", name="Sentiment")
+    expect(tab).to_be_hidden()
+    expect(whole).to_have_css("opacity", "0")
+    page.mouse.move(300, 300)
+    page.mouse.move(320, 320)
+    expect(whole).to_have_css("opacity", "1")
+    show_whole_page(page)
+    expect(tab).to_be_visible()
+    page.keyboard.press("PageDown")
+    expect_step(page, "attention", 2)
+    expect(tab).to_be_visible()
+    whole.click()
+    expect(tab).to_be_hidden()
+
+
+def test_the_host_is_told_how_phones_reach_the_page_and_only_the_host(page: Page, server: Server) -> None:
+    open_step(page, server, "attention", 3)
+    page.get_by_text("On your phone").click()
+    card = page.locator(".lecture-card")
+    expect(card).to_contain_text("CLEARHEAD_HOST=0.0.0.0")
+    port = server.url.rstrip("/").rpartition(":")[2]
+    offered = [each.get_attribute("href") for each in card.locator(".lecture-reach a").all()]
+    assert offered == [f"http://{each}:{port}/?lecture=attention&step=3" for each in network_addresses()]
+
+
 def test_keys_that_a_field_or_a_control_needs_turn_no_step(page: Page, server: Server) -> None:
     open_step(page, server, "attention", 1)
+    show_whole_page(page)
     text = find(page.get_by_role("tabpanel").filter(visible=True), "Your text")
     text.focus()
-    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp"):
+    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp", "m"):
         text.press(key)
+    expect(page.get_by_role("button", name="Whole page")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("tab", name="Inside").press("ArrowRight")
     page.keyboard.press("Control+ArrowRight")
     settle(page)
@@ -114,14 +205,17 @@ def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, 
     )
     front = open_page(viewport={"width": 1440, "height": 900}, color_scheme=light)
     open_step(front, server, "gpt-2", number)
+    front.get_by_text("On your phone").click()
     picture = Image.open(io.BytesIO(front.get_by_role("img", name="QR code of").screenshot()))
     link = zxingcpp.read_barcodes(picture)[0].text
     assert link == f"{server.url}?lecture=gpt-2&step={number}"
     assert isinstance(step.view, TaskView)
 
+    show_whole_page(front)
     phone = open_page(**PHONE, color_scheme=light)
     phone.goto(link)
     expect_step(phone, "gpt-2", number)
+    expect(phone.get_by_role("tabpanel").filter(visible=True).locator(".block.answer")).to_be_in_viewport(ratio=0.5)
     assert answer(phone).startswith(str(step.view.fields["prompt"]))
     assert answer(phone) == answer(front)
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -141,6 +235,7 @@ def test_an_inside_step_is_the_same_on_a_phone(open_page: Open, server: Server) 
 
 def test_what_was_changed_below_the_bar_is_set_anew_by_the_next_step(page: Page, server: Server) -> None:
     open_step(page, server, "attention", 1)
+    show_whole_page(page)
     find(page.get_by_role("tabpanel").filter(visible=True), "Your text").fill("Something else.")
     page.get_by_role("link", name="Next").click()
     expect_step(page, "attention", 2)
@@ -190,6 +285,7 @@ def test_lecture_mode_has_no_serious_violation(open_page: Open, server: Server, 
     open_step(page, server, "attention", 1)
     page.get_by_text("On your phone").click()
     found = violations_at_every_width(page)
+    page.set_viewport_size({"width": 360, "height": 900})
     page.get_by_role("tab", name="About").click()
     found += violations_at_every_width(page)
     assert not found, "\n".join(found)

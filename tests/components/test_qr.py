@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import zxingcpp
 
-from demo.components.lecture_bar import leads_only_here
+from demo.components import lecture_bar
+from demo.components.lecture_bar import leads_only_here, reach_notice
 from demo.components.qr import qr_code
 
 
@@ -58,3 +59,23 @@ def test_an_address_of_this_computer_alone_is_known(address: str) -> None:
 @pytest.mark.parametrize("address", ["http://192.168.0.7:7860/", "https://example.org/", "http://lab-pc:7860/"])
 def test_an_address_that_phones_reach_is_known(address: str) -> None:
     assert not leads_only_here(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "own", "said", "offered"),
+    [
+        (None, True, "CLEARHEAD_HOST=0.0.0.0", True),
+        ("127.0.0.1", False, "CLEARHEAD_HOST=0.0.0.0", False),
+        ("::", True, "Open the page here at an address", True),
+        ("0:0:0:0:0:0:0:0", False, "Open the page here at an address", False),
+    ],
+)
+def test_the_host_is_told_what_to_do_and_nobody_else_learns_the_addresses(
+    monkeypatch: pytest.MonkeyPatch, host: str | None, own: bool, said: str, offered: bool
+) -> None:
+    monkeypatch.setattr(lecture_bar, "network_addresses", lambda: ["192.168.0.7"])
+    notice = reach_notice("http://localhost:7860/?lecture=bert&step=2", host, own=own)
+    assert said in notice
+    assert ("CLEARHEAD_HOST" in notice) == (host in (None, "127.0.0.1"))
+    assert ('href="http://192.168.0.7:7860/?lecture=bert&amp;step=2"' in notice) == offered
+    assert not reach_notice("http://lab-pc:7860/?lecture=bert&step=2", host, own=own)

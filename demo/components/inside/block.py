@@ -46,7 +46,7 @@ _SHOWN_NUMBERS = 4
 
 def _create(controls: InsideControls) -> BuiltStep:
     finding = gr.HTML("", elem_classes="inside-finding", label="The block")
-    picture = gr.HTML("", elem_classes="inside-picture", label="The way through the block")
+    picture = gr.HTML("", elem_classes=["inside-picture", "room-1"], label="The way through the block")
     numbers = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-numbers", label="The numbers")
     moved = gr.HTML("", elem_classes="inside-finding", label="Through the layers")
     with gr.Row():

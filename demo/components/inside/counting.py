@@ -25,8 +25,8 @@ _TEXT = (
 
 
 def _create(controls: InsideControls) -> BuiltStep:
-    parts = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-picture", label="Parameters by part")
-    gr.HTML(_published(), elem_classes="inside-picture", label="Sizes in papers")
+    parts = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes=["inside-picture", "room-1"], label="Parameters by part")
+    gr.HTML(_published(), elem_classes=["inside-picture", "room-2"], label="Sizes in papers")
     said = gr.HTML("", label="What a layer costs")
     plot = gr.Plot(label="Operations of a layer", show_label=False, container=False, elem_classes="inside-plot")
     numbers = gr.HTML("", label="What a layer costs, as a table")

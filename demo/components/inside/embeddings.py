@@ -27,8 +27,8 @@ _SHOWN_NUMBERS = 8
 
 
 def _create(controls: InsideControls) -> BuiltStep:
-    finding = gr.HTML("", elem_classes="inside-finding")
-    strips = gr.Plot(label="What is added", show_label=False, container=False, elem_classes="inside-plot")
+    finding = gr.HTML("", elem_classes=["inside-finding", "room-1"])
+    strips = gr.Plot(label="What is added", show_label=False, container=False, elem_classes=["inside-plot", "room-1"])
     numbers = gr.HTML("", elem_classes="inside-numbers", label="The numbers")
     create_positions()
     own_text = gr.HTML("", label="The model's positions")

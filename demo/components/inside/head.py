@@ -30,7 +30,7 @@ _EXAMPLES = {"Thinking, Machines": ["112 96", 64], "the same, not divided": ["11
 
 def _create(controls: InsideControls) -> BuiltStep:
     finding = gr.HTML("", elem_classes="inside-finding", label="What the token looks at")
-    picture = gr.HTML("", elem_classes="inside-picture", label="Query, keys and values")
+    picture = gr.HTML("", elem_classes=["inside-picture", "room-1"], label="Query, keys and values")
     numbers = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-numbers", label="The numbers")
     gr.HTML("<h3>Work it out with numbers of your own</h3>", label="Your own numbers")
     with gr.Row(elem_classes="settings"):

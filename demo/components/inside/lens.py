@@ -33,9 +33,9 @@ _STEPS = 7
 
 
 def _create(controls: InsideControls) -> BuiltStep:
-    finding = gr.HTML("", elem_classes="inside-finding", label="The guess")
-    picture = gr.HTML("", elem_classes="inside-picture", label="From the vector to the word")
-    guesses = gr.HTML("", elem_classes="inside-picture", label="The guess after every layer")
+    finding = gr.HTML("", elem_classes=["inside-finding", "room-1"], label="The guess")
+    picture = gr.HTML("", elem_classes=["inside-picture", "room-2"], label="From the vector to the word")
+    guesses = gr.HTML("", elem_classes=["inside-picture", "room-1"], label="The guess after every layer")
     numbers = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-numbers", label="The numbers")
 
     def draw(request: InsideRequest) -> Updates:

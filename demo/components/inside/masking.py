@@ -43,14 +43,14 @@ def _create(controls: InsideControls) -> BuiltStep:
     with gr.Row(elem_classes="masking-sides"):
         for name, title, key in _SIDES:
             with gr.Column(min_width=300):
-                said = gr.HTML(f"<h3>{title}</h3>", elem_classes="inside-finding", label=title)
+                said = gr.HTML(f"<h3>{title}</h3>", elem_classes=["inside-finding", "room-1"], label=title)
                 scores = gr.Plot(
                     label=f"{title}: scores", show_label=False, container=False,
                     elem_classes=["inside-plot", "heatmap-frame"], elem_id=f"masking-scores-{key}",
                 )  # fmt: skip
                 shares = gr.Plot(
                     label=f"{title}: shares", show_label=False, container=False,
-                    elem_classes=["inside-plot", "heatmap-frame"], elem_id=f"masking-shares-{key}",
+                    elem_classes=["inside-plot", "heatmap-frame", "room-1"], elem_id=f"masking-shares-{key}",
                 )  # fmt: skip
                 numbers = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-numbers", label="The numbers")
             sides.append((name, said, scores, shares, numbers))

@@ -53,12 +53,12 @@ _FORMAT = (
 
 def _create(controls: InsideControls) -> BuiltStep:
     tokens = recorded_tokens()
-    picture = gr.HTML(tokens_picture(tokens), elem_classes="inside-picture", label="The text in tokens")
+    picture = gr.HTML(tokens_picture(tokens), elem_classes=["inside-picture", "room-1"], label="The text in tokens")
     padding = gr.Slider(
         0, 8, 0, step=1, label="Padding", info="empty places at the end, as when a longer text is read beside this one"
     )
     input_format = gr.HTML(
-        input_picture(tokens[0]), js_on_load=KEEP_OPEN, elem_classes="inside-picture", label="BERT's input"
+        input_picture(tokens[0]), js_on_load=KEEP_OPEN, elem_classes=["inside-picture", "room-2"], label="BERT's input"
     )
 
     def draw(request: InsideRequest, padding: int) -> Updates:

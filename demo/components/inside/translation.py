@@ -33,7 +33,9 @@ def _create(controls: InsideControls) -> BuiltStep:
     with gr.Row(elem_classes="settings"):
         step = gr.Slider(1, 2, 1, step=1, label="Token to write", info="walk through the translation")
         way = gr.Radio([(name, way) for way, name in _WAYS.items()], value="one", label="Where it looks")
-    picture = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes="inside-picture", label="The decoder at this step")
+    picture = gr.HTML(
+        "", js_on_load=KEEP_OPEN, elem_classes=["inside-picture", "room-1"], label="The decoder at this step"
+    )
     gr.HTML(SCORES, elem_classes="inside-picture", label="Four ways to score")
 
     def draw(request: InsideRequest, step: int, way: str) -> Updates:
