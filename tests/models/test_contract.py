@@ -167,7 +167,7 @@ class TestTranslation(NeedsText, ReadsOneWindow):
         output = model(**self.fields)
         attentions = model.attend(model.inputs_type(**self.fields), generated_ids(output))
         assert list(attentions) == ["cross", "encoder", "decoder"]
-        assert attentions["cross"].query_tokens == output.target_tokens
+        assert [each.id for each in attentions["cross"].query_tokens] == [each.id for each in output.target_tokens]
         assert attentions["cross"].key_tokens == output.tokens
         assert attentions["encoder"].query_tokens == output.tokens
         assert attentions["decoder"].masked.sum() == len(output.target_tokens) * (len(output.target_tokens) - 1) // 2
