@@ -30,8 +30,6 @@ CARD = {"width": 1200, "height": 630}
 FILM = {"width": 1120, "height": 700}
 FRAME_S = 0.2
 FILM_S = 20
-REPLACED = ("joy", "chore")
-"""In the sentiment example: the word that another takes the place of, and that other."""
 
 
 def photograph(page: Page, tab: str, path: Path) -> None:
@@ -120,10 +118,6 @@ def photograph_tools(page: Page, tab: str) -> None:
     opinion.get_by_role("button", name="Work it out").click()
     opinion.locator(".tool-result .legend").wait_for()
     change = unfolded("Try it")
-    change.get_by_role("radio", name="Replace a token").check()
-    change.get_by_label("Which token").click()
-    page.get_by_role("option", name=re.compile(REPLACED[0])).click()
-    change.get_by_label("What to put there").fill(REPLACED[1])
     change.get_by_role("button", name="Compare", exact=True).click()
     change.locator(".compared").wait_for()
     page.evaluate("document.activeElement.blur()")
