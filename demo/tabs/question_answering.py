@@ -133,7 +133,8 @@ def draw_answer(context: str, output: TaskOutput) -> str:
         else ""
     )
     shown_candidates = bars(candidates, "Answers and their probability", winner=winner, long=True)
-    text = f'<h3>{headline}</h3><p class="context" dir="auto">{shown}</p>{together}{windows}'
+    context = f'<p class="context" dir="auto" tabindex="0" role="group" aria-label="The text">{shown}</p>'
+    text = f"<h3>{headline}</h3>{context}{together}{windows}"
     return f"{text}<h3>All candidates, best first</h3>{shown_candidates}"
 
 

@@ -106,8 +106,9 @@ class PageState(SessionState):
                 # The words behind blanks.
                 self.state_data[key] = ("",) * len(value)
         for key, block in list(blocks.items()):
-            # Words to choose from, as they were listed for a text; what a visitor chooses is a place among them.
-            if isinstance(block, Dropdown) and block is not self._first[key]:
+            # Words to choose from, as they were listed for a text; what a visitor chooses is a place among them. Gradio
+            # keeps the copy of a changed block under the copy's own number, too.
+            if isinstance(block, Dropdown) and block is not self._first.get(key):
                 unlisted = {"choices": [], "allow_custom_value": True, "filterable": True, "render": False}
                 blocks[key] = type(block)(**block.constructor_args | unlisted)
 
