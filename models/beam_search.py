@@ -151,13 +151,11 @@ class _Weighed:
     ids: list[int]
     totals: list[float]
     own: list[float]
-    others: list[list[int]]
-    others_own: list[list[float]]
+    others: list[list[tuple[int, float]]]
 
     @cached_property
     def _alternatives(self) -> list[tuple[tuple[int, float], ...]]:
-        rows = zip(self.others, self.others_own, strict=True)
-        return [tuple(zip(ids, map(math.exp, own), strict=True)) for ids, own in rows]
+        return [tuple((token, math.exp(own)) for token, own in row) for row in self.others]
 
     def step(self, rank: int) -> Step:
         """That candidate's token, with what its beam might have gone on with instead."""
@@ -200,8 +198,8 @@ def _best_of_all(
         totals = totals + own.new_tensor(scores)[:, None]
         best_values, best_places = totals.flatten().topk(count)
     beams, ids = best_places // totals.shape[1], best_places % totals.shape[1]
-    shown = _shown(said.ids.tolist(), said.log_probabilities.tolist(), broken)
-    return _Weighed(beams.tolist(), ids.tolist(), best_values.tolist(), own[beams, ids].tolist(), *shown)
+    shown = _shown(said, broken)
+    return _Weighed(beams.tolist(), ids.tolist(), best_values.tolist(), own[beams, ids].tolist(), shown)
 
 
 def _best_with_copies(
@@ -252,18 +250,9 @@ def _best_at_hand(
         worth += [(before + value, beam, token, value) for token, value in free]
     worth.sort(key=itemgetter(0), reverse=True)
     totals, beams, tokens, values = map(list, zip(*worth[:count], strict=True))
-    return _Weighed(beams, tokens, totals, values, *_shown(ids, own, broken))
+    return _Weighed(beams, tokens, totals, values, _shown(said, broken))
 
 
-def _shown(
-    ids: list[list[int]], own: list[list[float]], broken: Sequence[Collection[int]]
-) -> tuple[list[list[int]], list[list[float]]]:
-    """The first of each beam that are not `broken`, which visitors are shown."""
-    places = [
-        list(islice((place for place, token in enumerate(row) if token not in bad), ALTERNATIVES))
-        for row, bad in zip(ids, broken, strict=True)
-    ]
-    return (
-        [[row[place] for place in some] for row, some in zip(ids, places, strict=True)],
-        [[row[place] for place in some] for row, some in zip(own, places, strict=True)],
-    )
+def _shown(said: Best, broken: Sequence[Collection[int]]) -> list[list[tuple[int, float]]]:
+    """The likeliest of each beam that are not `broken`, which visitors are shown."""
+    return [row.best(ALTERNATIVES, bad) for row, bad in zip(said.rows(), broken, strict=True)]

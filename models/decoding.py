@@ -7,7 +7,6 @@ between two tokens, and each step's probabilities are at hand.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import torch
 from torch import Tensor
@@ -173,9 +172,7 @@ def reread(chooser: Chooser, ids: Tensor, logits: Tensor, prompt_length: int) ->
 
 def step_of(scores: Scores, chosen: int, barred: Collection[int] = ()) -> Step:
     """What `chosen` was worth, and the likeliest tokens that are not `barred`."""
-    best = zip(scores.ids, scores.log_probabilities, strict=True)
-    free = islice((each for each in best if each[0] not in barred), ALTERNATIVES)
-    alternatives = tuple((token, math.exp(value)) for token, value in free)
+    alternatives = tuple((token, math.exp(value)) for token, value in scores.best(ALTERNATIVES, barred))
     return Step(chosen, math.exp(scores.log_probability(chosen)), alternatives)
 
 

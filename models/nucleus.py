@@ -4,7 +4,7 @@ What transformers' three warpers and torch's `multinomial` make of a whole vocab
 top-k leaves.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ class Nucleus:
 
         As if tokens that are `barred` were not there.
         """
-        ids, values = self._best(scores, barred)
+        ids, values = zip(*scores.best(self.top_k, barred), strict=True)
         shares = _softmax(np.array(values, dtype=np.float32) / np.float32(self.temperature))
         if self.top_p < 1:
             # From the least likely on, as the sums are rounded there; the likeliest always stays.
@@ -47,16 +47,6 @@ class Nucleus:
         ids = list(shares)
         waits = -np.log1p(-chances[ids])
         return ids[int((np.array(list(shares.values())) / waits).argmax())]
-
-    def _best(self, scores: Scores, barred: Collection[int]) -> tuple[Sequence[int], Sequence[float]]:
-        """The `top_k` best tokens that are not `barred`, and their log-probabilities but for a number they share."""
-        free = [place for place, token in enumerate(scores.ids) if token not in barred][: self.top_k]
-        if len(free) == self.top_k:
-            return [scores.ids[place] for place in free], [scores.log_probabilities[place] for place in free]
-        best = scores.logits.topk(min(self.top_k + len(barred), len(scores.logits)))
-        ids, values = best.indices.tolist(), best.values.tolist()
-        free = [place for place, token in enumerate(ids) if token not in barred][: self.top_k]
-        return [ids[place] for place in free], [values[place] for place in free]
 
 
 def _softmax(values: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """What a pass says of the next token, and the best tokens at hand."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -28,6 +29,16 @@ class Scores:
             # All logits are as far from their log-probabilities.
             found = float(self.logits[token] - self.logits[self.ids[0]]) + self.log_probabilities[0]
         return found
+
+    def best(self, count: int, barred: Collection[int] = ()) -> list[tuple[int, float]]:
+        """The `count` likeliest tokens that are not `barred`, each with its log-probability, likeliest first."""
+        at_hand = zip(self.ids, self.log_probabilities, strict=True)
+        free = list(islice((each for each in at_hand if each[0] not in barred), count))
+        if len(free) == count or len(self.ids) == len(self.logits):
+            return free
+        # Within a character few tokens may follow, and they need not be among the best.
+        ids = self.logits.topk(min(count + len(barred), len(self.logits))).indices.tolist()
+        return [(token, self.log_probability(token)) for token in ids if token not in barred][:count]
 
     @cached_property
     def _known(self) -> dict[int, float]:

@@ -77,7 +77,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self._steps = Steps(self.lock, small=self.is_small)
-        self._characters = byte_rule(self.tokenizer, self.vocabulary)
+        self.characters = byte_rule(self.tokenizer, self.vocabulary)
         self.guesser: Guesser | None = Guesser(usual_next(loaded.folder))
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
@@ -186,7 +186,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         state = DecoderState(self.network, self._given(encoded), self._steps)
         config = self.network.generation_config
         beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
-        return beam_search(state, config, beams, room, self.end_ids, characters=self._characters, telling=telling)
+        return beam_search(state, config, beams, room, self.end_ids, characters=self.characters, telling=telling)
 
     def _room(self, inputs: TextGenerationInput) -> int:
         """How many tokens are still to be chosen."""
@@ -201,7 +201,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         inputs, config = encoded.inputs, self.network.generation_config
         max_length = encoded.ids.shape[1] + inputs.max_new_tokens
         if inputs.strategy != "sample":
-            return greedy(config, max_length, self._characters)
+            return greedy(config, max_length, self.characters)
         return sampling(
             config,
             max_length,
@@ -210,7 +210,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             top_p=inputs.top_p,
             seed=inputs.seed,
             loop_guard=inputs.loop_guard,
-            characters=self._characters,
+            characters=self.characters,
         )
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:

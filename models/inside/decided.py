@@ -5,6 +5,7 @@ from torch import nn
 
 from models.arrays import batch_of_one
 from models.text_generation import TextGeneration, TextGenerationInput
+from models.whole_characters import without
 
 
 def decided_layers(
@@ -13,8 +14,9 @@ def decided_layers(
     """For each of the ids `written` after the prompt, the first layer, from 0, after which it is the likeliest.
 
     The vector after each layer is read by the model's own last step, its final norm and its output embedding
-    (nostalgebraist, 2020). `None` stands for a token that is the likeliest after no layer: chance or a search chose it.
-    One forward pass over prompt and text, in float32.
+    (nostalgebraist, 2020). Tokens that would have broken a character are no rivals. `None` stands
+    for a token that is the likeliest after no layer: chance or a search chose it. One forward pass over prompt and
+    text, in float32.
     """
     if not written:
         return ()
@@ -28,7 +30,11 @@ def decided_layers(
     with model.eager_attention(), torch.inference_mode():
         _, *layers, last = trunk(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
         read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
-        likeliest = [head(vectors).argmax(dim=-1).tolist() for vectors in read]
+        logits = torch.stack([head(vectors) for vectors in read])
+        for place in range(len(written)) if model.characters else ():
+            barred = model.characters.barred(ids[0, : prompt + place].tolist())
+            logits[:, place] = torch.stack([without(scores, barred) for scores in logits[:, place]])
+    likeliest = logits.argmax(dim=-1).tolist()
     return tuple(
         next((layer for layer, guesses in enumerate(likeliest) if guesses[place] == token), None)
         for place, token in enumerate(written)

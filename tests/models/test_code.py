@@ -80,7 +80,8 @@ def test_code_is_made_by_another_process_and_needs_nothing_of_numba(tmp_path: Pa
     whole = kept.read_bytes()
     kept.write_bytes(whole[: len(whole) // 2])
     assert run("-c", script).strip() == "False"
-    assert len(kept.read_bytes()) == len(whole)
+    # Made anew, where a temporary file's name may differ by a few letters: whole, as its checksum says.
+    assert store.read("helping", kept.parent) is not None
 
 
 @pytest.mark.parametrize("damage", [b"", b"co", b"x" * 40, bytes(3)], ids=["empty", "short", "other", "zeros"])
