@@ -38,10 +38,10 @@ let pressed = '';
 const press = () => { const panel = openPanel(); if (panel) pressed = asked(panel); };
 document.addEventListener('click', (event) => { if (event.target.closest('.run-button')) press(); }, true);
 
-const COMMAND_ENTER = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey);
+const isCommandEnter = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey);
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Enter') press();
-  if (!COMMAND_ENTER(event)) return;
+  if (!isCommandEnter(event)) return;
   const button = openPanel()?.querySelector('button.run-button.primary');
   if (!button?.offsetParent) return;
   event.preventDefault();

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,8 +42,6 @@ def of_updates(components: Iterable[Any], updates: Updates) -> tuple[str, list[s
     parts, figures = [], []
     for component in components:
         value = updates.get(component)
-        if isinstance(value, Mapping) and "plot" in value:
-            value = PlotData(**value)
         if isinstance(value, PlotData):
             parts.append('<div class="inside-plot offline-plot"></div>')
             figures.append(value.plot)

@@ -35,6 +35,7 @@ from demo.tabs.task_tab import (
     settings,
     told,
     two_columns,
+    visitor_text,
 )
 from demo.wanted import Stops
 from models.errors import InputError
@@ -65,12 +66,10 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         with two_columns():
             with left_column():
                 with asking():
-                    prompt = gr.Textbox(
+                    prompt = visitor_text(
                         given["prompt"],
-                        label="The beginning of your text",
-                        max_lines=8,
+                        "The beginning of your text",
                         placeholder="Leave it empty and the model begins by itself.",
-                        elem_classes="visitor-text",
                     )
                     prompt_notice = create_notice()
                     buttons = create_buttons(_TASK, "Write on", _HINT, prompt)

@@ -26,6 +26,7 @@ from demo.tabs.task_tab import (
     result,
     settings,
     two_columns,
+    visitor_text,
 )
 from models.outputs import FillMaskOutput, TaskOutput, WordStanding
 from models.tasks import Task
@@ -46,9 +47,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         with two_columns():
             with left_column():
                 with asking():
-                    text = gr.Textbox(
-                        example.run.fields["text"], label="Your text", max_lines=8, elem_classes="visitor-text"
-                    )
+                    text = visitor_text(example.run.fields["text"])
                     text_notice = create_notice()
                     chips = gr.HTML(
                         token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box"

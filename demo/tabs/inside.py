@@ -24,7 +24,7 @@ from demo.messages import for_visitors
 from demo.recorded_inside import inside_examples
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
-from demo.tabs.task_tab import asking, lead, left_column, result, two_columns
+from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
 from models.errors import InputError
 
 _LEAD = (
@@ -202,7 +202,7 @@ def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) 
     with gr.Tab("Inside", id="inside", elem_id="tab-inside"), two_columns():
         with left_column():
             with asking():
-                text = gr.Textbox(request.text, label="Your text", max_lines=8, elem_classes="visitor-text")
+                text = visitor_text(request.text)
                 text_notice = create_notice()
                 gr.HTML(f'<p class="quiet hint">{_HINT}</p>', label="What to do")
                 with gr.Row(elem_classes="run-row"):

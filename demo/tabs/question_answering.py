@@ -27,6 +27,7 @@ from demo.tabs.task_tab import (
     result,
     settings,
     two_columns,
+    visitor_text,
 )
 from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
 from models.tasks import Task
@@ -52,9 +53,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
         with two_columns():
             with left_column():
                 with asking():
-                    question = gr.Textbox(
-                        example.run.fields["question"], label="Your question", max_lines=3, elem_classes="visitor-text"
-                    )
+                    question = visitor_text(example.run.fields["question"], "Your question", max_lines=3)
                     question_notice = create_notice()
                     context = gr.Textbox(
                         example.run.fields["context"],

@@ -25,6 +25,7 @@ from demo.tabs.task_tab import (
     result,
     settings,
     two_columns,
+    visitor_text,
 )
 from models.outputs import SentimentOutput, TaskOutput
 from models.tasks import Task
@@ -45,9 +46,7 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
         with two_columns():
             with left_column():
                 with asking():
-                    text = gr.Textbox(
-                        example.run.fields["text"], label="Your text", max_lines=8, elem_classes="visitor-text"
-                    )
+                    text = visitor_text(example.run.fields["text"])
                     text_notice = create_notice()
                     buttons = create_buttons(_TASK, "Read it", _HINT, text)
                 with settings(_LEAD):

@@ -72,28 +72,28 @@ class RunRow:
 
 @contextmanager
 def two_columns() -> Iterator[None]:
-    """Around a tab: `left_column`, then `result`; side by side on a wide screen, else one below the other."""
+    """Holds a tab's `left_column`, then its `result`: side by side on a wide screen, else one below the other."""
     with gr.Row(elem_classes="task", equal_height=False):
         yield
 
 
 @contextmanager
 def left_column() -> Iterator[None]:
-    """Around what is asked and how. On a narrow screen the settings stand below the answer."""
+    """Holds what is asked and how it is read. On a narrow screen the settings stand below the answer."""
     with gr.Column(elem_classes="left"):
         yield
 
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Around the fields that hold the visitor's own words, the button and the examples."""
+    """Holds the fields for the visitor's own words, the button and the examples."""
     with gr.Column(elem_classes="ask"):
         yield
 
 
 @contextmanager
 def settings(about: str) -> Iterator[None]:
-    """Around the settings and the model picker, folded away; `about` says below them what the tab shows."""
+    """Holds the settings and the model picker, folded away; `about` says below them what the tab shows."""
     with gr.Column(elem_classes="beside"):
         with gr.Accordion("Settings and model", open=False, elem_classes="fold settings"):
             yield
@@ -102,9 +102,14 @@ def settings(about: str) -> Iterator[None]:
 
 @contextmanager
 def result() -> Iterator[None]:
-    """Around the answer and everything that explains it."""
+    """Holds the answer and everything that explains it."""
     with gr.Column(elem_classes="result"):
         yield
+
+
+def visitor_text(value: str, label: str = "Your text", max_lines: int = 8, **more: Any) -> gr.Textbox:
+    """A field for words of the visitor's own, which grows with them up to `max_lines`."""
+    return gr.Textbox(value, label=label, max_lines=max_lines, elem_classes="visitor-text", **more)
 
 
 def create_buttons(

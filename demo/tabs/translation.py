@@ -28,6 +28,7 @@ from demo.tabs.task_tab import (
     result,
     settings,
     two_columns,
+    visitor_text,
 )
 from demo.wanted import Stops
 from models.outputs import TaskOutput, TranslationOutput
@@ -50,9 +51,7 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
         with two_columns():
             with left_column():
                 with asking():
-                    text = gr.Textbox(
-                        example.run.fields["text"], label="Your English text", max_lines=8, elem_classes="visitor-text"
-                    )
+                    text = visitor_text(example.run.fields["text"], "Your English text")
                     text_notice = create_notice()
                     buttons = create_buttons(_TASK, "Translate", _HINT, text)
                 with settings(_LEAD):

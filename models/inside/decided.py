@@ -31,9 +31,10 @@ def decided_layers(
         _, *layers, last = trunk(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
         read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
         logits = torch.stack([head(vectors) for vectors in read])
-        for place in range(len(written)) if model.characters else ():
-            barred = model.characters.barred(ids[0, : prompt + place].tolist())
-            logits[:, place] = torch.stack([without(scores, barred) for scores in logits[:, place]])
+        if rule := model.characters:
+            for place in range(len(written)):
+                barred = rule.barred(ids[0, : prompt + place].tolist())
+                logits[:, place] = torch.stack([without(scores, barred) for scores in logits[:, place]])
     likeliest = logits.argmax(dim=-1).tolist()
     return tuple(
         next((layer for layer, guesses in enumerate(likeliest) if guesses[place] == token), None)

@@ -104,7 +104,7 @@ def test_an_address_opens_its_view(open_page: Open) -> None:
     expect(panel.get_by_text("“quiet” becomes 384 numbers: token + position.")).to_be_visible()
     expect(panel.get_by_label("Your text")).to_have_value("A quiet street.")
     expect(panel.locator(".inside-step .heatmaplayer image").first).to_be_attached()
-    expect(panel.get_by_label("Word").filter(visible=True)).to_have_value("1: quiet")
+    expect(panel.get_by_label("Word").filter(visible=True)).to_have_value("2: quiet")
     page.goto(page.url.split("?")[0] + "?inside=head&text=A+quiet+street.&layer=1&head=2&position=2")
     expect(panel.get_by_text(re.compile("In layer 2, head 3, “quiet” gives"))).to_be_visible()
     expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("2")

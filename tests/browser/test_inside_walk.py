@@ -85,7 +85,7 @@ def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_pa
     expect(find(panel, "Your text")).to_have_value("The robot knew that it was late.")
     expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("3")
     expect(panel.get_by_role("spinbutton", name="Head")).to_have_value("3")
-    expect(panel.get_by_label("Word").filter(visible=True)).to_have_value("5: it")
+    expect(panel.get_by_label("Word").filter(visible=True)).to_have_value("6: it")
     expect(said).to_contain_text(seen)
 
 
@@ -101,7 +101,7 @@ def test_a_typed_blank_is_followed_and_a_chosen_word_stays_with_another_model(pa
     find(panel, "Your text").press("Enter")
     expect(said).to_contain_text("Which word stands at “[MASK]”?")
     word = panel.get_by_label("Word").filter(visible=True)
-    expect(word).to_have_value("4: [MASK]")
+    expect(word).to_have_value("5: [MASK]")
     word.click()
     page.get_by_role("option", name="8: door").click()
     expect(said).to_contain_text("Which word stands at “door”?")

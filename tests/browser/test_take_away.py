@@ -218,6 +218,7 @@ def test_a_step_of_inside_is_taken_away_as_a_page_and_as_numbers(page: Page, bro
     weights = np.array(numbers["numbers"]["numbers"]["weights"])
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
     assert numbers["step"] == "head" and numbers["layer"] == numbers["numbers"]["layer"] + 1
+    assert numbers["position"] == numbers["numbers"]["position"] + 1
     panel.get_by_role("radio", name="2 Tokens become vectors").check()
     expect(panel.locator(".js-plotly-plot").first).to_be_visible()
     path = save(page, tool, "Page (HTML)")

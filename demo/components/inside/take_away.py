@@ -77,14 +77,14 @@ def step_part(step: Step, request: InsideRequest, built: BuiltStep, updates: Upd
 
 
 def as_json(step: Step, request: InsideRequest, numbers: Any) -> str:
-    """What was asked (layer and head count from 1, tokens from 0) and the typed result that the step is drawn from."""
+    """What was asked (layer, head and token count from 1) and the typed result that the step is drawn from."""
     asked = {
         "step": step.key,
         "text": request.text,
         "checkpoint": request.checkpoint,
         "layer": request.layer + 1 if "layer" in step.uses else None,
         "head": request.head + 1 if "head" in step.uses else None,
-        "position": request.position if "position" in step.uses else None,
+        "position": request.position + 1 if "position" in step.uses else None,
     }
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
     return orjson.dumps(asked | {"numbers": numbers}, default=_plain, option=options).decode()

@@ -24,9 +24,9 @@ WordList = component_class(gr.Dropdown, "WordList", preprocess=_any_value)
 
 
 def words_of(request: InsideRequest, pieces: Sequence[Piece]) -> list[tuple[str, str]]:
-    """The tokens of the text of `request`, each with its value."""
+    """The tokens of the text of `request`, counted from 1, each with its value."""
     return [
-        (f"{place}: {piece.piece.strip('Ġ▁') or '␣'}", _value(replace(ChosenWord.of(request), position=place)))
+        (f"{place + 1}: {piece.piece.strip('Ġ▁') or '␣'}", _value(replace(ChosenWord.of(request), position=place)))
         for place, piece in enumerate(pieces)
     ]
 
