@@ -42,7 +42,7 @@ def test_a_token_becomes_the_sum_of_its_parts(page: Page) -> None:
     panel = look_inside(page, "Tokens become vectors")
     expect(panel.get_by_text("“it” becomes 384 numbers: token + segment + position.")).to_be_visible()
     panel.get_by_label("Word", exact=False).first.click()
-    page.get_by_role("option", name="2: animal").click()
+    page.get_by_role("option", name="3: animal").click()
     expect(panel.get_by_text("“animal” becomes 384 numbers")).to_be_visible()
     expect(panel.locator(".inside-plot").first.locator(".ytick")).to_have_count(5)
     panel.get_by_role("button", name=re.compile("I am a robot.*, d = 4")).click()

@@ -30,7 +30,7 @@ def test_a_head_is_chosen_by_its_word_layer_and_head(page: Page) -> None:
     panel.get_by_role("spinbutton", name="Layer").press("Enter")
     expect(said).to_contain_text("In layer 2, head 12")
     panel.get_by_label("Word").filter(visible=True).click()
-    page.get_by_role("option", name="2: animal").click()
+    page.get_by_role("option", name="3: animal").click()
     expect(said).to_contain_text("“animal” gives")
     panel.get_by_text("The numbers as a table, of each vector").click()
     table = panel.get_by_role("region", name="Keys, scores, shares and values")

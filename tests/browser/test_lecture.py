@@ -47,8 +47,9 @@ def expect_step(page: Page, name: str, number: int) -> None:
             layer = panel.get_by_role("spinbutton", name="Layer", include_hidden=True)
             expect(layer.first).to_have_value(str(step.view.layer + 1))
         if "position" in shown.uses and step.view.position >= 0:
-            word = panel.get_by_label("Word").filter(visible=True)
-            expect(word).to_have_value(re.compile(f"^{step.view.position + 1}: "))
+            expect(panel.get_by_label("Word", exact=True).first).to_have_value(
+                re.compile(f"^{step.view.position + 1}: ")
+            )
     else:
         expect(panel.locator(".run-header")).not_to_contain_text("Recorded example")
         typed = [field.input_value() for field in panel.locator("textarea").all()]

@@ -285,7 +285,8 @@ def _(seen: Seen) -> None:
 def _(seen: Seen) -> None:
     beam, greedy = seen.completion(), seen.completion(strategy="greedy")
     likelihood = [sum(np.log(token.probability) for token in each.generated) for each in (beam, greedy)]
-    assert likelihood[0] >= likelihood[1], "it ends with a text at least as likely"
+    # Where both write the same text, the last bits of its numbers may differ.
+    assert likelihood[0] >= likelihood[1] - 1e-4, "it ends with a text at least as likely"
 
 
 @claim("gpt-2", 9)

@@ -127,9 +127,10 @@ def _holders(pieces: tuple[str, ...]) -> list[str]:
     while todo:
         holder = todo.pop()
         for each in gc.get_referents(holder):
-            if isinstance(each, str) and marker in each:
+            # By its type: asking a weak reference whose object is gone for its class is an error.
+            if issubclass(type(each), str) and marker in each:
                 found.append(f"{type(holder).__name__}: {each[:60]}")
-            elif isinstance(each, tuple | dict) and not gc.is_tracked(each):
+            elif issubclass(type(each), tuple | dict) and not gc.is_tracked(each):
                 # The collector does not list what holds only texts and numbers.
                 todo.append(each)
     return found
