@@ -24,6 +24,7 @@ test: .venv/installed-dev
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(PYTHON_IN_VENV) -m mypy
+	.venv/bin/lint-imports .importlinter
 	$(PYTHON_IN_VENV) -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 audit: .venv-audit/installed
