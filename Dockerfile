@@ -6,9 +6,11 @@ FROM python:3.11-slim-bookworm AS packages
 ARG PIP_EXTRA_INDEX_URL=""
 RUN python -m venv /opt/clearhead
 WORKDIR /build
-COPY requirements.txt requirements-postgres.txt constraints.txt ./
+COPY requirements.txt requirements-postgres.txt requirements-openvino.txt constraints.txt ./
 RUN /opt/clearhead/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
-        --constraint constraints.txt --requirement requirements.txt --requirement requirements-postgres.txt
+        --constraint constraints.txt --requirement requirements.txt --requirement requirements-postgres.txt \
+    && /opt/clearhead/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
+        --no-deps --requirement requirements-openvino.txt
 
 FROM python:3.11-slim-bookworm
 # 1000 is also the only user that a Hugging Face Space runs an image as.
@@ -21,6 +23,9 @@ COPY models models
 COPY demo demo
 # Compiled now, because the user that runs it may not write here.
 RUN /opt/clearhead/bin/python -m compileall -q app.py demo models
+# Graphs of the bundled models. They are in the volume, because a folder that is read-only at run time is not used.
+ENV XDG_CACHE_HOME=/var/lib/clearhead/cache
+RUN /opt/clearhead/bin/python -m models.engine && chown -R clearhead:clearhead /var/lib/clearhead/cache
 
 ENV CLEARHEAD_HOST=0.0.0.0 \
     CLEARHEAD_PORT=7860 \
@@ -32,6 +37,7 @@ ENV CLEARHEAD_HOST=0.0.0.0 \
 USER 1000:1000
 VOLUME /var/lib/clearhead
 EXPOSE 7860
-HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
+HEALTHCHECK --interval=30s --timeout=5s --start-period=180s --retries=3 \
     CMD ["/opt/clearhead/bin/python", "-c", "import os, urllib.request as r; r.urlopen(f\"http://127.0.0.1:{os.environ['CLEARHEAD_PORT']}/healthz\", timeout=4)"]
-CMD ["/opt/clearhead/bin/python", "app.py"]
+# A volume of an older image lacks this one's graphs; where they are there, the first command takes a second.
+CMD ["sh", "-c", "/opt/clearhead/bin/python -m models.engine; exec /opt/clearhead/bin/python app.py"]

@@ -16,11 +16,11 @@ help:
 	@echo "make clean        remove .venv and all caches"
 
 demo: .venv/installed
-	@$(PYTHON_IN_VENV) -m models.kernels
+	@$(PYTHON_IN_VENV) -m models.engine
 	$(PYTHON_IN_VENV) app.py
 
 test: .venv/installed-dev
-	@$(PYTHON_IN_VENV) -m models.kernels
+	@$(PYTHON_IN_VENV) -m models.engine
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(PYTHON_IN_VENV) -m mypy
@@ -30,10 +30,11 @@ test: .venv/installed-dev
 audit: .venv-audit/installed
 	.venv-audit/bin/python -m bandit --quiet --configfile pyproject.toml --recursive app.py demo models
 	.venv-audit/bin/python -m pip_audit --disable-pip --no-deps --strict \
-		--requirement requirements.txt --requirement requirements-postgres.txt --requirement constraints.txt
+		--requirement requirements.txt --requirement requirements-openvino.txt \
+		--requirement requirements-postgres.txt --requirement constraints.txt
 
 speed: .venv/installed-dev
-	@$(PYTHON_IN_VENV) -m models.kernels
+	@$(PYTHON_IN_VENV) -m models.engine
 	$(PYTHON_IN_VENV) -m benchmarks.speed
 
 examples: .venv/installed
@@ -44,13 +45,14 @@ checkpoints: .venv/installed-training
 	$(PYTHON_IN_VENV) -m training --data "$(DATA)" $(if $(TASK),--task $(TASK))
 
 clean:
-	rm -rf .venv .venv-audit .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-audit .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps make a second call instant; a changed requirement installs again.
-.venv/installed: requirements.txt constraints.txt | $(PYTHON_IN_VENV)
+.venv/installed: requirements.txt requirements-openvino.txt constraints.txt | $(PYTHON_IN_VENV)
 	@echo "Installing what Clearhead runs on. This takes a few minutes, once."
 	$(PIP) --requirement requirements.txt
+	$(PIP) --no-deps --requirement requirements-openvino.txt
 	@touch $@
 
 .venv/installed-dev: requirements-dev.txt .venv/installed

@@ -22,10 +22,6 @@ os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-from models.openmp import wait_for_the_next
-
-wait_for_the_next()
-
 from demo.service import DemoService
 from demo.sessions.database import open_runs, require_url
 from demo.sessions.upkeep import Upkeep
@@ -34,6 +30,7 @@ from demo.ui import build_demo
 from demo.web.app import create_app
 from demo.web.log import set_up_log, stop
 from demo.web.server import serve
+from models.engine.choice import Wanted
 from models.lightly import import_beside
 from models.loading import ModelStore
 
@@ -41,7 +38,7 @@ set_up_log("plain")
 try:
     settings = Settings.from_environment()
     set_up_log(settings.log)
-    store = ModelStore(settings.model_bytes, settings.precision)
+    store = ModelStore(settings.model_bytes, Wanted(settings.engine, settings.precision))
     require_url(settings.database_url)
     runs = open_runs(settings.database_url)
     service = DemoService(settings, store, runs)

@@ -33,9 +33,8 @@ from models.base import AnyTaskModel
 from models.checkpoints import find
 from models.decoder_state import DecoderState
 from models.decoding import greedy, write
+from models.engine.choice import AS_ON_THE_PAGE
 from models.loading import ModelStore
-from models.precision import AUTO
-from models.steps import Steps
 
 TOKENS = (16, 32, 64, 128, 256, 512)
 NEW_TOKENS = (16, 32, 64, 128, 256)
@@ -94,9 +93,8 @@ def read(model: AnyTaskModel, size: int) -> None:
 
 def written(model: AnyTaskModel, size: int) -> None:
     """Write so many tokens, one after the other, the likeliest each time."""
-    steps = Steps(model.lock)
-    state = DecoderState(model.network, torch.tensor([[model.tokenizer.bos_token_id]]), steps)
-    steps.result(write(state, greedy(model.network.generation_config, size + 1), size, ()))
+    state = DecoderState(model.engine, torch.tensor([[model.tokenizer.bos_token_id]]))
+    list(write(state, greedy(model.generation_config, size + 1), size, ()))
 
 
 ALONE: dict[str, tuple[str, Callable[[AnyTaskModel, int], None]]] = {
@@ -109,7 +107,7 @@ ALONE: dict[str, tuple[str, Callable[[AnyTaskModel, int], None]]] = {
 def point(kind: str, size: int) -> Point:
     """One point, measured in this process."""
     task, action = ALONE[kind]
-    model = ModelStore(precision=AUTO).load(find(task))
+    model = ModelStore(wanted=AS_ON_THE_PAGE).load(find(task))
     action(model, min(TOKENS))
     before = psutil.Process().memory_info().rss
     action(model, size)

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from benchmarks.inputs import INPUTS
 from benchmarks.work import Sides, Work
-from models.precision import AUTO
 
 ROOT = Path(__file__).resolve().parents[1]
-MEMORY_MB = 1000.0
+MEMORY_MB = 650
 FIRST_ANSWER_S = 2.0
 OUR_PAGE = [sys.executable, "app.py"]
 
@@ -98,8 +97,9 @@ def memory() -> Sides:
     code = (
         "import json, psutil\n"
         "from models.checkpoints import find\n"
+        "from models.engine.choice import AS_ON_THE_PAGE\n"
         "from models.loading import ModelStore\n"
-        f"store = ModelStore(precision={AUTO!r})\n"
+        "store = ModelStore(wanted=AS_ON_THE_PAGE)\n"
         f"for task, fields in json.loads({json.dumps(json.dumps(INPUTS))}).items(): store.load(find(task))(**fields)\n"
         "print(psutil.Process().memory_info().rss)"
     )

@@ -51,7 +51,7 @@ def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
 
 def text_classification(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     """Accuracy in percent and the expected calibration error, ten bins; label 1 is the checkpoint's second one."""
-    names: dict[int, str] = model.network.config.id2label  # type: ignore[assignment]
+    names: dict[int, str] = model.config.id2label  # type: ignore[assignment]
     labels = [names[number] for number in sorted(names)]
     scores, right = [], []
     for sentence, label in text.read_sst2(data)[:limit]:

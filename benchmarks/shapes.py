@@ -27,9 +27,7 @@ from transformers.utils import logging as transformers_logging
 from models.assembly import wrap
 from models.base import AnyTaskModel
 from models.checkpoints import find
-from models.compiled import compiled_passes
-from models.packed_linear import Packed
-from models.precision import AUTO, chosen
+from models.engine.choice import AS_ON_THE_PAGE
 
 # What is not news on a page is none between two rows either.
 transformers_logging.disable_progress_bar()
@@ -91,7 +89,7 @@ def _widen(file: Path, size: int) -> None:
 def ours(endpoint: str) -> AnyTaskModel:
     """The shape as the page would run it."""
     checkpoint = replace(find(endpoint), base="")
-    return wrap(checkpoint, _folder(endpoint)[1], "", chosen(AUTO, writes=checkpoint.task.writes))
+    return wrap(checkpoint, _folder(endpoint)[1], "", AS_ON_THE_PAGE)
 
 
 def plain(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -100,14 +98,6 @@ def plain(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     network = type(SHAPES[endpoint]()).from_pretrained(folder, dtype=torch.float32)
     network.eval()
     return network, AutoTokenizer.from_pretrained(folder)
-
-
-def bytes_read(network: PreTrainedModel) -> int:
-    """The bytes of the weights that are multiplied with every token, in the numbers that they are laid out in."""
-    passes = compiled_passes(network)
-    if passes:
-        return passes.bytes
-    return sum(module.layout.bytes for module in network.modules() if isinstance(module, Packed))
 
 
 def text_of(tokenizer: PreTrainedTokenizerBase, tokens: int, start: str = "") -> str:

@@ -1,9 +1,9 @@
-"""Rows for visitors who wait for one model together: the service as it is, against itself with no pass shared."""
+"""Rows for visitors who come at once: the time an answer, against the same questions asked one after the other."""
 
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -12,9 +12,8 @@ from benchmarks.work import Sides, Work, milliseconds
 from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Settings
-from models.batching import alone
+from models.engine.choice import AS_ON_THE_PAGE
 from models.loading import ModelStore
-from models.precision import AUTO
 from models.tasks import Task
 
 VISITORS = 8
@@ -32,40 +31,38 @@ TURNS = {Task.TRANSLATION: 2, Task.COMPLETION: 2}
 
 _TURNS = 10
 
-Company = Callable[[], AbstractContextManager[None]]
-
 
 def answers(task: Task, visitors: int) -> Callable[[], Sides]:
-    """Milliseconds for an answer, all visitors together: without shared passes, and with them."""
+    """Milliseconds for an answer: one visitor after the other, and all at once."""
 
     def sides() -> Sides:
         with _service() as service:
             numbers, turns = count(1000), TURNS.get(task, _TURNS)
             field, text = SHORT[task]
 
-            def visit(session: str, company: Company) -> None:
-                with company():
-                    for _ in range(turns):
-                        fields = INPUTS[task.endpoint] | {field: f"{text} {next(numbers)}"}
-                        service.run(session, task, dict(fields))
+            def visit(session: str) -> None:
+                for _ in range(turns):
+                    fields = INPUTS[task.endpoint] | {field: f"{text} {next(numbers)}"}
+                    service.run(session, task, dict(fields))
 
-            def together(company: Company) -> float:
-                threads = [
-                    threading.Thread(target=visit, args=(service.new_session(), company)) for _ in range(visitors)
-                ]
+            def in_a_row() -> None:
+                for _ in range(visitors):
+                    visit(service.new_session())
 
-                def all_at_once() -> None:
-                    for thread in threads:
-                        thread.start()
-                    for thread in threads:
-                        thread.join()
+            def at_once() -> None:
+                threads = [threading.Thread(target=visit, args=(service.new_session(),)) for _ in range(visitors)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
 
-                return milliseconds(all_at_once) / (visitors * turns)
+            def an_answer(way: Callable[[], None]) -> float:
+                return milliseconds(way) / (visitors * turns)
 
             while True:
-                yield together(alone), together(nullcontext)
-                first = together(nullcontext)
-                yield together(alone), first
+                yield an_answer(in_a_row), an_answer(at_once)
+                first = an_answer(at_once)
+                yield an_answer(in_a_row), first
 
     return sides
 
@@ -73,11 +70,12 @@ def answers(task: Task, visitors: int) -> Callable[[], Sides]:
 @contextmanager
 def _service() -> Iterator[DemoService]:
     with tempfile.TemporaryDirectory() as folder:
-        yield DemoService(Settings(), ModelStore(precision=AUTO), open_runs(f"sqlite:///{Path(folder) / 'runs.db'}"))
+        yield DemoService(
+            Settings(), ModelStore(wanted=AS_ON_THE_PAGE), open_runs(f"sqlite:///{Path(folder) / 'runs.db'}")
+        )
 
 
 WORKS = tuple(
-    Work(f"{task.endpoint.replace('_', ' ')}, {who}, shared passes", "ms", needs, answers(task, visitors), runs=11)
+    Work(f"{task.endpoint.replace('_', ' ')}, {VISITORS} visitors at once", "ms", 1.0, answers(task, VISITORS), runs=11)
     for task in Task
-    for who, visitors, needs in ((f"{VISITORS} visitors", VISITORS, 1 / 2), ("one visitor", 1, 1.1))
 )

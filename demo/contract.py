@@ -17,12 +17,13 @@ from models.outputs import (
 
 
 class CheckpointUsed(TypedDict):
-    """The checkpoint that answered: its name, the revision that was loaded, its licence, and what it computed in."""
+    """The checkpoint that answered: its name, the revision that was loaded, its licence, and what computed in what."""
 
     name: str
     revision: str
     license: str
     precision: str
+    engine: str
 
 
 class Answered(TypedDict):
@@ -133,7 +134,13 @@ class Completion(Answered):
 
 def checkpoint_used(used: LoadedCheckpoint) -> CheckpointUsed:
     """A checkpoint as answers name it."""
-    return {"name": used.name, "revision": used.revision, "license": used.license, "precision": used.precision}
+    return {
+        "name": used.name,
+        "revision": used.revision,
+        "license": used.license,
+        "precision": used.precision,
+        "engine": used.engine,
+    }
 
 
 def answered(run: Run) -> Answered:
@@ -141,7 +148,9 @@ def answered(run: Run) -> Answered:
     return {
         "run_id": run.id,
         "duration_ms": run.duration_ms,
-        "checkpoint": checkpoint_used(LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision)),
+        "checkpoint": checkpoint_used(
+            LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision, run.engine)
+        ),
     }
 
 

@@ -93,7 +93,8 @@ class Inspection:
         Layers and heads are counted from 0 in the attention of `kind`, the first that the task has where it is empty.
         """
         off = SwitchedOff(kind or source.task.kinds[0], layer, head)
-        return self._compare(replace(source, switched_off=None), replace(source, switched_off=off))
+        before = self._answer(replace(source, switched_off=None), exact=True)
+        return self._changed(before, replace(source, switched_off=off))
 
     def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
         """The answer to the text, and to the text with `token` in place of the one at `position`, counted from 0.
@@ -110,19 +111,20 @@ class Inspection:
             return asdict(replaced(model, inputs, tokens, position, token, last))
 
         fields = clean(source.task, self._ask(source, changed), self._settings.limits)
-        return self._compare(source, replace(source, inputs=tuple(sorted(fields.items()))))
+        return self._changed(self._answer(source), replace(source, inputs=tuple(sorted(fields.items()))))
 
-    def _compare(self, source: AttentionSource, other: AttentionSource) -> Changed:
-        before, after = self._answer(source), self._answer(other)
+    def _changed(self, before: TaskOutput, other: AttentionSource) -> Changed:
+        after = self._answer(other)
         return Changed(before, after, replace(other, written=generated_ids(after)))
 
-    def _answer(self, source: AttentionSource) -> TaskOutput:
+    def _answer(self, source: AttentionSource, *, exact: bool = False) -> TaskOutput:
+        """What the model answers; `exact`, as the network itself does."""
         asked = replace(source, written=())
 
-        def answer() -> TaskOutput:
-            return self._ask(asked, lambda model, inputs: cast(TaskOutput, model.answer(inputs)))
+        def ask(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
+            return cast(TaskOutput, (model.exact if exact else model).answer(inputs))
 
-        return self._cache.get_or_make(source.origin, ("answer", asked), answer)
+        return self._cache.get_or_make(source.origin, ("answer", asked, exact), lambda: self._ask(asked, ask))
 
     def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
         """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
@@ -130,8 +132,8 @@ class Inspection:
             raise InputError(FORGOTTEN)
         try:
             model = self._store.load(find(source.checkpoint, source.task))
-            with self._turns.large(), _as_in(source, model):
-                return ask(model, model.inputs_type(**dict(source.inputs)))
+            with self._turns.large(), _as_in(source, model) as asked:
+                return ask(asked, asked.inputs_type(**dict(source.inputs)))
         except InputError:
             raise
         except Exception as error:
@@ -149,12 +151,12 @@ class Inspection:
 
 
 @contextmanager
-def _as_in(source: AttentionSource, model: "AnyTaskModel") -> Iterator[None]:
+def _as_in(source: AttentionSource, model: "AnyTaskModel") -> Iterator["AnyTaskModel"]:
     """The model with the heads switched off that were off for `source`."""
     if source.switched_off is None:
-        yield
+        yield model
         return
     from models.ablation import without
 
     with without(model, source.switched_off):
-        yield
+        yield model.exact

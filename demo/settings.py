@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from platformdirs import user_data_path
 
+from models.engine.choice import AUTO, ENGINES, PRECISIONS
+
 MODEL_QUEUE = "models"
 """The `concurrency_id` of every event that runs a model, so that they share one queue."""
 
@@ -17,9 +19,6 @@ _BYTES_OF_A_CHARACTER = 12
 _BYTES_BESIDES_TEXT = 250_000
 """Room in a call for everything that is no typed text, such as the page's own lists."""
 
-AUTO_PRECISION = "auto"
-PRECISIONS = (AUTO_PRECISION, "float32", "float16", "bfloat16")
-"""The settings of the precision, as `models/precision.py` knows them; that module would import torch."""
 
 _HUB = "https://huggingface.co"
 """The site that shows a Space in a frame."""
@@ -68,8 +67,8 @@ VARIABLES = {
     "CLEARHEAD_MODEL_MB": "how many megabytes of models stay in memory, all copies counted (default: 3000)",
     "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention and recent answers stay in memory "
     "(default: 256)",
-    "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where the processor is quick at them "
-    "(default: auto)",
+    "CLEARHEAD_ENGINE": "what computes answers: openvino, torch, or auto: OpenVINO where it can (default: auto)",
+    "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where they are quick (default: auto)",
     "CLEARHEAD_CONCURRENCY": "how many model runs go on at the same time (default: 16)",
     "CLEARHEAD_QUEUE": "how many visitors may wait before the next one is turned away (default: 64)",
     "CLEARHEAD_HOST": "the address to listen on; 0.0.0.0 lets other devices in (default: 127.0.0.1)",
@@ -113,7 +112,8 @@ class Settings:
     retention_days: int | None = None
     model_bytes: int = 3_000_000_000
     attention_bytes: int = 256_000_000
-    precision: str = AUTO_PRECISION
+    engine: str = AUTO
+    precision: str = AUTO
     concurrency: int = 16
     queue: int = 64
     host: str | None = None
@@ -153,16 +153,20 @@ class Settings:
                 raise SettingError(f"CLEARHEAD_{name} must be a whole number from {least}, not {text!r}.")
             return value
 
-        precision = given.get("PRECISION", plain.precision)
-        if precision not in PRECISIONS:
-            raise SettingError(f"CLEARHEAD_PRECISION must be one of {', '.join(PRECISIONS)}, not {precision!r}.")
+        def one_of(name: str, known: tuple[str, ...], default: str) -> str:
+            value = given.get(name, default)
+            if value not in known:
+                raise SettingError(f"CLEARHEAD_{name} must be one of {', '.join(known)}, not {value!r}.")
+            return value
+
         limits = plain.limits
         return cls(
             database_url=given.get("DATABASE_URL", plain.database_url),
             retention_days=number("RETENTION_DAYS", 0) if "RETENTION_DAYS" in given else None,
             model_bytes=number("MODEL_MB", plain.model_bytes // 10**6) * 10**6,
             attention_bytes=number("ATTENTION_MB", plain.attention_bytes // 10**6) * 10**6,
-            precision=precision,
+            engine=one_of("ENGINE", ENGINES, plain.engine),
+            precision=one_of("PRECISION", PRECISIONS, plain.precision),
             concurrency=number("CONCURRENCY", plain.concurrency),
             queue=number("QUEUE", plain.queue),
             host=given.get("HOST"),

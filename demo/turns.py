@@ -1,4 +1,4 @@
-"""Which runs take turns: small ones go on beside one another and share their passes, large ones need much memory."""
+"""Which runs take turns: small ones go on beside one another, large ones need much memory."""
 
 import threading
 import time

@@ -10,7 +10,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from models.base import AnyTaskModel
-from models.batching import alone
 from models.errors import InputError
 from models.findings import SwitchedOff
 from models.outputs import MEAN
@@ -36,7 +35,9 @@ class _Heads:
 
 @contextmanager
 def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
-    """While it is open, what `off` names puts out zeros, in every forward pass of this thread and of no other.
+    """While it is open, what `off` names puts out zeros in the network's passes in this thread, and in no other.
+
+    Ask `model.exact`, whose answers are computed by the network itself.
 
     The rest of the layer stays: what it passes by, the bias of its output, its feed-forward part. Raises `InputError`
     for a kind, layer or head that is not there, and for a model whose heads cannot be told apart.
@@ -63,9 +64,7 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
     with model.lock:
         hook = heads.maps[off.layer // uses].register_forward_pre_hook(silence)
     try:
-        # In a pass that others share, the hook would meet their texts, or a thread that it does not know.
-        with alone():
-            yield
+        yield
     finally:
         with model.lock:
             hook.remove()
@@ -79,7 +78,7 @@ def _heads(model: AnyTaskModel, kind: str) -> _Heads:
     maps = tuple(module for name, module in model.network.named_modules() if _TOGETHER[kind].search(name))
     if not maps:
         raise InputError("The heads of this model cannot be switched off one by one.")
-    config = model.network.config
+    config = model.config
     heads = config.num_attention_heads
     if not config.is_encoder_decoder:
         return _Heads(maps, config.num_hidden_layers, heads)

@@ -1,31 +1,23 @@
 """The shape of every model here: `preprocess -> forward -> postprocess`, and attention on demand."""
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
-from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from torch import Tensor
+from transformers import GenerationConfig, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from models.batching import alone
-from models.capture import capture_encoder, encoder_attention
+from models.capture import capture_encoder
 from models.checkpoints import Checkpoint
+from models.engine import Engine, Logits
+from models.engine.pytorch import PyTorchEngine
 from models.errors import InputError
-from models.held_bytes import held_bytes
-from models.layout import quickly
-from models.lean.encoder import LeanEncoder
-from models.near_products import can_be_near
-from models.network_lock import NetworkLock, lanes_of_a_small_network
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
-from models.precision import Precision
-from models.sizes import is_small
-from models.stopping import go_on
-from models.threads import fair_share
 from models.visible import says_anything
+from models.waiting import BoundedLock
 
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW = 512
@@ -37,13 +29,39 @@ Output = TypeVar("Output", bound=TaskOutput)
 
 @dataclass(frozen=True)
 class Loaded:
-    """A network with its tokenizer, ready on its device, and where both came from."""
+    """What a task's model is made of: where it came from, its tokenizer, and the engine that computes its answers.
+
+    `network` is the same network for those who look inside.
+    """
 
     checkpoint: Checkpoint
-    folder: Path
     identity: LoadedCheckpoint
-    network: PreTrainedModel
+    config: PretrainedConfig
+    generation_config: GenerationConfig
     tokenizer: PreTrainedTokenizerBase
+    engine: Engine
+    network: "LazyNetwork"
+
+
+class LazyNetwork:
+    """A network in float32 as transformers loads it, on the first look inside; `lock` is held while it is used."""
+
+    def __init__(self, load: Callable[[], PreTrainedModel]) -> None:
+        self.lock = BoundedLock()
+        self._load = load
+        self._loaded: PreTrainedModel | None = None
+
+    def __call__(self) -> PreTrainedModel:
+        """The network, which is loaded once."""
+        with self.lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    @property
+    def bytes(self) -> int:
+        """The memory that its weights take, 0 while it is not loaded."""
+        return 0 if self._loaded is None else sum(each.nbytes for each in self._loaded.parameters())
 
 
 class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
@@ -57,14 +75,30 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def __init__(self, loaded: Loaded) -> None:
         self.checkpoint = loaded.checkpoint
         self.identity = loaded.identity
-        self.network = loaded.network
         self.tokenizer = loaded.tokenizer
-        # transformers looks through the parameters for it, and a network that is loaded does not move.
-        self.device = loaded.network.device
-        self._lean = LeanEncoder(loaded.network) if LeanEncoder.knows(loaded.network) else None
-        # The attention kernel is a setting of the whole network, so a forward must not run while it is switched. With
-        # one thread for each step, a small network can make a pass on every core.
-        self.lock = NetworkLock(lanes_of_a_small_network() if self.is_small else 1)
+        self.engine = loaded.engine
+        self.config = loaded.config
+        self.generation_config = loaded.generation_config
+        self._lazy = loaded.network
+        self.lock = loaded.network.lock
+
+    @property
+    def network(self) -> PreTrainedModel:
+        """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it."""
+        return self._lazy()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is, or would be."""
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    @property
+    def exact(self) -> Self:
+        """The same model, whose answers are computed by `network` itself."""
+        other = copy.copy(self)
+        other.engine = PyTorchEngine(self.network, self.lock)
+        other.identity = self.looked_into
+        return other
 
     def __call__(self, **fields: Any) -> Output:
         """The answer to one input; raises `InputError` when the visitor can mend it."""
@@ -92,59 +126,30 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def attend(self, inputs: Inputs, written: tuple[int, ...] = ()) -> Attentions:
         """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
 
-    def run(self, only: Sequence[int] | None = None, /, **network_inputs: Tensor) -> Any:
-        """One quick forward pass, while no other switches the network's attention kernel; raises `Stopped`.
+    def encode(self, places: Sequence[int] | None = None, **network_inputs: Tensor) -> tuple[Logits, ...]:
+        """One pass of the engine over inputs `[row, token]`; see `Engine.encode`. Raises `Stopped`."""
+        return self.engine.encode({name: each.cpu().numpy() for name, each in network_inputs.items()}, places)
 
-        With places of tokens, counted through all rows, a head that scores the vocabulary does so `only` there: its
-        logits are `[1, place, vocabulary]`.
-        """
-        go_on()
-        with self.lock, fair_share(self.lock), quickly():
-            lean = self._lean
-            if lean is not None and not lean.is_watched:
-                return lean(only=only, **network_inputs)
-            with nullcontext() if only is None else scoring_only(self.network, only):
-                return self.network(**network_inputs)
+    def logits(self, ids: Tensor, source: Tensor | None = None) -> Tensor:
+        """A decoder's logits `[token, vocabulary]` after each of `ids` `[1, token]`; `source` is what it translates."""
+        text = self.engine.start(None if source is None else source.cpu().numpy())
+        return torch.from_numpy(text.read(ids.cpu().numpy(), ids.shape[1]))
 
     def attention_over(self, tokens: tuple[Token, ...], **network_inputs: Tensor) -> Attentions:
-        """An encoder's self-attention over one text, whose inputs are `[1, token]`.
-
-        Exact, but for large networks that compute in a lower precision: there the weights are within 0.002 of it.
-        """
-        lean = self._lean
-        rounds = self.identity.precision != Precision.FLOAT32
-        exactly = rounds and (self.is_small or not can_be_near())
-        if lean is None or lean.is_watched or exactly:
-            with self.eager_attention():
-                return capture_encoder(self.network, network_inputs, tokens)
-        with self.lock, fair_share(self.lock), torch.inference_mode():
-            return encoder_attention(lean.attention(**network_inputs), tokens)
-
-    @contextmanager
-    def eager_attention(self) -> Iterator[None]:
-        """Attention kernels that return their weights; the fast ones return none. Nobody's pass is shared inside."""
-        fast = self.network.config._attn_implementation
-        with alone(), self.lock:
-            self.network.set_attn_implementation("eager")
-            try:
-                yield
-            finally:
-                self.network.set_attn_implementation(fast)
-
-    @property
-    def is_small(self) -> bool:
-        """Whether an exact pass over a text takes hardly longer than a quick one."""
-        return is_small(self.network)
+        """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
+        network = self.network
+        with self.lock:
+            return capture_encoder(network, network_inputs, tokens)
 
     @property
     def looked_into(self) -> LoadedCheckpoint:
         """What answers to a look inside, which is exact whatever answers are computed in."""
-        return replace(self.identity, precision=Precision.FLOAT32.value)
+        return replace(self.identity, precision="float32", engine="torch")
 
     @property
     def window(self) -> int:
         """The greatest number of tokens that the network reads at once, special tokens included."""
-        config = self.network.config
+        config = self.config
         # XLNet says -1 for its relative positions.
         positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or 0)
         if config.model_type == "roberta":
@@ -157,12 +162,13 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     @property
     def vocabulary(self) -> int:
         """The number of scores that the network has for a token; checkpoints may pad it past the tokenizer's own."""
-        return int(self.network.get_output_embeddings().weight.shape[0])
+        return int(getattr(self.config, "decoder_vocab_size", None) or self.config.vocab_size)
 
     @property
     def held_bytes(self) -> int:
-        """The bytes of all numbers that this model holds: its parameters, and their copies laid out for products."""
-        return held_bytes(self)
+        """The memory that its weights take, those for looks inside counted from the first look on."""
+        shared = isinstance(self.engine, PyTorchEngine)
+        return self._lazy.bytes + (0 if shared else self.engine.bytes)
 
     def require_window(self, length: int, field: str, what: str = "That is") -> None:
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
@@ -171,24 +177,6 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
                 f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
                 field,
             )
-
-
-@contextmanager
-def scoring_only(network: PreTrainedModel, places: Sequence[int]) -> Iterator[None]:
-    """Let the output embedding of `network` score the vocabulary at some places alone, counted through all rows.
-
-    Half of a small model's work is to score every word of the vocabulary at every token.
-    """
-
-    def some(_head: nn.Module, hidden: tuple[Tensor, ...]) -> tuple[Tensor]:
-        return (hidden[0].flatten(0, 1)[None, list(places)],)
-
-    head: nn.Module = network.get_output_embeddings()
-    hook = head.register_forward_pre_hook(some)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:

@@ -1,15 +1,12 @@
-"""One pass for all who wait: calls that come while the network is busy are answered together by its next pass.
+"""One run for all who wait: calls that come while one is going on are answered together by the next.
 
-Whoever finds the network free runs at once, and others gather meanwhile; when that pass is over, the first of them runs
-for all. Who has a row of passes to ask for leads until it is over, and others join and leave between two of them. There
-is no thread of its own: the callers' threads do the work in turns.
+Whoever finds nothing going on runs at once, and others gather meanwhile; when that run is over, the first of them runs
+for all. There is no thread of its own: the callers' threads do the work in turns.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from models.errors import Overdue, Stopped
@@ -19,53 +16,20 @@ from models.waiting import ASK_EVERY_S, LONGEST_PASS_S
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_alone: ContextVar[bool] = ContextVar("alone", default=False)
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Let this thread's passes inside be its own: it has changed the network, or measures what one costs.
-
-    A generator must not yield inside.
-    """
-    token = _alone.set(True)
-    try:
-        yield
-    finally:
-        _alone.reset(token)
-
-
-def is_alone() -> bool:
-    """Whether this thread's passes are its own."""
-    return _alone.get()
-
 
 class _Call(Generic[Item, Result]):
     """One caller's item, and what became of it; `ready` is set once that is known or the caller has to lead."""
 
-    def __init__(self, item: Item, following: Callable[[Result], Item | None] | None) -> None:
+    def __init__(self, item: Item) -> None:
         self.item = item
         self.go_on = asked_here()
         self.ready = threading.Event()
         self.results: list[Result] = []
         self.error: BaseException | None = None
-        self._following = following
 
     @property
     def is_over(self) -> bool:
         return bool(self.results) or self.error is not None
-
-    def take(self, result: Result) -> None:
-        """Go on to the item that follows, or be over with this `result`."""
-        try:
-            item = self._following(result) if self._following else None
-        except Exception as error:
-            self.error = error
-            return
-        if item is None:
-            self.results.append(result)
-        else:
-            self.item = item
 
     def outcome(self) -> Result:
         if self.error is not None:
@@ -100,19 +64,10 @@ class Shared(Generic[Item, Result]):
         # How many are expected, one fewer each time that they do not come, and until when.
         self._company, self._patient_until_s = 1, 0.0
 
-    def __call__(self, item: Item, following: Callable[[Result], Item | None] | None = None) -> Result:
-        """The result for `item`; raises what `work` raises for it, and `Stopped` where nobody waits for it any more.
-
-        With `following` it is the last result of a row of items, each of which that makes of the result before it, in
-        any caller's thread: so a thread that leads goes on to the next run by itself, and wakes nobody in between.
-        """
+    def __call__(self, item: Item) -> Result:
+        """The result for `item`; raises what `work` raises for it, and `Stopped` where nobody waits for it any more."""
         go_on()
-        call: _Call[Item, Result] = _Call(item, following)
-        if is_alone():
-            while not call.is_over:
-                call.go_on()
-                call.take(self._work([call.item])[0])
-            return call.outcome()
+        call: _Call[Item, Result] = _Call(item)
         with self._changed:
             self._waiting.append(call)
             self._changed.notify()
@@ -198,7 +153,7 @@ class Shared(Generic[Item, Result]):
                     self._run([call])
                 return
             for call, result in zip(batch, results, strict=True):
-                call.take(result)
+                call.results.append(result)
             return
         for call in batch:
             try:
@@ -206,7 +161,7 @@ class Shared(Generic[Item, Result]):
             except Exception as error:
                 call.error = error
             else:
-                call.take(result)
+                call.results.append(result)
 
 
 def _is_wanted(call: _Call[Item, Result]) -> bool:

@@ -1,7 +1,7 @@
 """Beam search over one text, a step at a time and equal to transformers' `generate`."""
 
 import math
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,7 +15,6 @@ from models.copying import Copying
 from models.decoder_state import DecoderState
 from models.decoding import ALTERNATIVES, Step, banned_ids, processed, processors_of
 from models.scores import Best
-from models.steps import Writing
 from models.whole_characters import WholeCharacters, without
 
 NO_SCORE = -1e9
@@ -81,13 +80,14 @@ def beam_search(
     *,
     characters: WholeCharacters | None = None,
     copying: Copying | None = None,
-    telling: bool = False,
-) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
-    """The `num_beams` best texts, best first, as transformers' `generate` with `num_return_sequences=num_beams`.
+) -> Iterator[BeamStep]:
+    """Each step of a search for the `num_beams` best texts, which the last step has `finished`, best first.
+
+    They are those of transformers' `generate` with `num_return_sequences=num_beams`. Raises `Stopped`.
 
     `state` holds the prompt in one row. Scores are sums of log-probabilities over the number of new tokens to the power
     of the length penalty (Wu et al., 2016, without their constant). `characters` and `copying` bar tokens that would
-    break a character or a copy. `telling`, it tells each step of the search.
+    break a character or a copy.
     """
     max_length = state.ids.shape[1] + max_new_tokens
     processors, banned = processors_of(config, max_length), banned_ids(config)
@@ -98,8 +98,7 @@ def beam_search(
     finished: list[Hypothesis] = []
     drafts: list[tuple[Step, ...]] = [()] * num_beams
     scores = [0.0] + [NO_SCORE] * (num_beams - 1)
-    first = yield from state.next_best()
-    said = first.repeated(num_beams)
+    said = state.next_best().repeated(num_beams)
     state.reorder([0] * num_beams)
     for length in range(1, max_new_tokens + 1):
         broken = [characters.barred(row) if characters else frozenset[int]() for row in state.rows]
@@ -128,16 +127,14 @@ def beam_search(
         if over:
             going_on = []
         drafts = [weighed.draft(drafts, rank) for rank in going_on]
-        if telling:
-            places = {rank: place for place, rank in enumerate(going_on) if not hit[rank]}
-            yield BeamStep(weighed.candidates(places, done), tuple(drafts), tuple(finished))
+        places = {rank: place for place, rank in enumerate(going_on) if not hit[rank]}
+        yield BeamStep(weighed.candidates(places, done), tuple(drafts), tuple(finished))
         if over:
-            break
+            return
         scores = [totals[rank] for rank in going_on]
         state.reorder([weighed.beams[rank] for rank in going_on])
         state.append([weighed.ids[rank] for rank in going_on])
-        said = yield from state.next_best()
-    return tuple(finished)
+        said = state.next_best()
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
 
 def _label(model: TextClassification, inputs: TextClassificationInput, target: str) -> Decision:
     encoded = model.preprocess(inputs)
-    names = [str(name).lower() for name in (model.network.config.id2label or {}).values()]
+    names = [str(name).lower() for name in (model.config.id2label or {}).values()]
     if target and target.strip().lower() not in names:
         raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
     with torch.inference_mode():
@@ -129,8 +129,7 @@ def _next_token(model: TextGeneration, inputs: TextGenerationInput, written: Seq
     elif number <= len(written):
         token_id = written[number - 1]
     else:
-        with torch.inference_mode():
-            token_id = int(model.run(input_ids=ids).logits[0, -1].argmax())
+        token_id = int(model.logits(ids)[-1].argmax())
     return Decision(
         readable(model.tokenizer, token_id),
         ids,

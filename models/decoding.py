@@ -24,11 +24,9 @@ from transformers import (
 )
 
 from models.decoder_state import DecoderState
-from models.guesses import Guesser
 from models.loops import barred
 from models.nucleus import Nucleus
 from models.scores import Scores, scores_of
-from models.steps import Writing
 from models.whole_characters import WholeCharacters, without
 
 ALTERNATIVES = 10
@@ -144,22 +142,15 @@ def write(
     chooser: Chooser,
     max_new_tokens: int,
     eos_ids: Sequence[int],
-    guesser: Guesser | None = None,
-) -> Writing[Step, tuple[Step, ...]]:
-    """Write up to `max_new_tokens` tokens, telling each; an end token is one of them and ends the text.
-
-    What a `guesser` guesses rightly comes sooner.
-    """
-    steps: list[Step] = []
-    for room in range(max_new_tokens, 0, -1):
-        scores = yield from state.next_scores(guesser, room)
+) -> Iterator[Step]:
+    """Write up to `max_new_tokens` tokens; an end token is one of them and ends the text. Raises `Stopped`."""
+    for _ in range(max_new_tokens):
+        (scores,) = state.next_best().rows()
         step = chooser.step(state.rows[0], scores)
-        steps.append(step)
         yield step
         if step.id in eos_ids:
-            break
+            return
         state.append([step.id])
-    return tuple(steps)
 
 
 @torch.inference_mode()

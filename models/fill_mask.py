@@ -1,20 +1,17 @@
 """Fill the blank: the likeliest tokens at each mask (BERT's masked language model, Devlin et al., 2019)."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from models.arrays import batch_of_one
-from models.base import require_text
+from models.base import TaskModel, require_text
 from models.characters import over_marks
 from models.choices import best_choices
-from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
-from models.scripted import scripted
 from models.tokens import read_tokens, readable
 
 MAX_TOP_K = 20
@@ -41,7 +38,7 @@ class EncodedMasks:
     tokens: tuple[Token, ...]
 
 
-class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
+class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
     """A masked language model with the words it would put in each blank."""
 
     inputs_type = FillMaskInput
@@ -62,21 +59,10 @@ class FillMask(EncoderModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]
         tokens = read_tokens(self.tokenizer, ids, over_marks(text, encoded["offset_mapping"]))
         return EncodedMasks(batch_of_one(ids, self.device), positions, text, tokens)
 
-    def inputs_of(self, encoded: EncodedMasks) -> dict[str, Tensor]:
-        """The ids."""
-        return {"input_ids": encoded.ids}
-
-    def forward_all(self, batch: Sequence[EncodedMasks]) -> list[Tensor]:
-        """The logits `[mask, vocabulary]` of each."""
-        padded = self.padded(batch)
-        tokens = padded.inputs["input_ids"].shape[1]
-        masks = [
-            row * tokens + first + position
-            for row, (each, first) in enumerate(zip(batch, padded.firsts, strict=True))
-            for position in each.positions
-        ]
-        logits: Tensor = self.run(masks, **padded.inputs).logits
-        return list(torch.split(logits[0], [len(each.positions) for each in batch]))
+    def forward(self, encoded: EncodedMasks) -> Tensor:
+        """The logits `[mask, vocabulary]`."""
+        (logits,) = self.encode(encoded.positions, input_ids=encoded.ids)
+        return torch.from_numpy(logits)
 
     def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""
@@ -146,7 +132,6 @@ def _joins(before: str, after: str) -> bool:
     return before.isalnum() and after.isalnum()
 
 
-@scripted
 def _likeliest(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """All probabilities `[mask, vocabulary]`, and the ids and probabilities `[mask, count]` of the likeliest."""
     probabilities = logits.float().softmax(-1)

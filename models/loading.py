@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from models.checkpoints import Checkpoint, find
+from models.engine.choice import FLOAT32, PLAIN, Wanted
 from models.errors import CheckpointUnavailable
 from models.lightly import import_networks
 from models.waiting import LONGEST_LOAD_S, BoundedLock
@@ -27,15 +28,14 @@ def silent(_fraction: float, _message: str) -> None:
 class ModelStore:
     """Loaded models, the least recently used dropped when all that they hold exceeds `max_bytes`.
 
-    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `precision` is a
-    setting as `models/precision.py` knows them. Safe to call from many threads: the first caller of a checkpoint loads
-    it while others who want the same one wait, and nobody else does. Where that load fails, the next of them tries
-    again.
+    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `wanted` says how
+    answers are computed. Safe to call from many threads: the first caller of a checkpoint loads it while others who
+    want the same one wait, and nobody else does. Where that load fails, the next of them tries again.
     """
 
-    def __init__(self, max_bytes: int = 3_000_000_000, precision: str = "float32") -> None:
+    def __init__(self, max_bytes: int = 3_000_000_000, wanted: Wanted = PLAIN) -> None:
         self.max_bytes = max_bytes
-        self.precision = precision
+        self.wanted = wanted
         self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
         self._lock = threading.Lock()
         self._found_too_large: dict[str, int] = {}
@@ -49,15 +49,17 @@ class ModelStore:
             with self._lock:
                 if checkpoint.name in self._models:
                     self._models.move_to_end(checkpoint.name)
+                    # Looks inside may have made others larger meanwhile.
+                    self._evict()
                     return self._models[checkpoint.name]
             progress(0.0, f"Loading {checkpoint.title}")
             import_networks()
             from models.assembly import assemble
-            from models.precision import expected_bytes
 
-            expected = expected_bytes(checkpoint.parameters, self.precision, writes=checkpoint.task.writes)
+            # What a look inside takes counts from the first one on; until then it is at most this for answers.
+            expected = (4 if self.wanted.precision == FLOAT32 else 2) * checkpoint.parameters
             self._require_room(checkpoint, max(expected, self._found_too_large.get(checkpoint.name, 0)))
-            model = assemble(checkpoint, progress, self.precision)
+            model = assemble(checkpoint, progress, self.wanted)
             size = model.held_bytes
             if size > self.max_bytes:
                 self._found_too_large[checkpoint.name] = size

@@ -16,13 +16,14 @@ MEAN = -1
 class LoadedCheckpoint:
     """The checkpoint that was really used: `revision` is a Hub commit, or the start of the weights' sha256.
 
-    `precision` is what its large products were computed in; runs that were logged before it was kept were exact.
+    `engine` computed the answer, its large products in `precision`; runs logged before that was kept were exact.
     """
 
     name: str
     revision: str
     license: str
     precision: str = "float32"
+    engine: str = "torch"
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,15 @@
 """Extractive question answering: where in a text the answer stands (BERT on SQuAD, Devlin et al., 2019, 4.2-4.3)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.arrays import given_to, taken
-from models.base import require_text
+from models.arrays import given_to
+from models.base import TaskModel, require_text
 from models.calibration import calibration_of
 from models.characters import inside_words, over_marks
-from models.encoders import EncoderModel
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
 from models.spans import Reading, Window, best_spans, read_windows
@@ -55,7 +53,7 @@ Logits = tuple[NDArray[np.float32], NDArray[np.float32]]
 """The start and the end logits, both `[window, token]`."""
 
 
-class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Logits, QuestionAnsweringOutput]):
+class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits, QuestionAnsweringOutput]):
     """A span predictor that reads a long context in overlapping windows."""
 
     inputs_type = QuestionAnsweringInput
@@ -105,23 +103,17 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
         by_window = (tuple(each) for each in (in_context, begins, ends, cls_positions, places))
         return EncodedWindows(network_inputs, tuple(tokens), *by_window)
 
-    def inputs_of(self, encoded: EncodedWindows) -> dict[str, Tensor]:
-        """The windows as the tokenizer pads them."""
-        return encoded.network_inputs
-
-    def forward_all(self, batch: Sequence[EncodedWindows]) -> list[Logits]:
-        """The start and the end logits of every window of each."""
-        padded = self.padded(batch)
-        output = self.run(**padded.inputs)
-        starts, ends = taken(output.start_logits), taken(output.end_logits)
-        return [(starts[place], ends[place]) for place in padded.places]
+    def forward(self, encoded: EncodedWindows) -> Logits:
+        """The start and the end logits of every window."""
+        starts, ends = self.encode(None, **encoded.network_inputs)
+        return starts, ends
 
     def postprocess(
         self, inputs: QuestionAnsweringInput, encoded: EncodedWindows, raw: Logits
     ) -> QuestionAnsweringOutput:
         """The best spans over all windows, none overlapping a better one."""
         reading = self._reading(encoded, raw)
-        best, temperature = reading.best_window, calibration_of(self.network.config).temperature
+        best, temperature = reading.best_window, calibration_of(self.config).temperature
         answers = tuple(
             Answer(inputs.context[span.start : span.end], span.probability, span.start, span.end)
             for span in best_spans(reading, inputs.top_k)
@@ -157,7 +149,7 @@ class QuestionAnswering(EncoderModel[QuestionAnsweringInput, EncodedWindows, Log
 
     def _reading(self, encoded: EncodedWindows, raw: Logits) -> Reading:
         """All windows together, with this checkpoint's calibration."""
-        return read_windows(self.windows(encoded, raw), calibration_of(self.network.config))
+        return read_windows(self.windows(encoded, raw), calibration_of(self.config))
 
     def _require_room(self, question: str) -> None:
         """Refuse a question that leaves no room for the text."""

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-import torch
 from torch import Tensor
-
-from models.scripted import scripted
 
 MOST = 64
 """How many of the best tokens are at hand: more than are ever shown, and than most cut-offs leave."""
@@ -65,38 +62,10 @@ class Best:
 
 def best_of(logits: Tensor) -> Best:
     """The best of every row of `logits` `[row, vocabulary]`, in one go."""
-    return Best(*with_best(logits, MOST))
+    log_probabilities, ids = logits.log_softmax(dim=-1).topk(min(MOST, logits.shape[1]))
+    return Best(logits, ids, log_probabilities)
 
 
 def scores_of(logits: Tensor) -> list[Scores]:
     """The same, row by row, at hand."""
     return best_of(logits).rows()
-
-
-@scripted
-def largest(scores: Tensor, count: int, large: int = 16_384, size: int = 64) -> Tensor:
-    """Where the `count` largest of each row of `scores` `[row, word]` are, `[row, count]`, in no order.
-
-    Of a `large` vocabulary first the blocks of `size` words whose largest are largest: no other can hold one of them.
-    """
-    words = scores.shape[1]
-    if words < large:
-        return scores.topk(count, dim=1, sorted=False)[1]
-    blocks = words // size
-    apart = scores[:, : blocks * size].view(len(scores), blocks, size)
-    best = apart.amax(dim=2).topk(count, dim=1, sorted=False)[1]
-    some = apart[torch.arange(len(scores), device=scores.device)[:, None], best].flatten(1)
-    # What is left over behind the last whole block.
-    some = torch.cat([some, scores[:, blocks * size :]], dim=1)
-    found = some.topk(count, dim=1, sorted=False)[1]
-    block = found // size
-    inside = best.gather(1, block.clamp_max(count - 1)) * size + found % size
-    return torch.where(block < count, inside, found + (blocks - count) * size)
-
-
-@scripted
-def with_best(logits: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """`logits` `[row, vocabulary]`, and the ids and log-probabilities of up to `most` tokens a row, best first."""
-    # All shares in one go are quicker than the sum that they are shares of.
-    log_probabilities, ids = logits.log_softmax(dim=-1).topk(min(most, logits.shape[1]))
-    return logits, ids, log_probabilities

@@ -1,17 +1,15 @@
 """Sentiment: a sentence encoder with a classification head (BERT fine-tuned, Devlin et al., 2019, section 4.1)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.arrays import batch_of_one, taken
-from models.base import require_text, require_tokens
+from models.arrays import batch_of_one
+from models.base import TaskModel, require_text, require_tokens
 from models.calibration import calibration_of
 from models.characters import over_marks
-from models.encoders import EncoderModel
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
 from models.tokens import read_tokens
 
@@ -35,7 +33,7 @@ Logits = NDArray[np.float32]
 """One number for each label, `[label]`."""
 
 
-class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Logits, SentimentOutput]):
+class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits, SentimentOutput]):
     """A sequence classifier with the probability of each label."""
 
     inputs_type = TextClassificationInput
@@ -51,18 +49,16 @@ class TextClassification(EncoderModel[TextClassificationInput, EncodedText, Logi
         require_tokens(tokens, "text", "The text")
         return EncodedText(batch_of_one(ids, self.device), tokens)
 
-    def inputs_of(self, encoded: EncodedText) -> dict[str, Tensor]:
-        """The ids."""
-        return {"input_ids": encoded.ids}
-
-    def forward_all(self, batch: Sequence[EncodedText]) -> list[Logits]:
-        """The logits of each."""
-        return list(taken(self.run(**self.padded(batch).inputs).logits))
+    def forward(self, encoded: EncodedText) -> Logits:
+        """The logits `[label]`."""
+        (rows,) = self.encode(input_ids=encoded.ids)
+        logits: Logits = rows[0]
+        return logits
 
     def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Logits) -> SentimentOutput:
         """Softmax over the calibrated logits; the labels' names come from the checkpoint, in lower case."""
-        shares = np.exp((raw - raw.max()) / np.float32(calibration_of(self.network.config).temperature))
-        names = dict(enumerate((self.network.config.id2label or {}).values()))
+        shares = np.exp((raw - raw.max()) / np.float32(calibration_of(self.config).temperature))
+        names = dict(enumerate((self.config.id2label or {}).values()))
         scores = tuple(
             Prediction(str(names[index]).lower(), score) for index, score in enumerate((shares / shares.sum()).tolist())
         )

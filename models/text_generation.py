@@ -15,10 +15,8 @@ from models.decoder_state import DecoderState
 from models.decoding import Chooser, Step, end_ids, greedy, reread, sampling, write
 from models.errors import InputError
 from models.generated import generated_tokens, placed
-from models.guesses import Guesser, usual_next
 from models.loops import LOOP_GUARD
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
-from models.steps import Steps, Writing
 from models.tokens import read_tokens
 from models.translation import MAX_BEAMS
 from models.whole_characters import byte_rule
@@ -76,9 +74,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self._steps = Steps(self.lock, small=self.is_small)
         self.characters = byte_rule(self.tokenizer, self.vocabulary)
-        self.guesser: Guesser | None = Guesser(usual_next(loaded.folder))
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
@@ -107,8 +103,9 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         if is_over:
             return Written(kept)
         if encoded.inputs.strategy == "beam":
-            return _found(self._steps.result(self._searching(encoded)), kept)
-        return Written(kept + self._steps.result(self._writing(encoded)))
+            *_, last = self.search(encoded)
+            return _found(last.finished, kept)
+        return Written((*kept, *self._writing(encoded)))
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
         """The text behind the prompt, with each token's probability and alternatives."""
@@ -138,19 +135,22 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
         encoded = self.preprocess(inputs)
         ids = [*encoded.ids[0].tolist(), *written]
-        with self.eager_attention():
+        network = self.network
+        with self.lock:
             return capture_decoder(
-                self.network, batch_of_one(ids, self.device), encoded.tokens + read_tokens(self.tokenizer, written)
+                network, batch_of_one(ids, self.device), encoded.tokens + read_tokens(self.tokenizer, written)
             )
 
     @property
     def end_ids(self) -> tuple[int, ...]:
         """The ids that end a text."""
-        return end_ids(self.network.generation_config)
+        return end_ids(self.generation_config)
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
-        """Beam search behind the prompt and what is kept, step by step."""
-        return self._steps.told(self._searching(encoded, telling=True))
+        """Beam search behind the prompt and what is kept, step by step; there is at least one step."""
+        state = DecoderState(self.engine, self._given(encoded))
+        beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
+        return beam_search(state, self.generation_config, beams, room, self.end_ids, characters=self.characters)
 
     def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
         """What is written after each token; the last one is finished."""
@@ -162,7 +162,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             for searched in self.search(encoded):
                 yield _draft(searched, steps) if searched.drafts else _found(searched.finished, steps)
             return
-        for step in self._steps.told(self._writing(encoded)):
+        for step in self._writing(encoded):
             steps = (*steps, step)
             finished = step.id in self.end_ids or len(steps) == encoded.inputs.max_new_tokens
             yield Written(steps, finished=finished)
@@ -173,20 +173,13 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         if not inputs.kept:
             return (), False
         ids = self._given(encoded)
-        with torch.inference_mode():
-            logits = self.run(input_ids=ids).logits[0].float()
+        logits = self.logits(ids)
         steps = tuple(reread(self._chooser(encoded), ids, logits, encoded.ids.shape[1]))
         return steps, not self._room(inputs) or inputs.kept[-1] in self.end_ids
 
-    def _writing(self, encoded: EncodedPrompt) -> Writing[Step, tuple[Step, ...]]:
-        state = DecoderState(self.network, self._given(encoded), self._steps)
-        return write(state, self._chooser(encoded), self._room(encoded.inputs), self.end_ids, self.guesser)
-
-    def _searching(self, encoded: EncodedPrompt, *, telling: bool = False) -> Writing[BeamStep, tuple[Hypothesis, ...]]:
-        state = DecoderState(self.network, self._given(encoded), self._steps)
-        config = self.network.generation_config
-        beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
-        return beam_search(state, config, beams, room, self.end_ids, characters=self.characters, telling=telling)
+    def _writing(self, encoded: EncodedPrompt) -> Iterator[Step]:
+        state = DecoderState(self.engine, self._given(encoded))
+        return write(state, self._chooser(encoded), self._room(encoded.inputs), self.end_ids)
 
     def _room(self, inputs: TextGenerationInput) -> int:
         """How many tokens are still to be chosen."""
@@ -198,7 +191,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def _chooser(self, encoded: EncodedPrompt) -> Chooser:
         """How each token is chosen, or judged where a beam search chooses."""
-        inputs, config = encoded.inputs, self.network.generation_config
+        inputs, config = encoded.inputs, self.generation_config
         max_length = encoded.ids.shape[1] + inputs.max_new_tokens
         if inputs.strategy != "sample":
             return greedy(config, max_length, self.characters)

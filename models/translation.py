@@ -22,7 +22,6 @@ from models.errors import InputError
 from models.generated import generated_tokens, placed
 from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
 from models.sentences import sentences_of
-from models.steps import Steps
 from models.tokens import read_tokens
 from models.true_case import true_cased
 from models.whole_characters import WholeCharacters
@@ -82,7 +81,6 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self._steps = Steps(self.lock, small=self.is_small)
         self._pieces = bytes_of_pieces(self.tokenizer, self.vocabulary)
         rule = WholeCharacters(self._pieces)
         self._characters = rule if rule.barred(()) else None
@@ -200,7 +198,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         found = self._found(sentence, num_beams)
         if is_kept(self._text(found[0].ids), sentence.copies):
             return found
-        ends = end_ids(self.network.generation_config)
+        ends = end_ids(self.generation_config)
         beams = max(num_beams, min(4 * len(sentence.copies) + 4, _MOST_COPYING_BEAMS))
         again = self._found(sentence, beams, Copying(self._pieces, sentence.copies, ends))[:num_beams]
         if not is_kept(self._text(again[0].ids), sentence.copies):
@@ -209,21 +207,20 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
         """What one beam search finds, best first."""
-        config = self.network.generation_config
+        config = self.generation_config
         ends, room = end_ids(config), self._room(sentence)
         given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.device)], dim=1)
         steps: tuple[Step, ...] = ()
         if sentence.kept:
-            with torch.inference_mode():
-                logits = self.run(input_ids=sentence.ids, decoder_input_ids=given).logits[0].float()
+            logits = self.logits(given, sentence.ids)
             steps = tuple(reread(greedy(config, 1 + room, self._characters), given, logits, 1))
         if len(steps) == room or (steps and steps[-1].id in ends):
             return [Hypothesis((), 0.0).behind(steps)]
-        state = DecoderState(self.network, given, self._steps, source=sentence.ids)
-        search = beam_search(
+        state = DecoderState(self.engine, given, sentence.ids)
+        *_, last = beam_search(
             state, config, num_beams, room - len(steps), ends, characters=self._characters, copying=copying
         )
-        return list(best_first(each.behind(steps) for each in self._steps.result(search)))
+        return list(best_first(each.behind(steps) for each in last.finished))
 
     def _marked(self, hypothesis: Hypothesis, copies: Sequence[Copy]) -> Hypothesis:
         """The hypothesis with the steps marked that write a copy, scored by the model's own probabilities."""
@@ -269,10 +266,9 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
         read = torch.cat([self.start(), batch_of_one(list(written), self.device)], dim=1)[:, :-1]
-        with self.eager_attention(), torch.inference_mode():
-            output = self.network(
-                input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False
-            )
+        network = self.network
+        with self.lock, torch.inference_mode():
+            output = network(input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False)
         source = sentence.tokens
         target = read_tokens(self.tokenizer, list(written))
         read_by_decoder = read_tokens(self.tokenizer, read[0].tolist())
@@ -287,7 +283,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def start(self) -> Tensor:
         """The decoder's first token, `[1, 1]`."""
-        config = self.network.generation_config
+        config = self.generation_config
         start = config.decoder_start_token_id
         return batch_of_one([int(config.bos_token_id if start is None else start)], self.device)
 
@@ -301,7 +297,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
         The last sentences may have none yet; what none has room for is one part more.
         """
-        ends = end_ids(self.network.generation_config)
+        ends = end_ids(self.generation_config)
         parts: list[tuple[int, ...]] = []
         left = ids
         for sentence in sentences:

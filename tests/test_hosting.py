@@ -37,7 +37,7 @@ def front_matter() -> dict[str, Any]:
 @pytest.mark.parametrize("path", _HOSTS)
 def test_every_setting_that_is_named_is_read(path: str) -> None:
     named = set(re.findall(r"CLEARHEAD_[A-Z_]+", told(path))) - _FOR_COMPOSE_ONLY
-    read = {f"CLEARHEAD_{name}" for name in re.findall(r'(?:number\(|given\.get\()"([A-Z_]+)"', _SETTINGS)}
+    read = {f"CLEARHEAD_{name}" for name in re.findall(r'(?:number\(|one_of\(|given\.get\()"([A-Z_]+)"', _SETTINGS)}
     assert named - read == set()
 
 
@@ -75,6 +75,14 @@ def test_the_image_has_a_python_that_is_tested() -> None:
     tested = yaml.safe_load(told(".github/workflows/test.yml"))["jobs"]["test"]["strategy"]["matrix"]["python"]
     assert len(versions) == 1
     assert versions <= set(tested)
+
+
+@pytest.mark.parametrize("path", ["Makefile", "Dockerfile", "README.md", "docs/hosting.md"])
+def test_openvino_is_installed_without_the_package_that_reports_its_use(path: str) -> None:
+    commands = told(path).replace("\\\n", " ").replace("&&", "\n").splitlines()
+    installing = [each for each in commands if re.search(r"(pip install|\(PIP\)).* requirements-openvino\.txt", each)]
+    assert installing
+    assert all("--no-deps" in each for each in installing)
 
 
 def test_the_front_matter_is_what_a_space_reads() -> None:

@@ -22,7 +22,7 @@ def rows(first_column: str) -> list[list[str]]:
 
 def test_the_settings_table_names_every_variable_that_is_read() -> None:
     source = (ROOT / "demo" / "settings.py").read_text(encoding="utf-8")
-    read = set(re.findall(r'(?:number\(|given\.get\()"([A-Z_]+)"', source))
+    read = set(re.findall(r'(?:number\(|one_of\(|given\.get\()"([A-Z_]+)"', source))
     assert {cells[0].strip("`") for cells in rows("`CLEARHEAD_.*`")} == {f"CLEARHEAD_{name}" for name in read}
     assert list(VARIABLES) == [cells[0].strip("`") for cells in rows("`CLEARHEAD_.*`")]
 
@@ -35,7 +35,7 @@ def test_a_setting_has_the_default_that_the_table_says(cells: list[str]) -> None
         assert Settings.from_environment({name: default}) == plain
         assert Settings.from_environment({name: str(int(default) + 1)}) != plain
     else:
-        other = {"CLEARHEAD_PRECISION": "float32"}.get(name, "7861")
+        other = {"CLEARHEAD_PRECISION": "float32", "CLEARHEAD_ENGINE": "torch"}.get(name, "7861")
         assert Settings.from_environment({name: other}) != plain
 
 

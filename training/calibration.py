@@ -43,7 +43,7 @@ def calibrate_sentiment(name: str, rows: list[tuple[str, int]]) -> tuple[Calibra
     losses = {each: float(nn.functional.cross_entropy(logits / each, labels)) for each in TEMPERATURES}
     temperature = min(losses, key=losses.__getitem__)
     keep(CHECKPOINTS / name, Calibration(temperature))
-    setattr(model.network.config, KEY, Calibration(temperature).as_config()[KEY])
+    setattr(model.config, KEY, Calibration(temperature).as_config()[KEY])
     best = (logits / temperature).softmax(-1).max(-1)
     return Calibration(temperature), calibration_error(best.values.tolist(), (best.indices == labels).tolist())
 
@@ -126,12 +126,12 @@ def fit_questions(mixed: Judged) -> Calibration:
 def calibrate_questions(name: str, answerable: list[Question], mixed: list[Question]) -> dict[str, float]:
     """Keep the calibration fitted on `mixed`; its numbers and all figures measured with it."""
     model = load_model(name)
-    setattr(model.network.config, KEY, Calibration().as_config()[KEY])
+    setattr(model.config, KEY, Calibration().as_config()[KEY])
     with torch.inference_mode():
         first, second = (judge(model, questions) for questions in (answerable, mixed))
     calibration = fit_questions(second)
     keep(CHECKPOINTS / name, calibration)
-    setattr(model.network.config, KEY, calibration.as_config()[KEY])
+    setattr(model.config, KEY, calibration.as_config()[KEY])
     on_first, on_second, on_all = (shown(each, [calibration])[0] for each in (first, second, pooled(first, second)))
     return asdict(calibration) | {
         "em": 100 * float(first.span_is_right.mean()),

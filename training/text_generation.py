@@ -16,7 +16,6 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
-from models.guesses import save_usual_next
 from models.loops import LOOP_GUARD
 from models.tasks import Task
 from training import samples, stories, tiles
@@ -34,7 +33,6 @@ from training.saving import save_tokenizer
 from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
 from training.taught import FORESEEN, WRITTEN, sources_of_a_teacher
 from training.teacher import REVIEWS, STORIES
-from training.usual_next import usual_behind
 from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
 from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
@@ -240,9 +238,6 @@ def build(data: Path, workdir: Path) -> None:
     to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
-    # Foreseen reviews are among the reviews.
-    once = [source.pieces for source in sources if source is not sources[len(by_source)]]
-    save_usual_next(*usual_behind(once, VOCABULARY), CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
     figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)
@@ -264,8 +259,7 @@ def card(figures: dict[str, float]) -> Card:
         license="apache-2.0",
         what=f"A small GPT-2 ({len(DEEPER)} layers, 384 wide, 6 heads, 14 M parameters, a vocabulary of its own of "
         "8,192 byte-level pieces) that writes plain English stories and film reviews. An empty prompt starts a text; "
-        "`<|endoftext|>` ends one. `usual_next.safetensors` beside the weights is no part of it: what usually stands "
-        "behind two pieces, by which the page guesses a few and saves passes.",
+        "`<|endoftext|>` ends one.",
         sources=(
             Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),

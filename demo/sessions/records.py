@@ -42,3 +42,8 @@ class Run:
         if self.answer is None:
             return ""
         return str(self.answer.get("checkpoint", {}).get("precision", "float32"))
+
+    @property
+    def engine(self) -> str:
+        """What computed the answer."""
+        return str((self.answer or {}).get("checkpoint", {}).get("engine", "torch"))

@@ -130,7 +130,7 @@ def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
     kinds = _names(model)
     if kind not in kinds:
         raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
-    names, config = kinds[kind], model.network.config
+    names, config = kinds[kind], model.config
     heads = config.num_attention_heads
     if config.is_encoder_decoder:
         heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
@@ -139,7 +139,7 @@ def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
 
 def _names(model: AnyTaskModel) -> dict[str, _Names]:
     try:
-        return _KNOWN[model.network.config.model_type]
+        return _KNOWN[model.config.model_type]
     except KeyError:
         raise InputError(
             f"{model.checkpoint.title} is built in a way that cannot be taken apart here. Please choose a BERT, "

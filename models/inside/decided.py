@@ -26,8 +26,8 @@ def decided_layers(
     trunk = model.network.base_model
     norm: nn.Module = getattr(trunk, "ln_f", nn.Identity())
     head = model.network.get_output_embeddings()
-    # The lock that `eager_attention` holds keeps other passes out; transformers gives the last vectors normed.
-    with model.eager_attention(), torch.inference_mode():
+    # transformers gives the last vectors normed.
+    with model.lock, torch.inference_mode():
         _, *layers, last = trunk(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
         read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
         logits = torch.stack([head(vectors) for vectors in read])

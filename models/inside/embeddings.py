@@ -56,7 +56,7 @@ _KNOWN = {
 def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
     """The vectors of `text` in one forward pass of `model`; raises `InputError`."""
     trunk = model.network.base_model
-    tables = _KNOWN.get(model.network.config.model_type)
+    tables = _KNOWN.get(model.config.model_type)
     if tables is None:
         raise InputError(f"The vectors of {model.checkpoint.title} are made in a way that is not known here.")
     reading = read(model, text, tables.kind)
@@ -77,7 +77,7 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
         None if normed is None else _array(normed),
         float((made - own).abs().max()),
         _array(table[:POSITIONS_SHOWN]),
-        learned=model.network.config.model_type != "marian",
+        learned=model.config.model_type != "marian",
     )
 
 

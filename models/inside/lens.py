@@ -31,7 +31,7 @@ def lens(model: AnyTaskModel, reading: Reading, recording: Recording, position: 
         case TextClassification():
             about, place, names = LABEL, 0, _labels(model)
             logits = final_logits(model, recording, vectors[:, :1])
-            logits = logits / calibration_of(model.network.config).temperature
+            logits = logits / calibration_of(model.config).temperature
         case QuestionAnswering():
             about, place, names = ANSWER_STARTS, 0, [token.text for token in reading.tokens]
             logits = _where_answers_start(model, reading, final_logits(model, recording, vectors))
@@ -52,7 +52,7 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     """
     ids = torch.zeros(vectors.shape[:2], dtype=torch.long, device=vectors.device)
     inputs = {"input_ids": ids}
-    if model.network.config.is_encoder_decoder:
+    if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = ids
     else:
         # Padding, which the number 0 may be, is not to be guessed at.
@@ -64,7 +64,7 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     with model.lock, torch.inference_mode():
         hook = recording.parts[-1].layer.register_forward_hook(instead)
         try:
-            output = model.run(**inputs)
+            output = model.network(**inputs)
         finally:
             hook.remove()
     logits: Tensor = output.start_logits if isinstance(model, QuestionAnswering) else output.logits
@@ -73,7 +73,7 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
 
 def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Tensor) -> Tensor:
     """Calibrated as answers are; where there are two texts, an answer begins in the second or at the start token."""
-    calibration = calibration_of(model.network.config)
+    calibration = calibration_of(model.config)
     logits = logits / calibration.temperature
     if any(reading.segments):
         pairs = zip(reading.tokens, reading.segments, strict=True)
@@ -94,4 +94,4 @@ def _best(model: AnyTaskModel, logits: Tensor, names: list[str] | None) -> Itera
 
 
 def _labels(model: TextClassification) -> list[str]:
-    return [str(name).lower() for name in (model.network.config.id2label or {}).values()]
+    return [str(name).lower() for name in (model.config.id2label or {}).values()]

@@ -52,7 +52,7 @@ _HEADS = {
 
 def count_parameters(model: "AnyTaskModel") -> ParameterCount:
     """Every part of `model`, from its sizes and from its tensors; raises `InputError` for an unknown architecture."""
-    config = model.network.config
+    config = model.config
     names = _NAMES.get(config.model_type)
     if names is None:
         raise InputError(f"The parts of {model.checkpoint.title} are named in a way that is not known here.")

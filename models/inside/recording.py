@@ -31,9 +31,10 @@ class Recording:
 def record(model: AnyTaskModel, reading: Reading) -> Recording:
     """One eager forward pass of the trunk of `model`, the part below its task's head, recorded."""
     recording = Recording(layers_of(model, reading.kind))
-    # The lock that `eager_attention` holds keeps the passes of other visitors out of the hooks.
-    with model.eager_attention(), _listening(recording), torch.inference_mode():
-        model.network.base_model(**reading.network_inputs, use_cache=False)
+    network = model.network
+    # The lock keeps other passes out of the hooks.
+    with model.lock, _listening(recording), torch.inference_mode():
+        network.base_model(**reading.network_inputs, use_cache=False)
     return recording
 
 

@@ -8,7 +8,6 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, GPT2Config,
 from benchmarks import shapes
 from benchmarks.plain_transformers import PLAIN
 from models.checkpoints import find
-from models.coarse_scores import can_be_coarse
 from models.outputs import CompletionOutput, FillMaskOutput
 
 
@@ -42,11 +41,3 @@ def test_a_text_makes_exactly_as_many_tokens(tokens: int) -> None:
     tokenizer = AutoTokenizer.from_pretrained(find("fill_mask").folder)
     text = shapes.text_of(tokenizer, tokens, "[MASK]")
     assert len(tokenizer(text)["input_ids"]) == tokens and text.startswith("[MASK]")
-
-
-def test_what_is_read_for_a_token_is_the_matrices_without_the_embeddings() -> None:
-    network = shapes.ours("completion").network
-    blocks = 2 * 12 * 16 * 16
-    # Scores over the vocabulary are in 8 bits where the blocks are in 16 and the processor can.
-    per_score = 1 if can_be_coarse(network.lm_head.weight) else 4
-    assert shapes.bytes_read(network) in (2 * blocks + per_score * 9_000 * 16, 4 * blocks + 4 * 9_000 * 16)

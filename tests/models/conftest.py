@@ -10,6 +10,7 @@ import torch
 from models.assembly import wrap
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY, Checkpoint
+from models.engine.choice import TORCH, Wanted
 from models.loading import ModelStore
 from models.tasks import Task
 from tests.models.architectures import save_tiny
@@ -42,11 +43,14 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Task
 
 @pytest.fixture(scope="session")
 def tiny(tiny_folder: Callable[[str, Task, int], Path]) -> TinyModel:
-    """The tiny model of an architecture, for a task; `checkpoint` says whose place it takes."""
+    """The tiny model of an architecture, for a task; `checkpoint` says whose place it takes, `engine` what answers."""
 
     @cache
-    def model(model_type: str, task: Task, seed: int = 0, checkpoint: Checkpoint | None = None) -> AnyTaskModel:
-        return wrap(checkpoint or tiny_checkpoint(model_type, task), tiny_folder(model_type, task, seed), "0" * 40)
+    def model(
+        model_type: str, task: Task, seed: int = 0, checkpoint: Checkpoint | None = None, engine: str = TORCH
+    ) -> AnyTaskModel:
+        folder = tiny_folder(model_type, task, seed)
+        return wrap(checkpoint or tiny_checkpoint(model_type, task), folder, "0" * 40, Wanted(engine))
 
     return model
 

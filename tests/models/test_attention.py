@@ -81,7 +81,7 @@ def test_an_encoder_decoders_three_attentions_are_transformers_own(
 ) -> None:
     model, fields = tiny(architecture, Task.TRANSLATION), FIELDS[Task.TRANSLATION]
     written = generated_ids(model(**fields))
-    start = model.network.generation_config.decoder_start_token_id
+    start = model.generation_config.decoder_start_token_id
     with torch.inference_mode():
         plain = eager(Task.TRANSLATION, tiny_folder(architecture, Task.TRANSLATION, 0))(
             **model.tokenizer(fields["text"], return_tensors="pt"),

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from models.batching import Shared, alone
+from models.batching import Shared
 from models.errors import Overdue, Stopped
-from models.network_lock import NetworkLock
 from models.stopping import go_on, only_while
 from models.waiting import BoundedLock
 
@@ -48,24 +47,23 @@ class Visitors:
         self.network = Network()
         self.shared: Shared[int, int] = Shared(self.network, fitting, patience)
         self._pool = ThreadPoolExecutor(4 * MANY)
-        self.first = self._pool.submit(self._call, 0, lambda: True, None)
+        self.first = self._pool.submit(self._call, 0, lambda: True)
         assert self.network.began.wait(_LONG_S)
 
     def come(
         self,
         number: int,
         wanted: Callable[[], bool] = lambda: True,
-        following: Callable[[int], int | None] | None = None,
     ) -> Future[int]:
         waiting = len(self.shared._waiting)
-        answer = self._pool.submit(self._call, number, wanted, following)
+        answer = self._pool.submit(self._call, number, wanted)
         while len(self.shared._waiting) == waiting and not answer.done():
             time.sleep(0.001)
         return answer
 
-    def _call(self, number: int, wanted: Callable[[], bool], following: Callable[[int], int | None] | None) -> int:
+    def _call(self, number: int, wanted: Callable[[], bool]) -> int:
         with only_while(wanted):
-            return self.shared(number, following)
+            return self.shared(number)
 
     def go(self) -> None:
         self.network.may_go.set()
@@ -140,24 +138,6 @@ def test_one_who_leads_and_leaves_stops_nobody() -> None:
     assert leader.result() == 2
 
 
-def test_whoever_wants_to_be_alone_is_and_does_not_wait_for_the_others() -> None:
-    visitors = Visitors()
-    waiting = visitors.come(1)
-    visitors.network.began.clear()
-
-    def by_itself() -> int:
-        with alone():
-            return visitors.shared(7)
-
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(by_itself)
-        assert visitors.network.began.wait(_LONG_S)
-        visitors.go()
-        assert answer.result() == 14
-    assert waiting.result() == 2
-    assert visitors.network.batches == [[0], [7], [1]]
-
-
 def test_a_visitor_alone_never_waits_for_others() -> None:
     visitors = Visitors(patience=1e9)
     visitors.go()
@@ -199,61 +179,6 @@ def up_to(most: int) -> Callable[[int], int | None]:
     return lambda result: result if result <= most else None
 
 
-def test_rows_of_items_go_on_together_led_by_one_thread_until_its_own_is_over() -> None:
-    visitors = Visitors()
-    answers = [visitors.come(1, following=up_to(4)), visitors.come(3, following=up_to(30)), visitors.come(5)]
-    visitors.go()
-    assert [answer.result() for answer in answers] == [8, 48, 10]
-    assert visitors.network.batches == [[0], [1, 3, 5], [2, 6], [4, 12], [24]]
-    first, *led, last = visitors.network.threads
-    assert len(set(led)) == 1
-    assert len({first, led[0], last}) == 3
-
-
-def test_whoever_comes_while_a_row_goes_on_joins_it() -> None:
-    visitors = Visitors()
-    joined: list[Future[int]] = []
-
-    def following(result: int) -> int | None:
-        if result == 4:
-            joined.append(visitors.come(100))
-        return up_to(8)(result)
-
-    row = visitors.come(1, following=following)
-    visitors.go()
-    assert row.result() == 16
-    assert joined[0].result() == 200
-    assert visitors.network.batches == [[0], [1], [2], [4, 100], [8]]
-
-
-def test_a_row_that_breaks_or_whose_visitor_leaves_stops_no_other() -> None:
-    def broken(result: int) -> int:
-        if result == 4:
-            raise LookupError("nothing follows")
-        return result
-
-    visitors = Visitors()
-    leader = visitors.come(1, following=broken)
-    gone = visitors.come(3, lambda: len(visitors.network.batches) < 3, following=up_to(1000))
-    other = visitors.come(5, following=up_to(40))
-    visitors.go()
-    with pytest.raises(LookupError, match="nothing follows"):
-        leader.result()
-    with pytest.raises(Stopped):
-        gone.result()
-    assert other.result() == 80
-    assert visitors.network.batches == [[0], [1, 3, 5], [2, 6, 10], [20], [40]]
-
-
-def test_a_row_alone_waits_for_nobody() -> None:
-    visitors = Visitors()
-    visitors.go()
-    assert visitors.first.result() == 0
-    with alone():
-        assert visitors.shared(1, up_to(4)) == 8
-    assert visitors.network.batches == [[0], [1], [2], [4]]
-
-
 def test_an_interrupt_leaves_nobody_waiting() -> None:
     visitors = Visitors()
 
@@ -271,7 +196,7 @@ def test_an_interrupt_leaves_nobody_waiting() -> None:
     assert visitors.shared(3) == 6
 
 
-STAGES = ("gathering", "fitting", "work", "following", "counting")
+STAGES = ("gathering", "fitting", "work", "counting")
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt], ids=lambda error: error.__name__)
@@ -299,10 +224,9 @@ def test_whatever_stage_raises_once_later_callers_are_answered(
         monkeypatch.setattr(
             shared, "_work", lambda items: [*inner(items), *([0] if failures and failures.pop() else [])]
         )
-    elif stage != "following":
+    else:
         monkeypatch.setattr(shared, f"_{stage}", failing(getattr(shared, f"_{stage}")))
-    following = failing(lambda _result: None) if stage == "following" else None
-    answers = [visitors.come(number, following=following) for number in range(1, MANY)]
+    answers = [visitors.come(number) for number in range(1, MANY)]
     visitors.go()
     visitors.first.result(_LONG_S)
     met = [answer.exception(_LONG_S) for answer in answers]
@@ -328,12 +252,8 @@ def test_a_pass_that_never_ends_holds_up_later_callers_only_so_long(monkeypatch:
     assert visitors.come(3).result(_LONG_S) == 6
 
 
-@pytest.mark.parametrize("lock", [BoundedLock(0.1), NetworkLock(2)], ids=["lock", "network"])
-def test_a_lock_that_is_never_given_back_is_an_error_and_no_hang(
-    lock: BoundedLock | NetworkLock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for lane in getattr(lock, "lanes", ()):
-        monkeypatch.setattr(lane, "_longest_s", 0.1)
+def test_a_lock_that_is_never_given_back_is_an_error_and_no_hang() -> None:
+    lock = BoundedLock(0.1)
 
     def take() -> None:
         with lock:
@@ -343,9 +263,8 @@ def test_a_lock_that_is_never_given_back_is_an_error_and_no_hang(
         with only_while(lambda: False), lock:
             pass
 
-    held = lock.lanes[-1] if isinstance(lock, NetworkLock) else lock
     with ThreadPoolExecutor(2) as pool:
-        with held:
+        with lock:
             with pytest.raises(Overdue):
                 pool.submit(take).result(_LONG_S)
             with pytest.raises(Stopped):

@@ -26,7 +26,7 @@ def test_a_configuration_gives_back_what_was_put_into_it() -> None:
 @pytest.fixture
 def sentiment(monkeypatch: pytest.MonkeyPatch) -> AnyTaskModel:
     model = load_model("sentiment")
-    monkeypatch.setattr(model.network.config, KEY, {"temperature": 1.0}, raising=False)
+    monkeypatch.setattr(model.config, KEY, {"temperature": 1.0}, raising=False)
     return model
 
 
@@ -38,14 +38,14 @@ def test_odds_of_a_sentiment_go_to_the_power_of_one_over_the_temperature(sentime
         return scores[0] / scores[1]
 
     plain = odds()
-    setattr(sentiment.network.config, KEY, {"temperature": 2.0})
+    setattr(sentiment.config, KEY, {"temperature": 2.0})
     assert odds() == pytest.approx(plain**0.5, rel=1e-4)
 
 
 @pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> AnyTaskModel:
     model = load_model("question-answering")
-    monkeypatch.setattr(model.network.config, KEY, {"temperature": 1.0}, raising=False)
+    monkeypatch.setattr(model.config, KEY, {"temperature": 1.0}, raising=False)
     return model
 
 
@@ -55,7 +55,7 @@ def answer(model: AnyTaskModel) -> QuestionAnsweringOutput:
 
 def test_a_temperature_flattens_answers_and_keeps_their_order(questions: AnyTaskModel) -> None:
     sharp = answer(questions)
-    setattr(questions.network.config, KEY, {"temperature": 3.0})
+    setattr(questions.config, KEY, {"temperature": 3.0})
     flat = answer(questions)
     assert flat.answers[0].text == sharp.answers[0].text
     assert flat.answers[0].score < sharp.answers[0].score
@@ -67,7 +67,7 @@ def test_scale_and_bias_move_the_odds_that_the_text_answers(questions: AnyTaskMo
         return (1 - output.no_answer_score) / output.no_answer_score
 
     plain = answer(questions)
-    setattr(questions.network.config, KEY, {"answerable_scale": 0.5, "answerable_bias": -1.5})
+    setattr(questions.config, KEY, {"answerable_scale": 0.5, "answerable_bias": -1.5})
     calibrated = answer(questions)
     assert odds(calibrated) == pytest.approx(odds(plain) ** 0.5 * np.exp(-1.5), rel=1e-3)
     for before, after in zip(plain.answers, calibrated.answers, strict=True):

@@ -13,6 +13,7 @@ import torch
 
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
+from models.engine.choice import CONVERTED, OPENVINO
 from models.errors import InputError
 from models.outputs import (
     CompletionOutput,
@@ -30,12 +31,14 @@ from tests.models.contract import WRITINGS, Case, NeedsText, ReadsOneWindow, ass
 
 
 def cases_of(task: Task) -> Iterator[Case]:
-    """Every registry entry of `task`, then every architecture that fits it."""
+    """Every registry entry of `task`, then every architecture that fits it, by every engine that answers it."""
     for checkpoint in REGISTRY.values():
         if checkpoint.task is task:
             yield Case(checkpoint, FAMILIES[checkpoint.family] if checkpoint.hub_id else "")
     for architecture in FITTING[task]:
         yield Case(tiny_checkpoint(architecture, task), architecture)
+        if architecture in CONVERTED[task]:
+            yield Case(tiny_checkpoint(architecture, task), architecture, OPENVINO)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -52,7 +52,7 @@ def test_greedy_and_beam_search_write_what_generate_writes(model: AnyTaskModel, 
         )
         expected = tuple(theirs[ids.shape[1] :].tolist())
         assert path_of(tree, strategy) == tree.text_of(strategy).ids == expected[: len(path_of(tree, strategy))]
-        assert set(expected[len(path_of(tree, strategy)) :]) <= {0, model.network.generation_config.pad_token_id}
+        assert set(expected[len(path_of(tree, strategy)) :]) <= {0, model.generation_config.pad_token_id}
 
 
 @EVERY

@@ -17,7 +17,7 @@ def test_each_steps_probabilities_and_weights_are_those_of_a_plain_forward(bundl
     written = [each.token.id for each in seen.generated]
     source = torch.tensor([model.tokenizer(text)["input_ids"]])
     read = torch.tensor([[model.network.config.decoder_start_token_id, *written[:-1]]])
-    with model.eager_attention(), torch.inference_mode():
+    with model.lock, torch.inference_mode():
         output = model.network(input_ids=source, decoder_input_ids=read, output_attentions=True)
     shares = output.logits[0].softmax(dim=-1)
     for place, each in enumerate(seen.generated):

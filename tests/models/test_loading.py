@@ -14,9 +14,9 @@ import torch
 import models.assembly
 from models.assembly import assemble, bundled_revision, wrap
 from models.checkpoints import REGISTRY, Checkpoint
+from models.engine.choice import TORCH, Wanted
 from models.errors import CheckpointUnavailable, Overdue
 from models.loading import ModelStore, Progress, silent
-from models.precision import expected_bytes
 from models.tasks import Task
 from tests.models.architectures import save_tiny
 from tests.models.conftest import tiny_checkpoint
@@ -98,14 +98,14 @@ def test_the_least_recently_used_goes_when_the_bytes_are_spent(loads: Loads) -> 
 
 
 def test_a_model_greater_than_the_bound_says_so_and_is_not_kept(loads: Loads) -> None:
-    store = ModelStore(max_bytes=900_000_000)
-    # 124 million parameters in float32, twice; nothing of it is downloaded or loaded.
-    with pytest.raises(CheckpointUnavailable, match="takes 992 MB of memory, and this page has 900 MB for models"):
+    store = ModelStore(max_bytes=400_000_000)
+    # 124 million parameters in float32; nothing of it is downloaded or loaded.
+    with pytest.raises(CheckpointUnavailable, match="takes 496 MB of memory, and this page has 400 MB for models"):
         store.load(REGISTRY["gpt2"])
     assert loads.names == []
     # One that turns out to be larger than was to be expected is loaded once, and not at every click.
     for _ in range(2):
-        with pytest.raises(CheckpointUnavailable, match="takes 1,000 MB of memory, and this page has 900 MB"):
+        with pytest.raises(CheckpointUnavailable, match="takes 1,000 MB of memory, and this page has 400 MB"):
             store.load(REGISTRY["t5-small"])
     assert loads.names == ["t5-small"]
     assert not store.is_loaded(REGISTRY["t5-small"]) and store.loaded_bytes == 0
@@ -154,24 +154,28 @@ def test_different_models_can_be_loaded_at_the_same_time(tmp_path: Path, switch_
     folders = [save_tiny(kind, Task.FILL_MASK, tmp_path / str(number)) for number, kind in enumerate(kinds)]
 
     def load_and_run(kind: str, folder: Path) -> float:
-        return wrap(tiny_checkpoint(kind, Task.FILL_MASK), folder, "0" * 40)(text="[MASK]").sequences[0].score
+        return (
+            wrap(tiny_checkpoint(kind, Task.FILL_MASK), folder, "0" * 40, Wanted(TORCH))(text="[MASK]")
+            .sequences[0]
+            .score
+        )
 
     one_by_one = [load_and_run(kind, folder) for kind, folder in zip(kinds, folders, strict=True)]
     with ThreadPoolExecutor(len(kinds)) as callers:
         assert list(callers.map(load_and_run, kinds, folders)) == one_by_one
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("precision", "bytes_each"), [("float32", 4), ("auto", 2)])
 @pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-stories"])
-def test_a_models_bytes_are_all_that_it_holds_and_about_what_was_expected(name: str, precision: str) -> None:
+def test_a_models_bytes_are_those_of_its_weights_and_after_a_look_those_of_the_network(
+    name: str, precision: str, bytes_each: int
+) -> None:
     checkpoint = REGISTRY[name]
-    model = ModelStore(precision=precision).load(checkpoint)
-    held, parameters = model.held_bytes, 4 * model.network.num_parameters()
-    copies = [layer.layout.bytes for layer in model.network.modules() if hasattr(layer, "layout")]
-    assert held >= parameters + sum(copies) > 1.2 * parameters
-    assert held == pytest.approx(
-        expected_bytes(checkpoint.parameters, precision, writes=checkpoint.task.writes), rel=0.3
-    )
+    model = ModelStore(wanted=Wanted(precision=precision)).load(checkpoint)
+    assert model.held_bytes == pytest.approx(bytes_each * checkpoint.parameters, rel=0.3)
+    before, parameters = model.held_bytes, 4 * model.network.num_parameters()
+    assert model.held_bytes == before + parameters
+    assert model.exact.held_bytes == parameters
 
 
 @pytest.fixture
@@ -201,7 +205,7 @@ def test_pickled_weights_are_never_opened(tmp_path: Path) -> None:
     assert trace.exists(), "the trap does not work"
     trace.unlink()
     with pytest.raises(OSError, match="safetensors"):
-        wrap(tiny_checkpoint("bert", Task.FILL_MASK), folder, "0" * 40)
+        wrap(tiny_checkpoint("bert", Task.FILL_MASK), folder, "0" * 40, Wanted(TORCH))
     with pytest.raises(CheckpointUnavailable, match="missing"):
         bundled_revision(folder)
     assert not trace.exists()
@@ -214,7 +218,7 @@ def test_code_in_a_folder_is_never_run(tmp_path: Path) -> None:
         config.replace("{", '{"auto_map": {"AutoConfig": "own.Own", "AutoModelForMaskedLM": "own.Own"},', 1)
     )
     (folder / "own.py").write_text(f"open({str(trace)!r}, 'w')\nclass Own: pass\n")
-    assert wrap(tiny_checkpoint("bert", Task.FILL_MASK), folder, "0" * 40)(text="[MASK]").predictions
+    assert wrap(tiny_checkpoint("bert", Task.FILL_MASK), folder, "0" * 40, Wanted(TORCH))(text="[MASK]").predictions
     assert not trace.exists()
 
 

@@ -127,7 +127,7 @@ def test_one_answer_in_two_windows_has_the_probability_of_both(
     """The worked example: plain transformers gives the answer 0.136 in one window and 0.295 in the other."""
     model = bundled("clearhead-qa")
     calibration = Calibration(temperature=1.2, answerable_scale=0.33, answerable_bias=0.4375)
-    monkeypatch.setattr(model.network.config, KEY, calibration.as_config()[KEY])
+    monkeypatch.setattr(model.config, KEY, calibration.as_config()[KEY])
     filler = "The committee met again in the afternoon and talked about the budget for the next year. "
     context = f"{filler * 16}The ferry, people said, went from somewhere near Kessel harbour in spring. {filler * 18}"
     output = model(question="Where does the ferry leave?", context=context)

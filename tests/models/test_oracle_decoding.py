@@ -40,7 +40,7 @@ def model(
     model = tiny(name, task, seed)
     vocabulary = list(range(5, len(model.tokenizer)))
     ends = [model.tokenizer.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
-    monkeypatch.setattr(model.network.generation_config, "eos_token_id", ends)
+    monkeypatch.setattr(model.generation_config, "eos_token_id", ends)
     # In float32 a processor may round batches of different sizes differently, enough for another draft to be dropped.
     model.network.double()
     yield model
@@ -49,7 +49,7 @@ def model(
 
 def plainly(model: AnyTaskModel, ids: torch.Tensor, **settings: Any) -> Any:
     """What `generate` gives for `ids` `[1, token]`."""
-    pad = model.network.generation_config.pad_token_id
+    pad = model.generation_config.pad_token_id
     whole = byte_rule(model.tokenizer, model.vocabulary)
     rules = LogitsProcessorList([*settings.pop("logits_processor", ()), *([whole] if whole else ())])
     return model.network.generate(
@@ -72,7 +72,7 @@ def written(sequence: torch.Tensor, prompt_length: int, ends: Sequence[int]) -> 
 
 
 def ends_of(model: AnyTaskModel) -> list[int]:
-    ends = model.network.generation_config.eos_token_id
+    ends = model.generation_config.eos_token_id
     return ends if isinstance(ends, list) else [ends]
 
 
@@ -140,7 +140,7 @@ def test_a_checkpoints_own_settings_are_followed(
     model: AnyTaskModel, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in setting.items():
-        monkeypatch.setattr(model.network.generation_config, name, value)
+        monkeypatch.setattr(model.generation_config, name, value)
     if model.checkpoint.task is Task.TRANSLATION:
         assert_equal_to_beam_search(model, {"text": SOURCES[0], "num_beams": 3})
     else:

@@ -52,7 +52,7 @@ def test_filled_blanks_equal_the_pipeline(model: AnyTaskModel, text: str) -> Non
 @pytest.fixture
 def uncalibrated(model: AnyTaskModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network says nothing of its calibration, which has tests of its own."""
-    monkeypatch.setattr(model.network.config, KEY, None, raising=False)
+    monkeypatch.setattr(model.config, KEY, None, raising=False)
 
 
 @pytest.mark.parametrize("text", ["She reads a quiet book.", "rain, rain … 😀", "no " * 30])

@@ -1,4 +1,4 @@
-"""Every precision that is offered answers as float32 does, and whoever looks inside sees exact numbers."""
+"""Answers that are rounded on the way are those of float32, and looks inside are exact."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from models import near_products, precision, sizes
+from models.assembly import plain_network
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
+from models.engine.choice import AUTO, Wanted
 from models.loading import ModelStore
-from models.near_products import Way
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
@@ -21,9 +21,7 @@ from models.outputs import (
     SentimentOutput,
     TaskOutput,
     TranslationOutput,
-    generated_ids,
 )
-from models.precision import AUTO, Precision, chosen, offered
 from models.tasks import Task
 from tests.models.conftest import BundledModel
 
@@ -123,129 +121,65 @@ INPUTS: Mapping[str, tuple[Callable[[int], dict[str, Any]], float]] = {
 
 @pytest.fixture(scope="module")
 def rounded() -> Callable[[str], AnyTaskModel]:
-    store = ModelStore(precision="bfloat16")
+    store = ModelStore(wanted=Wanted(AUTO, AUTO))
     return lambda name: store.load(REGISTRY[name])
 
 
-needs_rounding = pytest.mark.skipif(
-    not all(len(offered(writes=writes)) > 1 for writes in (True, False)), reason="all is exact on this processor"
-)
-
-
-@needs_rounding
 @pytest.mark.parametrize("name", list(INPUTS))
-def test_first_answers_and_probabilities_stay(
-    bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
-) -> None:
+def test_first_answers_and_probabilities_stay(rounded: Callable[[str], AnyTaskModel], name: str) -> None:
+    """As the page computes them by itself, against transformers in float32."""
     made, share = INPUTS[name]
+    model = rounded(name)
     agreed, moved, changed = 0, 0.0, 0
     for number in range(COUNT):
-        exact, shown = first_answer(bundled(name)(**made(number)))
-        quick, shown_quick = first_answer(rounded(name)(**made(number)))
+        exact, shown = first_answer(model.exact(**made(number)))
+        quick, shown_quick = first_answer(model(**made(number)))
         agreed += exact == quick
         changed += shown != shown_quick
         moved = max([moved, *(abs(shown[each] - shown_quick[each]) for each in shown.keys() & shown_quick.keys())])
-    assert changed > COUNT / 2, "nothing was rounded"
+    assert changed > COUNT / 2, "it was computed twice the same way"
     assert agreed >= share * COUNT
     assert moved <= MOST_MOVED
 
 
-@needs_rounding
 @pytest.mark.parametrize("name", list(INPUTS))
-def test_attention_is_exact_in_every_precision(
-    bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
-) -> None:
+def test_attention_is_that_of_the_network_itself(rounded: Callable[[str], AnyTaskModel], name: str) -> None:
     made, _ = INPUTS[name]
-    writes = REGISTRY[name].task in (Task.TRANSLATION, Task.COMPLETION)
+    model, plain = rounded(name), plain_network(REGISTRY[name])
+    if REGISTRY[name].task in (Task.TRANSLATION, Task.COMPLETION):
+        pytest.skip("see test_attention.py")
     for number in range(3):
-        written = generated_ids(bundled(name)(**made(number))) if writes else ()
-        exact, seen = (
-            model(name).attend(model(name).inputs_type(**made(number)), written) for model in (bundled, rounded)
-        )
-        for kind, attention in exact.items():
-            np.testing.assert_allclose(seen[kind].weights, attention.weights, atol=1e-5)
+        inputs = model.inputs_type(**made(number))
+        encoded = model.preprocess(inputs)
+        given = getattr(encoded, "network_inputs", None) or {"input_ids": encoded.ids}
+        with torch.inference_mode():
+            layers = plain(**given, output_attentions=True).attentions
+        expected = torch.stack([layer[0] for layer in layers]).numpy()
+        np.testing.assert_allclose(model.attend(inputs)["encoder"].weights, expected, atol=1e-6)
 
 
-@needs_rounding
-@pytest.mark.parametrize("way", near_products.ways(), ids=lambda way: way.__name__)
-@pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-sentiment", "clearhead-qa"])
-def test_attention_that_is_not_exact_since_a_network_is_large_is_near(
-    monkeypatch: pytest.MonkeyPatch, bundled: BundledModel, name: str, way: type[Way]
-) -> None:
-    monkeypatch.setattr(sizes, "_LARGE", 0)
-    monkeypatch.setattr(near_products, "ways", lambda: (way,))
-    # Of its own: a network keeps its products.
-    rounded = ModelStore(precision="bfloat16").load(REGISTRY[name])
-    monkeypatch.setattr(rounded.network, "forward", lambda **_: pytest.fail("an exact pass"))
-    made, _ = INPUTS[name]
-    furthest = 0.0
-    for number in range(COUNT):
-        exact, seen = (
-            model.attend(model.inputs_type(**made(number)))["encoder"].weights for model in (bundled(name), rounded)
-        )
-        furthest = max(furthest, float(np.abs(exact - seen).max()))
-    assert 0 < furthest < 0.002
-
-
-@needs_rounding
-@pytest.mark.parametrize("name", list(INPUTS))
-def test_whoever_is_looked_at_answers_as_quickly_as_before(
-    monkeypatch: pytest.MonkeyPatch, rounded: Callable[[str], AnyTaskModel], name: str
-) -> None:
-    """transformers leaves hooks behind where it captured attention; they must not end the quick way of reading."""
-    model, made = rounded(name), INPUTS[name][0]
-    fields = made(1)
-    output = model(**fields)
-    model.attend(model.inputs_type(**fields), generated_ids(output) if hasattr(output, "generated") else ())
-    monkeypatch.setattr(model.network, "forward", lambda **_: pytest.fail("a slow pass"))
-    assert model(**made(2))
-
-
-@needs_rounding
-def test_the_precision_is_named_on_the_answer(bundled: BundledModel, rounded: Callable[[str], AnyTaskModel]) -> None:
-    for model, reads, writes in ((bundled, "float32", "float32"), (rounded, "bfloat16", "float16")):
-        assert model("clearhead-sentiment")(text="A film.").checkpoint.precision == reads
-        assert model("clearhead-en-fr")(text="A film.").checkpoint.precision == writes
-
-
-@pytest.mark.parametrize(
-    ("knows_bfloat16", "setting", "reading", "writing"),
-    [
-        (True, AUTO, Precision.BFLOAT16, Precision.FLOAT16),
-        (False, AUTO, Precision.FLOAT32, Precision.FLOAT16),
-        (True, "float32", Precision.FLOAT32, Precision.FLOAT32),
-        (True, "bfloat16", Precision.BFLOAT16, Precision.FLOAT16),
-        (False, "bfloat16", Precision.BFLOAT16, Precision.FLOAT16),
-    ],
-)
-def test_the_machine_chooses_unless_the_host_does(
-    monkeypatch: pytest.MonkeyPatch, knows_bfloat16: bool, setting: str, reading: Precision, writing: Precision
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
-    monkeypatch.setattr(precision, "can_be_half", lambda: True)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: knows_bfloat16)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    assert (chosen(setting, writes=False), chosen(setting, writes=True)) == (reading, writing)
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
-    monkeypatch.setattr(precision, "can_be_half", lambda: False)
-    assert {chosen(setting, writes=writes) for writes in (True, False)} == {Precision.FLOAT32}
-
-
-def test_a_setting_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValueError, match="no setting of the precision is called 'int4'"):
-        chosen("int4", writes=True)
-
-
-@needs_rounding
-def test_of_two_tokens_that_are_nearly_equal_the_likelier_one_is_written(
+def test_engine_and_precision_are_named_on_the_answer(
     bundled: BundledModel, rounded: Callable[[str], AnyTaskModel]
+) -> None:
+    from models.engine.openvino import rounds_quickly
+
+    reads = "bfloat16" if rounds_quickly() else "float32"
+    for model, reading, writing in ((bundled, "float32", "float32"), (rounded, reads, "float16")):
+        for name, precision in (("clearhead-sentiment", reading), ("clearhead-en-fr", writing)):
+            used = model(name)(text="A film.").checkpoint
+            assert (used.engine, used.precision) == ("openvino", precision)
+    used = bundled("clearhead-sentiment").exact(text="A film.").checkpoint
+    assert (used.engine, used.precision) == ("torch", "float32")
+
+
+def test_of_two_tokens_that_are_nearly_equal_the_likelier_one_is_written(
+    rounded: Callable[[str], AnyTaskModel],
 ) -> None:
     """Rounding might turn such a choice: of 500 prompts none goes the other way."""
     made, _ = INPUTS["clearhead-stories"]
     close = 0
     for number in range(COUNT):
-        exact, shown = first_answer(bundled("clearhead-stories")(**made(number)))
+        exact, shown = first_answer(rounded("clearhead-stories").exact(**made(number)))
         first, second = sorted(shown.values())[-1:-3:-1]
         if first / second < 1.02:
             close += 1

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.scores import MOST, Best, best_of, largest, scores_of
+from models.scores import MOST, Best, best_of, scores_of
 
 PARTS = (slice(0, 1), slice(1, 4), slice(4, 5))
 
@@ -30,16 +30,3 @@ def test_texts_together_have_the_scores_that_each_has_alone() -> None:
 
 def _parts(best: Best) -> list[Best]:
     return [Best(*(each[part] for each in (best.logits, best.ids, best.log_probabilities))) for part in PARTS]
-
-
-@pytest.mark.parametrize("words", [30, 64, 500, 64 * 9 + 5])
-@pytest.mark.parametrize("count", [1, 5, 8])
-def test_the_largest_are_found_by_their_blocks(words: int, count: int) -> None:
-    scores = torch.randn(6, words, generator=torch.Generator().manual_seed(words))
-    # All of them in one block, or behind the last one.
-    scores[0, :count] += 100
-    scores[1, -count:] += 100
-    expected = scores.topk(count).indices.sort().values
-    for large in (0, words + 1):
-        size = 64 if words // 64 >= count else 1
-        assert torch.equal(largest(scores, count, large, size).sort().values, expected)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.settings import PRECISIONS, Limits, Settings
+from demo.settings import Limits, Settings
 
 
 def test_without_an_environment_the_log_is_outside_the_working_directory() -> None:
@@ -22,6 +22,7 @@ def test_every_setting_can_be_given() -> None:
             "CLEARHEAD_RETENTION_DAYS": "30",
             "CLEARHEAD_MODEL_MB": "500",
             "CLEARHEAD_ATTENTION_MB": "64",
+            "CLEARHEAD_ENGINE": "torch",
             "CLEARHEAD_PRECISION": "float32",
             "CLEARHEAD_CONCURRENCY": "4",
             "CLEARHEAD_QUEUE": "9",
@@ -40,6 +41,7 @@ def test_every_setting_can_be_given() -> None:
         retention_days=30,
         model_bytes=500_000_000,
         attention_bytes=64_000_000,
+        engine="torch",
         precision="float32",
         concurrency=4,
         queue=9,
@@ -62,10 +64,9 @@ def test_a_precision_that_is_none_is_named() -> None:
         Settings.from_environment({"CLEARHEAD_PRECISION": "int4"})
 
 
-def test_the_precisions_are_those_that_models_know() -> None:
-    from models.precision import AUTO, Precision
-
-    assert (AUTO, *(each.value for each in Precision)) == PRECISIONS
+def test_an_engine_that_is_none_is_named() -> None:
+    with pytest.raises(ValueError, match="CLEARHEAD_ENGINE must be one of auto, openvino, torch, not 'gpu'"):
+        Settings.from_environment({"CLEARHEAD_ENGINE": "gpu"})
 
 
 def test_an_empty_variable_is_as_good_as_none() -> None:

@@ -1,0 +1,105 @@
+"""Answers computed by PyTorch: transformers as it is, where OpenVINO cannot convert a network or is not installed."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
+
+from models.engine import Ids, Logits
+from models.engine.scored_places import scored_at
+from models.stopping import go_on
+
+NAME = "torch"
+
+
+class PyTorchEngine:
+    """A network on its device; `lock` keeps passes apart from those that change it for a moment."""
+
+    name = NAME
+
+    def __init__(self, network: PreTrainedModel, lock: AbstractContextManager[object]) -> None:
+        self.network = network
+        self.lock = lock
+        self.precision = str(network.dtype).removeprefix("torch.")
+
+    @property
+    def bytes(self) -> int:
+        """The memory that its weights take."""
+        return sum(each.nbytes for each in self.network.parameters())
+
+    def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
+        """See `Engine`."""
+        go_on()
+        given = {name: self.tensor(each) for name, each in inputs.items()}
+        with self.lock, torch.inference_mode(), nullcontext() if places is None else scored_at(self.network, places):
+            output = self.network(**given)
+        if "logits" not in output:
+            return _array(output.start_logits), _array(output.end_logits)
+        return (_array(output.logits if places is None else output.logits[0]),)
+
+    def start(self, source: Ids | None = None) -> "PyTorchText":
+        """See `Engine`."""
+        return PyTorchText(self, None if source is None else self.tensor(source))
+
+    def tensor(self, numbers: NDArray[Any]) -> Tensor:
+        """`numbers` on the network's device."""
+        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self.network.device)
+
+
+class PyTorchText:
+    """A text with transformers' cache of keys and values; OpenAI's first GPT has none and reads all of it each time."""
+
+    def __init__(self, engine: PyTorchEngine, source: Tensor | None) -> None:
+        self._engine = engine
+        self._network = engine.network
+        self._source = source
+        self._encoded: Tensor | None = None
+        understood = inspect.signature(self._network.forward).parameters
+        # Only the last tokens are asked what comes next: the others need no scores over the vocabulary.
+        self._keeps_logits = "logits_to_keep" in understood
+        self._cache: DynamicCache | EncoderDecoderCache | None = None
+        self._read: Tensor | None = None
+        if "past_key_values" in understood:
+            self._cache = DynamicCache(config=self._network.config.get_text_config(decoder=True))
+            if source is not None:
+                self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+
+    def read(self, ids: Ids, wanted: int = 1) -> Logits:
+        """See `Text`."""
+        go_on()
+        with self._engine.lock, torch.inference_mode():
+            return _array(self._logits(self._engine.tensor(ids), wanted)[:, -wanted:].flatten(0, 1))
+
+    def reorder(self, rows: Sequence[int]) -> None:
+        """See `Text`."""
+        chosen = torch.tensor(list(rows), device=self._network.device)
+        if self._cache is not None:
+            self._cache.reorder_cache(chosen)  # type: ignore[arg-type]
+        elif self._read is not None:
+            self._read = self._read[chosen]
+
+    def _logits(self, ids: Tensor, wanted: int) -> Tensor:
+        options: dict[str, Any] = {"logits_to_keep": wanted} if self._keeps_logits else {}
+        if self._cache is None:
+            self._read = ids = ids if self._read is None else torch.cat([self._read, ids], dim=1)
+        else:
+            options |= {"past_key_values": self._cache, "use_cache": True}
+        if self._source is None:
+            logits: Tensor = self._network(input_ids=ids, **options).logits
+            return logits
+        if self._encoded is None:
+            self._encoded = self._network.get_encoder()(input_ids=self._source).last_hidden_state
+        encoded = BaseModelOutput(last_hidden_state=self._encoded.expand(len(ids), -1, -1))
+        return self._network(decoder_input_ids=ids, encoder_outputs=encoded, **options).logits  # type: ignore[no-any-return]
+
+
+def _array(logits: Tensor) -> Logits:
+    found: Logits = logits.float().cpu().numpy()
+    return found
