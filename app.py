@@ -30,7 +30,7 @@ from demo.ui import build_demo
 from demo.web.app import create_app
 from demo.web.log import set_up_log, stop
 from demo.web.server import serve
-from models.engine.choice import Wanted
+from models.engine.choice import EngineSettings
 from models.lightly import import_beside
 from models.loading import ModelStore
 
@@ -38,7 +38,7 @@ set_up_log("plain")
 try:
     settings = Settings.from_environment()
     set_up_log(settings.log)
-    store = ModelStore(settings.model_bytes, Wanted(settings.engine, settings.precision))
+    store = ModelStore(settings.model_bytes, EngineSettings(settings.engine, settings.precision))
     require_url(settings.database_url)
     runs = open_runs(settings.database_url)
     service = DemoService(settings, store, runs)

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.inputs import INPUTS
 from benchmarks.work import Sides, Work, milliseconds
 from models.checkpoints import find
-from models.engine.choice import AS_ON_THE_PAGE
+from models.engine.choice import DEFAULT_SETTINGS
 from models.loading import ModelStore
 
 ROUNDS = 8
@@ -21,7 +21,7 @@ SETTLE_S = 1.0
 
 def beside_a_busy_process() -> Sides:
     """The 95th percentile of all five tasks' times on a quiet machine, and with one core taken by another process."""
-    store = ModelStore(wanted=AS_ON_THE_PAGE)
+    store = ModelStore(engine=DEFAULT_SETTINGS)
     models = {task: store.load(find(task)) for task in INPUTS}
 
     def slowest_ms() -> float:

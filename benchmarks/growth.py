@@ -33,7 +33,7 @@ from models.base import AnyTaskModel
 from models.checkpoints import find
 from models.decoder_state import DecoderState
 from models.decoding import greedy, write
-from models.engine.choice import AS_ON_THE_PAGE
+from models.engine.choice import DEFAULT_SETTINGS
 from models.loading import ModelStore
 
 TOKENS = (16, 32, 64, 128, 256, 512)
@@ -107,7 +107,7 @@ ALONE: dict[str, tuple[str, Callable[[AnyTaskModel, int], None]]] = {
 def point(kind: str, size: int) -> Point:
     """One point, measured in this process."""
     task, action = ALONE[kind]
-    model = ModelStore(wanted=AS_ON_THE_PAGE).load(find(task))
+    model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task))
     action(model, min(TOKENS))
     before = psutil.Process().memory_info().rss
     action(model, size)

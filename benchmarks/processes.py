@@ -97,9 +97,9 @@ def memory() -> Sides:
     code = (
         "import json, psutil\n"
         "from models.checkpoints import find\n"
-        "from models.engine.choice import AS_ON_THE_PAGE\n"
+        "from models.engine.choice import DEFAULT_SETTINGS\n"
         "from models.loading import ModelStore\n"
-        "store = ModelStore(wanted=AS_ON_THE_PAGE)\n"
+        "store = ModelStore(engine=DEFAULT_SETTINGS)\n"
         f"for task, fields in json.loads({json.dumps(json.dumps(INPUTS))}).items(): store.load(find(task))(**fields)\n"
         "print(psutil.Process().memory_info().rss)"
     )

@@ -27,7 +27,7 @@ from transformers.utils import logging as transformers_logging
 from models.assembly import wrap
 from models.base import AnyTaskModel
 from models.checkpoints import find
-from models.engine.choice import AS_ON_THE_PAGE
+from models.engine.choice import DEFAULT_SETTINGS
 
 # What is not news on a page is none between two rows either.
 transformers_logging.disable_progress_bar()
@@ -89,7 +89,7 @@ def _widen(file: Path, size: int) -> None:
 def ours(endpoint: str) -> AnyTaskModel:
     """The shape as the page would run it."""
     checkpoint = replace(find(endpoint), base="")
-    return wrap(checkpoint, _folder(endpoint)[1], "", AS_ON_THE_PAGE)
+    return wrap(checkpoint, _folder(endpoint)[1], "", DEFAULT_SETTINGS)
 
 
 def plain(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -28,7 +28,7 @@ from demo.sessions.database import open_runs
 from demo.settings import Settings
 from models.assembly import plain_network
 from models.checkpoints import find
-from models.engine.choice import AS_ON_THE_PAGE
+from models.engine.choice import DEFAULT_SETTINGS
 from models.loading import ModelStore
 from models.tasks import Task
 
@@ -37,7 +37,7 @@ def answering(task: str, **fields: object) -> Callable[[], Sides]:
     """A bundled checkpoint as the page runs it, against transformers as a user would call it, in float32."""
 
     def sides() -> Sides:
-        model = ModelStore(wanted=AS_ON_THE_PAGE).load(find(task))
+        model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task))
         plain = PLAIN[task](plain_network(model.checkpoint), model.tokenizer)
         return in_turns(lambda: plain(**fields), lambda: model(**fields))
 
@@ -48,7 +48,7 @@ def again() -> Sides:
     """A run of the service, log and all, against the same asked again."""
     with tempfile.TemporaryDirectory() as folder:
         service = DemoService(
-            Settings(), ModelStore(wanted=AS_ON_THE_PAGE), open_runs(f"sqlite:///{folder}/clearhead.db")
+            Settings(), ModelStore(engine=DEFAULT_SETTINGS), open_runs(f"sqlite:///{folder}/clearhead.db")
         )
         session = service.new_session()
         for number in count():

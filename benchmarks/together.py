@@ -12,7 +12,7 @@ from benchmarks.work import Sides, Work, milliseconds
 from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Settings
-from models.engine.choice import AS_ON_THE_PAGE
+from models.engine.choice import DEFAULT_SETTINGS
 from models.loading import ModelStore
 from models.tasks import Task
 
@@ -71,7 +71,7 @@ def answers(task: Task, visitors: int) -> Callable[[], Sides]:
 def _service() -> Iterator[DemoService]:
     with tempfile.TemporaryDirectory() as folder:
         yield DemoService(
-            Settings(), ModelStore(wanted=AS_ON_THE_PAGE), open_runs(f"sqlite:///{Path(folder) / 'runs.db'}")
+            Settings(), ModelStore(engine=DEFAULT_SETTINGS), open_runs(f"sqlite:///{Path(folder) / 'runs.db'}")
         )
 
 

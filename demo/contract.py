@@ -17,7 +17,7 @@ from models.outputs import (
 
 
 class CheckpointUsed(TypedDict):
-    """The checkpoint that answered: its name, the revision that was loaded, its licence, and what computed in what."""
+    """The checkpoint that answered: its name, the revision that was loaded, its licence, precision and engine."""
 
     name: str
     revision: str

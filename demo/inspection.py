@@ -118,7 +118,7 @@ class Inspection:
         return Changed(before, after, replace(other, written=generated_ids(after)))
 
     def _answer(self, source: AttentionSource, *, exact: bool = False) -> TaskOutput:
-        """What the model answers; `exact`, as the network itself does."""
+        """The answer of the engine, or of the exact network that looks inside use."""
         asked = replace(source, written=())
 
         def ask(model: "AnyTaskModel", inputs: Any) -> TaskOutput:

@@ -68,7 +68,7 @@ VARIABLES = {
     "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention and recent answers stay in memory "
     "(default: 256)",
     "CLEARHEAD_ENGINE": "what computes answers: openvino, torch, or auto: OpenVINO where it can (default: auto)",
-    "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where they are quick (default: auto)",
+    "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where that is quicker (default: auto)",
     "CLEARHEAD_CONCURRENCY": "how many model runs go on at the same time (default: 16)",
     "CLEARHEAD_QUEUE": "how many visitors may wait before the next one is turned away (default: 64)",
     "CLEARHEAD_HOST": "the address to listen on; 0.0.0.0 lets other devices in (default: 127.0.0.1)",

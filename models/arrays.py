@@ -1,8 +1,4 @@
-"""Numbers on their way to a network and back, without an operation of torch where none is needed.
-
-Each operation gives the interpreter's lock up, and among many visitors it may take longer to have it back than all else
-that is done here.
-"""
+"""Ids and masks as tensors on a network's device, made by numpy: a torch call releases the GIL and may wait for it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,10 +18,3 @@ def given_to(device: torch.device, numbers: NDArray[Any]) -> Tensor:
     """`numbers` on a network's device."""
     tensor = torch.from_numpy(numbers)
     return tensor if device.type == "cpu" else tensor.to(device)
-
-
-def taken(logits: Tensor) -> NDArray[np.float32]:
-    """What a network said, in float32."""
-    plain = logits.device.type == "cpu" and logits.dtype == torch.float32 and not logits.requires_grad
-    found: NDArray[np.float32] = (logits if plain else logits.detach().float().cpu()).numpy()
-    return found

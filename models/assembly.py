@@ -8,7 +8,7 @@ from transformers import AutoConfig, AutoTokenizer, GenerationConfig, Pretrained
 
 from models.base import AnyTaskModel, LazyNetwork, Loaded
 from models.checkpoints import Checkpoint
-from models.engine.choice import PLAIN, Wanted, choose_engine, trunk_of
+from models.engine.choice import EXACT, EngineSettings, choose_engine, trunk_of
 from models.errors import CheckpointUnavailable
 from models.fill_mask import FillMask
 from models.loading import Progress
@@ -30,20 +30,20 @@ _WRAPPERS: dict[Task, type[AnyTaskModel]] = {
 }
 
 
-def assemble(checkpoint: Checkpoint, progress: Progress, wanted: Wanted) -> AnyTaskModel:
+def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSettings) -> AnyTaskModel:
     """Load `checkpoint` and wrap it for its task; raises `CheckpointUnavailable`."""
     if checkpoint.hub_id:
         from models.hub import fetch
 
         folder, revision = fetch(checkpoint, progress)
         progress(1.0, f"Loading {checkpoint.title}")
-        return wrap(checkpoint, folder, revision, wanted)
+        return wrap(checkpoint, folder, revision, settings)
     _weights(checkpoint.folder)
     progress(1.0, f"Loading {checkpoint.title}")
-    return wrap(checkpoint, checkpoint.folder, bundled_revision(checkpoint.folder), wanted)
+    return wrap(checkpoint, checkpoint.folder, bundled_revision(checkpoint.folder), settings)
 
 
-def wrap(checkpoint: Checkpoint, folder: Path, revision: str, wanted: Wanted = PLAIN) -> AnyTaskModel:
+def wrap(checkpoint: Checkpoint, folder: Path, revision: str, settings: EngineSettings = EXACT) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     task, trunk = checkpoint.task, trunk_of(checkpoint)
     config = AutoConfig.from_pretrained(folder)
@@ -56,7 +56,7 @@ def wrap(checkpoint: Checkpoint, folder: Path, revision: str, wanted: Wanted = P
         return _on_device(network)
 
     network = LazyNetwork(load)
-    engine = choose_engine(task, folder, trunk, wanted, network, network.lock)
+    engine = choose_engine(task, folder, trunk, settings, network, network.lock)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, engine.precision, engine.name)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     read_marks_as_text(tokenizer)

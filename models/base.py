@@ -31,7 +31,7 @@ Output = TypeVar("Output", bound=TaskOutput)
 class Loaded:
     """What a task's model is made of: where it came from, its tokenizer, and the engine that computes its answers.
 
-    `network` is the same network for those who look inside.
+    `network` is the same network in float32, which looks inside use.
     """
 
     checkpoint: Checkpoint
@@ -60,7 +60,7 @@ class LazyNetwork:
 
     @property
     def bytes(self) -> int:
-        """The memory that its weights take, 0 while it is not loaded."""
+        """The size of its weights in bytes, 0 while it is not loaded."""
         return 0 if self._loaded is None else sum(each.nbytes for each in self._loaded.parameters())
 
 
@@ -89,7 +89,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @property
     def device(self) -> torch.device:
-        """Where the network is, or would be."""
+        """The device of the network: a GPU where there is one."""
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @property
@@ -143,7 +143,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @property
     def looked_into(self) -> LoadedCheckpoint:
-        """What answers to a look inside, which is exact whatever answers are computed in."""
+        """The identity of the exact network, which looks inside use."""
         return replace(self.identity, precision="float32", engine="torch")
 
     @property
@@ -166,7 +166,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @property
     def held_bytes(self) -> int:
-        """The memory that its weights take, those for looks inside counted from the first look on."""
+        """The size of its weights in bytes; those for looks inside count from the first look."""
         shared = isinstance(self.engine, PyTorchEngine)
         return self._lazy.bytes + (0 if shared else self.engine.bytes)
 

@@ -1,7 +1,7 @@
-"""One run for all who wait: calls that come while one is going on are answered together by the next.
+"""Dynamic batching: calls that arrive during a run are answered together by the next run.
 
-Whoever finds nothing going on runs at once, and others gather meanwhile; when that run is over, the first of them runs
-for all. There is no thread of its own: the callers' threads do the work in turns.
+A caller who finds no run going on starts one, and later callers wait. When it ends, the first of them runs for all that
+wait. There is no thread of its own: the callers' threads take turns.
 """
 
 import threading

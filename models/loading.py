@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from models.checkpoints import Checkpoint, find
-from models.engine.choice import FLOAT32, PLAIN, Wanted
+from models.engine.choice import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.lightly import import_networks
 from models.waiting import LONGEST_LOAD_S, BoundedLock
@@ -28,14 +28,14 @@ def silent(_fraction: float, _message: str) -> None:
 class ModelStore:
     """Loaded models, the least recently used dropped when all that they hold exceeds `max_bytes`.
 
-    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `wanted` says how
+    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `engine` says how
     answers are computed. Safe to call from many threads: the first caller of a checkpoint loads it while others who
     want the same one wait, and nobody else does. Where that load fails, the next of them tries again.
     """
 
-    def __init__(self, max_bytes: int = 3_000_000_000, wanted: Wanted = PLAIN) -> None:
+    def __init__(self, max_bytes: int = 3_000_000_000, engine: EngineSettings = EXACT) -> None:
         self.max_bytes = max_bytes
-        self.wanted = wanted
+        self.settings = engine
         self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
         self._lock = threading.Lock()
         self._found_too_large: dict[str, int] = {}
@@ -56,10 +56,9 @@ class ModelStore:
             import_networks()
             from models.assembly import assemble
 
-            # What a look inside takes counts from the first one on; until then it is at most this for answers.
-            expected = (4 if self.wanted.precision == FLOAT32 else 2) * checkpoint.parameters
+            expected = expected_bytes(checkpoint.parameters, self.settings)
             self._require_room(checkpoint, max(expected, self._found_too_large.get(checkpoint.name, 0)))
-            model = assemble(checkpoint, progress, self.wanted)
+            model = assemble(checkpoint, progress, self.settings)
             size = model.held_bytes
             if size > self.max_bytes:
                 self._found_too_large[checkpoint.name] = size
@@ -91,6 +90,14 @@ class ModelStore:
     def _evict(self) -> None:
         while len(self._models) > 1 and self.loaded_bytes > self.max_bytes:
             self._models.popitem(last=False)
+
+
+def expected_bytes(parameters: int, engine: EngineSettings) -> int:
+    """Return the bytes that a model of this many `parameters` takes: its weights for answers and for looks inside.
+
+    The latter are in float32 and are loaded at the first look, which nearly every run takes.
+    """
+    return ((4 if engine.precision == FLOAT32 else 2) + 4) * parameters
 
 
 _default = ModelStore()

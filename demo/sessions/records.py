@@ -45,5 +45,7 @@ class Run:
 
     @property
     def engine(self) -> str:
-        """What computed the answer."""
-        return str((self.answer or {}).get("checkpoint", {}).get("engine", "torch"))
+        """The engine that computed the answer, "" for a failed run; runs logged before it was kept used PyTorch."""
+        if self.answer is None:
+            return ""
+        return str(self.answer.get("checkpoint", {}).get("engine", "torch"))

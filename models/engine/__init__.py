@@ -37,7 +37,7 @@ class Engine(Protocol):
 
     @property
     def bytes(self) -> int:
-        """The memory that its weights take."""
+        """The size of its weights."""
         ...
 
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:

@@ -22,9 +22,9 @@ ENGINES = (AUTO, OPENVINO, TORCH)
 
 FLOAT32, BFLOAT16, FLOAT16 = "float32", "bfloat16", "float16"
 PRECISIONS = (AUTO, FLOAT32, FLOAT16, BFLOAT16)
-"""The settings of the precision; either of the shorter ones asks for that of the two which suits the model."""
+"""The settings of the precision. Both 16-bit ones mean float16 weights for decoders and bfloat16 for encoders."""
 
-CONVERTED = {
+CONVERTIBLE = {
     Task.FILL_MASK: frozenset({"bert", "distilbert", "roberta", "electra"}),
     Task.SENTIMENT: frozenset({"bert", "distilbert", "roberta", "electra"}),
     Task.QUESTION_ANSWERING: frozenset({"bert", "distilbert", "roberta", "electra"}),
@@ -35,37 +35,37 @@ CONVERTED = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EngineSettings:
     """The host's settings: an engine of `ENGINES` and a precision of `PRECISIONS`."""
 
     engine: str = AUTO
     precision: str = FLOAT32
 
 
-PLAIN = Wanted()
-"""The best engine, without rounding."""
+EXACT = EngineSettings()
+"""The quickest engine without rounding."""
 
-AS_ON_THE_PAGE = Wanted(AUTO, AUTO)
-"""What the page takes where its host says nothing."""
+DEFAULT_SETTINGS = EngineSettings(AUTO, AUTO)
+"""What the page uses unless its host sets something else."""
 
 
 def has_openvino() -> bool:
-    """Whether OpenVINO is installed."""
+    """Return whether OpenVINO is installed."""
     return find_spec("openvino") is not None
 
 
-def uses_openvino(task: Task, weights: Path, wanted: Wanted) -> bool:
-    """Whether OpenVINO computes the answers of the checkpoint in the folder `weights`."""
-    if wanted.engine == TORCH or not has_openvino():
+def uses_openvino(task: Task, weights: Path, settings: EngineSettings) -> bool:
+    """Return whether OpenVINO computes the answers of the checkpoint in the folder `weights`."""
+    if settings.engine == TORCH or not has_openvino():
         return False
-    return json.loads((weights / "config.json").read_text(encoding="utf-8"))["model_type"] in CONVERTED[task]
+    return json.loads((weights / "config.json").read_text(encoding="utf-8"))["model_type"] in CONVERTIBLE[task]
 
 
 def choose_engine(
     task: Task,
     weights: Path,
     trunk: Path | None,
-    wanted: Wanted,
+    settings: EngineSettings,
     network: "Callable[[], PreTrainedModel]",
     lock: AbstractContextManager[object],
 ) -> Engine:
@@ -73,28 +73,28 @@ def choose_engine(
 
     Raises `CheckpointUnavailable` where the checkpoint cannot be prepared.
     """
-    if not uses_openvino(task, weights, wanted):
+    if not uses_openvino(task, weights, settings):
         from models.engine.pytorch import PyTorchEngine
 
         return PyTorchEngine(network(), lock)
     from models.engine.openvino import OpenVINODecoder, OpenVINOEncoder
-    from models.engine.saved import saved_graphs
+    from models.engine.saved import ENCODER, SOURCE, STEP, saved_graphs
 
-    rounded = is_rounded(task, wanted)
+    rounded = is_rounded(task, settings)
     graphs = saved_graphs(task, weights, trunk, half=rounded)
     if task.writes:
-        source = graphs / "source.xml"
+        source = graphs / f"{SOURCE}.xml"
         return OpenVINODecoder(
-            graphs / "step.xml", source if source.exists() else None, FLOAT16 if rounded else FLOAT32
+            graphs / f"{STEP}.xml", source if source.exists() else None, FLOAT16 if rounded else FLOAT32
         )
-    return OpenVINOEncoder(graphs / "encoder.xml", BFLOAT16 if rounded else FLOAT32)
+    return OpenVINOEncoder(graphs / f"{ENCODER}.xml", BFLOAT16 if rounded else FLOAT32)
 
 
-def is_rounded(task: Task, wanted: Wanted) -> bool:
-    """Whether OpenVINO keeps a model's weights in 16 bits: one that reads only where the processor is quick at them."""
+def is_rounded(task: Task, settings: EngineSettings) -> bool:
+    """Return whether a model's weights are kept in 16 bits: an encoder's only where the processor has bfloat16."""
     from models.engine.openvino import rounds_quickly
 
-    return wanted.precision != FLOAT32 and (task.writes or rounds_quickly())
+    return settings.precision != FLOAT32 and (task.writes or rounds_quickly())
 
 
 def prepare(checkpoint: Checkpoint) -> None:
@@ -102,9 +102,9 @@ def prepare(checkpoint: Checkpoint) -> None:
     from models.engine.saved import saved_graphs
 
     engine, precision = (os.environ.get(f"CLEARHEAD_{name}", AUTO) for name in ("ENGINE", "PRECISION"))
-    wanted = Wanted(engine, precision)
-    if uses_openvino(checkpoint.task, checkpoint.folder, wanted):
-        half = is_rounded(checkpoint.task, wanted)
+    settings = EngineSettings(engine, precision)
+    if uses_openvino(checkpoint.task, checkpoint.folder, settings):
+        half = is_rounded(checkpoint.task, settings)
         saved_graphs(checkpoint.task, checkpoint.folder, trunk_of(checkpoint), half=half)
 
 

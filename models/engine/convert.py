@@ -17,10 +17,8 @@ from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-from models.engine.scored_places import scored_at
-
-ENCODER, STEP, SOURCE = "encoder", "step", "source"
-"""The files of a model: an encoder with its head; a decoder's step; what an encoder-decoder's step looks up."""
+from models.engine.pytorch import scored_at
+from models.engine.saved import ENCODER, SOURCE, STEP
 
 _HIDDEN = -1e9
 """Added to the score of a key that a query must not see; its softmax is 0."""

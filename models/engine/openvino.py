@@ -1,7 +1,7 @@
 """Answers computed by OpenVINO from saved graphs; torch is not needed.
 
-Requests of several visitors wait for each other inside OpenVINO: each takes all cores while it runs, which is as quick
-as several side by side, and no answer depends on who else asks.
+A pass takes all cores, so passes of several visitors wait for each other inside OpenVINO. That is as quick as several
+at the same time, and no answer depends on another.
 """
 
 import os
@@ -21,7 +21,7 @@ _core = openvino.Core()
 
 
 def rounds_quickly() -> bool:
-    """Whether this processor is quick at bfloat16."""
+    """Return whether this processor has instructions for bfloat16."""
     return "BF16" in _core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
@@ -68,7 +68,7 @@ class OpenVINODecoder:
     def __init__(self, step: Path, source: Path | None, precision: str) -> None:
         self.precision = precision
         self.bytes = _weights_size(step) + (_weights_size(source) if source else 0)
-        # What is rounded in one step is carried on to all that follow, so only the weights are kept in 16 bits.
+        # An error of one step grows in those that follow, so only the weights are kept in 16 bits.
         self._step = _compiled(step, "float32")
         self._source = _compiled(source, "float32") if source else None
 

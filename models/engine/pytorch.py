@@ -1,19 +1,18 @@
 """Answers computed by PyTorch: transformers as it is, where OpenVINO cannot convert a network or is not installed."""
 
 import inspect
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.engine import Ids, Logits
-from models.engine.scored_places import scored_at
 from models.stopping import go_on
 
 NAME = "torch"
@@ -31,7 +30,7 @@ class PyTorchEngine:
 
     @property
     def bytes(self) -> int:
-        """The memory that its weights take."""
+        """The size of its weights."""
         return sum(each.nbytes for each in self.network.parameters())
 
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
@@ -98,6 +97,24 @@ class PyTorchText:
             self._encoded = self._network.get_encoder()(input_ids=self._source).last_hidden_state
         encoded = BaseModelOutput(last_hidden_state=self._encoded.expand(len(ids), -1, -1))
         return self._network(decoder_input_ids=ids, encoder_outputs=encoded, **options).logits  # type: ignore[no-any-return]
+
+
+@contextmanager
+def scored_at(network: PreTrainedModel, places: Sequence[int] | Tensor) -> Iterator[None]:
+    """Let the output embedding of `network` score only the vectors at `places`, which count through all rows.
+
+    The logits of a pass inside are `[1, place, vocabulary]`: half the work of a small model is its vocabulary.
+    """
+
+    def choose(_head: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor]:
+        return (inputs[0].flatten(0, 1)[None, places],)
+
+    head: nn.Module = network.get_output_embeddings()
+    hook = head.register_forward_pre_hook(choose)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _array(logits: Tensor) -> Logits:

@@ -22,6 +22,9 @@ from models.errors import CheckpointUnavailable
 from models.tasks import Task
 
 _ROOT = Path(__file__).parents[2]
+ENCODER, STEP, SOURCE = "encoder", "step", "source"
+"""The graphs of a model: an encoder with its head; a decoder's step; what an encoder-decoder's step looks up."""
+
 _SUMS = "sums.json"
 _LONGEST_S = 600.0
 """How long a conversion may take a slow machine."""
@@ -70,9 +73,10 @@ def sums_of(folder: Path) -> dict[str, str]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all files are there as they were written: OpenVINO would crash on a damaged one."""
+    """Return whether all files are there as they were written; OpenVINO would crash on a damaged one."""
     try:
-        return bool(sums_of(folder)) and sums_of(folder) == json.loads((folder / _SUMS).read_text())
+        expected = json.loads((folder / _SUMS).read_text())
+        return bool(expected) and sums_of(folder) == expected
     except (OSError, ValueError):
         return False
 

@@ -30,12 +30,15 @@ def decided_layers(
     with model.lock, torch.inference_mode():
         _, *layers, last = trunk(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
         read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
-        logits = torch.stack([head(vectors) for vectors in read])
-        if rule := model.characters:
-            for place in range(len(written)):
-                barred = rule.barred(ids[0, : prompt + place].tolist())
-                logits[:, place] = torch.stack([without(scores, barred) for scores in logits[:, place]])
-    likeliest = logits.argmax(dim=-1).tolist()
+        barred = [
+            model.characters.barred(ids[0, : prompt + place].tolist()) if model.characters else ()
+            for place in range(len(written))
+        ]
+        # One layer at a time: the logits of all layers would take hundreds of megabytes for a large vocabulary.
+        likeliest = [
+            [int(without(scores, not_these).argmax()) for scores, not_these in zip(head(vectors), barred, strict=True)]
+            for vectors in read
+        ]
     return tuple(
         next((layer for layer, guesses in enumerate(likeliest) if guesses[place] == token), None)
         for place, token in enumerate(written)

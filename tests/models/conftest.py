@@ -10,7 +10,7 @@ import torch
 from models.assembly import wrap
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY, Checkpoint
-from models.engine.choice import TORCH, Wanted
+from models.engine.choice import AUTO, EngineSettings
 from models.loading import ModelStore
 from models.tasks import Task
 from tests.models.architectures import save_tiny
@@ -47,10 +47,10 @@ def tiny(tiny_folder: Callable[[str, Task, int], Path]) -> TinyModel:
 
     @cache
     def model(
-        model_type: str, task: Task, seed: int = 0, checkpoint: Checkpoint | None = None, engine: str = TORCH
+        model_type: str, task: Task, seed: int = 0, checkpoint: Checkpoint | None = None, engine: str = AUTO
     ) -> AnyTaskModel:
         folder = tiny_folder(model_type, task, seed)
-        return wrap(checkpoint or tiny_checkpoint(model_type, task), folder, "0" * 40, Wanted(engine))
+        return wrap(checkpoint or tiny_checkpoint(model_type, task), folder, "0" * 40, EngineSettings(engine))
 
     return model
 

@@ -1,5 +1,6 @@
 """What every checkpoint keeps to, whatever its task; a task's own tests inherit these."""
 
+import io
 import pickle
 import re
 from dataclasses import asdict, dataclass
@@ -29,6 +30,14 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.checkpoint.name}-{self.engine}"
+
+
+class _WithoutTorch(pickle.Unpickler):
+    """Reads a pickle, and refuses whatever torch would have to make."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        assert module.partition(".")[0] != "torch", f"{module}.{name}"
+        return super().find_class(module, name)
 
 
 def bare(text: str) -> str:
@@ -77,7 +86,7 @@ class ModelContract:
     def test_hands_over_no_tensor(self, model: AnyTaskModel) -> None:
         output = model(**self.fields)
         attentions = dict(model.attend(model.inputs_type(**self.fields), generated_ids(output)))
-        assert b"torch._" not in pickle.dumps((output, attentions))
+        _WithoutTorch(io.BytesIO(pickle.dumps((output, attentions)))).load()
 
     def test_tokens_cover_the_text(self, model: AnyTaskModel) -> None:
         tokens = model(**self.fields).tokens

@@ -16,7 +16,7 @@ from torch import nn
 from models.ablation import without
 from models.assembly import wrap
 from models.base import AnyTaskModel
-from models.engine.choice import TORCH, Wanted
+from models.engine.choice import TORCH, EngineSettings
 from models.errors import InputError
 from models.findings import SwitchedOff
 from models.outputs import generated_ids
@@ -99,9 +99,11 @@ def zero_columns(projection: Any, columns: slice) -> None:
 def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
     task: Task, architecture: str, kind: str, layer: int, head: int, tiny: TinyModel, tiny_folder: Folder
 ) -> None:
-    model = tiny(architecture, task)
+    model = tiny(architecture, task, engine=TORCH)
     before = numbers_of(model, FIELDS[task])
-    maimed = wrap(tiny_checkpoint(architecture, task), tiny_folder(architecture, task, 0), "0" * 40, Wanted(TORCH))
+    maimed = wrap(
+        tiny_checkpoint(architecture, task), tiny_folder(architecture, task, 0), "0" * 40, EngineSettings(TORCH)
+    )
     projection = maimed.network.get_submodule(MAPS[architecture, kind].format(layer))
     config = model.network.config
     width = projection.weight.shape[1 if isinstance(projection, nn.Linear) else 0]
@@ -120,7 +122,7 @@ def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
 
 @pytest.mark.parametrize("layer", [0, 1])
 def test_a_layer_that_is_used_twice_is_silent_in_one_of_its_uses(layer: int, tiny: TinyModel) -> None:
-    model = tiny("albert", Task.SENTIMENT)
+    model = tiny("albert", Task.SENTIMENT, engine=TORCH)
     fields = FIELDS[Task.SENTIMENT]
     ids = model.preprocess(model.inputs_type(**fields)).ids
     projection = model.network.get_submodule("albert.encoder.albert_layer_groups.0.albert_layers.0.attention.dense")
@@ -182,7 +184,7 @@ def held_open(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
 
 
 def test_other_threads_never_notice(tiny: TinyModel) -> None:
-    model = tiny("bert", Task.SENTIMENT)
+    model = tiny("bert", Task.SENTIMENT, engine=TORCH)
     fields = FIELDS[Task.SENTIMENT]
     whole = asdict(model(**fields))
     parts = {}
@@ -203,7 +205,7 @@ def test_other_threads_never_notice(tiny: TinyModel) -> None:
 
 
 def test_it_is_restored_after_an_error(tiny: TinyModel) -> None:
-    model = tiny("gpt2", Task.COMPLETION)
+    model = tiny("gpt2", Task.COMPLETION, engine=TORCH)
     before = asdict(model(**FIELDS[Task.COMPLETION]))
     with pytest.raises(RuntimeError, match="in between"), without(model, SwitchedOff("decoder", 0)):
         raise RuntimeError("in between")
@@ -222,12 +224,12 @@ def test_it_is_restored_after_an_error(tiny: TinyModel) -> None:
     ],
 )
 def test_what_is_not_there_is_refused(off: SwitchedOff, field: str, tiny: TinyModel) -> None:
-    with pytest.raises(InputError) as refused, without(tiny("bert", Task.SENTIMENT), off):
+    with pytest.raises(InputError) as refused, without(tiny("bert", Task.SENTIMENT, engine=TORCH), off):
         pass
     assert refused.value.field == field
 
 
 def test_a_model_whose_heads_cannot_be_told_apart_says_so(tiny: TinyModel) -> None:
-    model = tiny("xlnet", Task.SENTIMENT)
+    model = tiny("xlnet", Task.SENTIMENT, engine=TORCH)
     with pytest.raises(InputError, match="cannot be switched off"), without(model, SwitchedOff("encoder", 0)):
         pass

@@ -13,7 +13,7 @@ import torch
 
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
-from models.engine.choice import CONVERTED, OPENVINO
+from models.engine.choice import CONVERTIBLE, OPENVINO
 from models.errors import InputError
 from models.outputs import (
     CompletionOutput,
@@ -37,7 +37,7 @@ def cases_of(task: Task) -> Iterator[Case]:
             yield Case(checkpoint, FAMILIES[checkpoint.family] if checkpoint.hub_id else "")
     for architecture in FITTING[task]:
         yield Case(tiny_checkpoint(architecture, task), architecture)
-        if architecture in CONVERTED[task]:
+        if architecture in CONVERTIBLE[task]:
             yield Case(tiny_checkpoint(architecture, task), architecture, OPENVINO)
 
 

@@ -18,7 +18,7 @@ from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
 from models.decoder_state import DecoderState
 from models.engine import saved
-from models.engine.choice import CONVERTED, FLOAT32, OPENVINO, TORCH, Wanted, trunk_of, uses_openvino
+from models.engine.choice import CONVERTIBLE, FLOAT32, OPENVINO, TORCH, EngineSettings, trunk_of, uses_openvino
 from models.errors import CheckpointUnavailable, Stopped
 from models.network import load_network
 from models.stopping import only_while
@@ -27,7 +27,7 @@ from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
 ENCODERS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
-BY_OPENVINO = [(task, each) for task in Task for each in FITTING[task] if each in CONVERTED[task]]
+BY_OPENVINO = [(task, each) for task in Task for each in FITTING[task] if each in CONVERTIBLE[task]]
 READ = [(task, each, engine) for engine in (OPENVINO, TORCH) for task, each in BY_OPENVINO if task in ENCODERS]
 WRITTEN = [(task, each, engine) for engine in (OPENVINO, TORCH) for task, each in BY_OPENVINO if task.writes]
 
@@ -88,8 +88,8 @@ def test_what_was_not_compared_is_left_to_pytorch(
     tiny_folder: Callable[..., Path], task: Task, architecture: str
 ) -> None:
     folder = tiny_folder(architecture, task, 0)
-    assert uses_openvino(task, folder, Wanted()) == (architecture in CONVERTED[task])
-    assert not uses_openvino(task, folder, Wanted(TORCH))
+    assert uses_openvino(task, folder, EngineSettings()) == (architecture in CONVERTIBLE[task])
+    assert not uses_openvino(task, folder, EngineSettings(TORCH))
 
 
 def test_visitors_at_once_are_answered_as_each_alone(bundled: BundledModel) -> None:

@@ -10,6 +10,7 @@ from transformers import LogitsProcessorList
 
 from models.base import AnyTaskModel
 from models.beam_search import Hypothesis
+from models.engine.choice import TORCH
 from models.loops import LOOP_GUARD, LoopGuard
 from models.outputs import CompletionOutput, generated_ids
 from models.tasks import Task
@@ -37,7 +38,7 @@ def model(
         yield bundled(name)
         return
     task = Task.TRANSLATION if name in FITTING[Task.TRANSLATION] else Task.COMPLETION
-    model = tiny(name, task, seed)
+    model = tiny(name, task, seed, engine=TORCH)
     vocabulary = list(range(5, len(model.tokenizer)))
     ends = [model.tokenizer.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
     monkeypatch.setattr(model.generation_config, "eos_token_id", ends)

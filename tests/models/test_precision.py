@@ -12,7 +12,7 @@ import torch
 from models.assembly import plain_network
 from models.base import AnyTaskModel
 from models.checkpoints import REGISTRY
-from models.engine.choice import AUTO, Wanted
+from models.engine.choice import AUTO, EngineSettings
 from models.loading import ModelStore
 from models.outputs import (
     CompletionOutput,
@@ -21,8 +21,8 @@ from models.outputs import (
     SentimentOutput,
     TaskOutput,
     TranslationOutput,
+    generated_ids,
 )
-from models.tasks import Task
 from tests.models.conftest import BundledModel
 
 COUNT = 500
@@ -121,7 +121,7 @@ INPUTS: Mapping[str, tuple[Callable[[int], dict[str, Any]], float]] = {
 
 @pytest.fixture(scope="module")
 def rounded() -> Callable[[str], AnyTaskModel]:
-    store = ModelStore(wanted=Wanted(AUTO, AUTO))
+    store = ModelStore(engine=EngineSettings(AUTO, AUTO))
     return lambda name: store.load(REGISTRY[name])
 
 
@@ -143,11 +143,24 @@ def test_first_answers_and_probabilities_stay(rounded: Callable[[str], AnyTaskMo
 
 
 @pytest.mark.parametrize("name", list(INPUTS))
+def test_attention_is_exact_in_every_precision(
+    bundled: BundledModel, rounded: Callable[[str], AnyTaskModel], name: str
+) -> None:
+    made, _ = INPUTS[name]
+    for number in range(3):
+        written = generated_ids(bundled(name)(**made(number))) if REGISTRY[name].task.writes else ()
+        exact, seen = (
+            model(name).attend(model(name).inputs_type(**made(number)), written) for model in (bundled, rounded)
+        )
+        assert exact.keys() == seen.keys()
+        for kind, attention in exact.items():
+            np.testing.assert_allclose(seen[kind].weights, attention.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if not REGISTRY[name].task.writes])
 def test_attention_is_that_of_the_network_itself(rounded: Callable[[str], AnyTaskModel], name: str) -> None:
     made, _ = INPUTS[name]
     model, plain = rounded(name), plain_network(REGISTRY[name])
-    if REGISTRY[name].task in (Task.TRANSLATION, Task.COMPLETION):
-        pytest.skip("see test_attention.py")
     for number in range(3):
         inputs = model.inputs_type(**made(number))
         encoded = model.preprocess(inputs)

@@ -39,11 +39,12 @@ def source(service: DemoService) -> AttentionSource:
 
 
 def test_a_layer_that_is_switched_off_changes_the_answer_and_no_other_run(
-    service: DemoService, source: AttentionSource
+    service: DemoService, source: AttentionSource, store: ModelStore
 ) -> None:
     changed = service.ablate(source, layer=0)
     before, after = cast(SentimentOutput, changed.before), cast(SentimentOutput, changed.after)
     shown = cast(SentimentOutput, service.run("visitor", Task.SENTIMENT, LOVELY).output)
+    assert before == store.load(find("sentiment")).exact(**LOVELY)
     assert (before.label, before.tokens, before.checkpoint.engine) == (shown.label, shown.tokens, "torch")
     assert [each.score for each in before.scores] == pytest.approx([each.score for each in shown.scores], abs=1e-4)
     assert before.scores != after.scores
@@ -81,13 +82,14 @@ def test_another_word_gives_another_answer_and_its_own_attention(service: DemoSe
     assert dict(masked.source.inputs)["text"] == "What a [MASK] film."
 
 
-def test_a_change_can_be_made_upon_a_change(service: DemoService, source: AttentionSource) -> None:
+def test_a_change_can_be_made_upon_a_change(service: DemoService, source: AttentionSource, store: ModelStore) -> None:
     first = service.replace_token(source, 3, "dreadful")
     second = service.replace_token(first.source, 4, "book")
     assert dict(second.source.inputs)["text"] == "What a dreadful book."
     assert second.before == first.after
     off = cast(SentimentOutput, service.ablate(second.source, 0).before)
     after = cast(SentimentOutput, second.after)
+    assert off == store.load(find("sentiment")).exact(text="What a dreadful book.")
     assert off.tokens == after.tokens
     assert [each.score for each in off.scores] == pytest.approx([each.score for each in after.scores], abs=1e-4)
 

@@ -160,9 +160,10 @@ def test_no_object_of_the_process_holds_a_text_that_is_to_be_gone(site: Site, wa
     if way == "forget":
         # What was to be kept stays in the log alone.
         assert len(site.service.history(session)) == 1
-    ends = time.monotonic() + 60
-    # What was just answered is let go of when its connection has ended.
-    while _holders(pieces) and time.monotonic() < ends:
+    # What was just answered is let go of when its connection has ended. Looking itself takes a while.
+    for _ in range(50):
+        if not _holders(pieces):
+            break
         time.sleep(0.2)
     assert _holders(pieces) == []
     # The page knows the run's id, to end its sharing, and says why it draws nothing more.
