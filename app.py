@@ -31,8 +31,8 @@ from demo.web.app import create_app
 from demo.web.log import set_up_log, stop
 from demo.web.server import serve
 from models.engine.choice import EngineSettings
-from models.lightly import import_beside
-from models.loading import ModelStore
+from models.loading.lightly import import_beside
+from models.loading.store import ModelStore
 
 set_up_log("plain")
 try:

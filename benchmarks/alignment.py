@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import load_model
-from models.base import AnyTaskModel
-from models.checkpoints import find
 from models.outputs import Attention, TranslationOutput
-from models.tasks import Task
-from models.words import merge_words, word_text, words_of
+from models.registry import Task, find
+from models.tasks.base import AnyTaskModel
+from models.text.words import merge_words, word_text, words_of
 from training import text
 
 ITERATIONS = 5

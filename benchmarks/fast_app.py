@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import models.loading
+import models.loading.store
 from models.outputs import LoadedCheckpoint, Prediction, SentimentOutput, Token
 
 _APP = Path(__file__).resolve().parents[1] / "app.py"
@@ -35,7 +35,7 @@ def score_of(text: str) -> float:
     return 0.5 + sum(text.encode()) % 1000 / 2000
 
 
-class FastStore(models.loading.ModelStore):
+class FastStore(models.loading.store.ModelStore):
     """A store that has only the fast model."""
 
     def load(self, *_checkpoint: Any, **_progress: Any) -> Any:
@@ -44,5 +44,5 @@ class FastStore(models.loading.ModelStore):
 
 
 if __name__ == "__main__":
-    models.loading.ModelStore = FastStore  # type: ignore[misc]
+    models.loading.store.ModelStore = FastStore  # type: ignore[misc]
     runpy.run_path(str(_APP), run_name="__main__")

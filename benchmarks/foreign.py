@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.inputs import INPUTS
 from benchmarks.work import Sides, Work, milliseconds
-from models.checkpoints import find
 from models.engine.choice import DEFAULT_SETTINGS
-from models.loading import ModelStore
+from models.loading.store import ModelStore
+from models.registry import find
 
 ROUNDS = 8
 SETTLE_S = 1.0

@@ -29,12 +29,12 @@ from plotly.subplots import make_subplots
 from benchmarks.crowd import UNHURRIED, gathered, our_arguments
 from benchmarks.load import ROOT, app
 from benchmarks.work import milliseconds
-from models.base import AnyTaskModel
-from models.checkpoints import find
-from models.decoder_state import DecoderState
-from models.decoding import greedy, write
+from models.decoding.generate import greedy, write
+from models.decoding.state import DecoderState
 from models.engine.choice import DEFAULT_SETTINGS
-from models.loading import ModelStore
+from models.loading.store import ModelStore
+from models.registry import find
+from models.tasks.base import AnyTaskModel
 
 TOKENS = (16, 32, 64, 128, 256, 512)
 NEW_TOKENS = (16, 32, 64, 128, 256)

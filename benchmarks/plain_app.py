@@ -6,9 +6,9 @@ import gradio as gr
 
 from benchmarks.inputs import INPUTS
 from benchmarks.plain_transformers import PLAIN, Plain
-from models.assembly import plain_network
-from models.checkpoints import find
-from models.loading import ModelStore
+from models.loading.assembly import plain_network
+from models.loading.store import ModelStore
+from models.registry import find
 
 TYPED = ("text", "question", "context", "prompt")
 """What a visitor types; everything else is as in the typical input."""

@@ -96,9 +96,9 @@ def memory() -> Sides:
     """The resident memory of a process that has loaded and used all bundled models, against what it may be."""
     code = (
         "import json, psutil\n"
-        "from models.checkpoints import find\n"
+        "from models.registry import find\n"
         "from models.engine.choice import DEFAULT_SETTINGS\n"
-        "from models.loading import ModelStore\n"
+        "from models.loading.store import ModelStore\n"
         "store = ModelStore(engine=DEFAULT_SETTINGS)\n"
         f"for task, fields in json.loads({json.dumps(json.dumps(INPUTS))}).items(): store.load(find(task))(**fields)\n"
         "print(psutil.Process().memory_info().rss)"

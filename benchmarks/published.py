@@ -12,7 +12,7 @@ from benchmarks.plain_transformers import PLAIN
 from benchmarks.work import Sides, Work, in_turns
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.view import view_of
-from models.text_generation import TextGeneration, TextGenerationInput
+from models.tasks.text_generation import TextGeneration, TextGenerationInput
 
 PROMPT_TOKENS, NEW_TOKENS = 32, 64
 

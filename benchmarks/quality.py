@@ -23,9 +23,8 @@ from benchmarks.metrics import calibration_error, exact_match, f1
 from benchmarks.perplexity import losses
 from benchmarks.probes import passed_share, verdicts
 from models import load_model
-from models.base import AnyTaskModel
-from models.checkpoints import find
-from models.tasks import Task
+from models.registry import Task, find
+from models.tasks.base import AnyTaskModel
 from training import text
 
 Figures = dict[str, float]

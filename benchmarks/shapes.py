@@ -24,10 +24,10 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from models.assembly import wrap
-from models.base import AnyTaskModel
-from models.checkpoints import find
 from models.engine.choice import DEFAULT_SETTINGS
+from models.loading.assembly import wrap
+from models.registry import find
+from models.tasks.base import AnyTaskModel
 
 # What is not news on a page is none between two rows either.
 transformers_logging.disable_progress_bar()

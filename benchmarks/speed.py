@@ -26,11 +26,10 @@ from benchmarks.work import NotHere, Sides, Work, in_turns, measure, millisecond
 from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Settings
-from models.assembly import plain_network
-from models.checkpoints import find
 from models.engine.choice import DEFAULT_SETTINGS
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.assembly import plain_network
+from models.loading.store import ModelStore
+from models.registry import Task, find
 
 
 def answering(task: str, **fields: object) -> Callable[[], Sides]:

@@ -13,8 +13,8 @@ from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Settings
 from models.engine.choice import DEFAULT_SETTINGS
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import Task
 
 VISITORS = 8
 SHORT: dict[Task, tuple[str, str]] = {

@@ -24,7 +24,7 @@ from models.outputs import (
     SentimentOutput,
     TranslationOutput,
 )
-from models.tasks import Task
+from models.registry import Task
 
 
 def add_endpoints(service: DemoService) -> None:

@@ -13,9 +13,8 @@ from demo.attention import AttentionSource, source_of
 from demo.limits import FIELDS, OUT_OF_RANGE
 from demo.sessions.answers import dump_answer
 from demo.sessions.records import Run
-from models.checkpoints import Checkpoint, checkpoints_for
 from models.outputs import LoadedCheckpoint, TaskOutput
-from models.tasks import Task
+from models.registry import Checkpoint, Task, checkpoints_for
 
 _KEPT_OF_REFUSED_TEXT = 500
 _KEPT_OF_REFUSED_VALUE = 100

@@ -6,9 +6,8 @@ from typing import Any
 from demo.caches import HELD_FOR_S, Origin
 from demo.sessions.keeping import keeps, owner
 from demo.sessions.records import Run
-from models.findings import SwitchedOff
-from models.outputs import TaskOutput, generated_ids
-from models.tasks import Task
+from models.outputs import SwitchedOff, TaskOutput, generated_ids
+from models.registry import Task
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from cachetools import Cache, LRUCache
 
+from models.cancellation import go_on
 from models.errors import InputError, Stopped
-from models.stopping import go_on
 
 HELD_FOR_S = 3600.0
 LONGEST_WAIT_S = 300.0

@@ -11,9 +11,8 @@ from demo.limits import whole_number
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
-from models.outputs import CompletionOutput
-from models.tasks import Task
-from models.tree import DecodeTree
+from models.outputs import CompletionOutput, DecodeTree
+from models.registry import Task
 
 
 class Node(TypedDict):

@@ -5,7 +5,7 @@ from typing import Any
 from demo.sessions.records import Run
 from models.errors import InputError
 from models.outputs import TaskOutput, generated_ids
-from models.tasks import Task
+from models.registry import Task
 
 
 def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[str, Any]:

@@ -10,16 +10,15 @@ from demo.inside_request import InsideRequest
 from demo.inspection import OUR_FAULT
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.settings import Settings
-from models.checkpoints import REGISTRY, Checkpoint, find
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
 from models.inside.pairs import texts_of
 from models.inside.places import FROM_THE_MODEL, place_to_follow
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Checkpoint, Task, find
 
 if TYPE_CHECKING:
-    from models.base import AnyTaskModel
+    from models.tasks.base import AnyTaskModel
 
 MOST_TOKENS = 64
 """Up to this many tokens every step can be drawn so that each of them is named."""

@@ -10,9 +10,8 @@ from demo.inside_request import InsideRequest
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
-from models.checkpoints import find
 from models.inside.head_outputs import Look
-from models.tasks import Task
+from models.registry import Task, find
 
 
 class GuessedToken(TypedDict):

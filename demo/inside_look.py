@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 
 from demo.inside import MOST_TOKENS, Inside
 from demo.inside_request import InsideRequest
-from models.checkpoints import REGISTRY
 from models.errors import InputError
 from models.inside.head_outputs import Look
-from models.tasks import Task
+from models.registry import REGISTRY, Task
 
 if TYPE_CHECKING:
-    from models.base import AnyTaskModel
+    from models.tasks.base import AnyTaskModel
 
 
 def look(inside: Inside, request: InsideRequest, kind: str = "") -> Look:

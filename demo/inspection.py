@@ -11,15 +11,14 @@ from demo.caches import SessionCache
 from demo.limits import clean, plain_text
 from demo.settings import Settings
 from demo.turns import Turns
-from models.checkpoints import find
 from models.errors import InputError
-from models.findings import Attribution, SwitchedOff
-from models.loading import ModelStore
-from models.outputs import MEAN, Attentions, TaskOutput, generated_ids
+from models.loading.store import ModelStore
+from models.outputs import MEAN, Attentions, Attribution, SwitchedOff, TaskOutput, generated_ids
+from models.registry import find
 
 if TYPE_CHECKING:
-    from models.base import AnyTaskModel
-    from models.text_generation import TextGeneration
+    from models.tasks.base import AnyTaskModel
+    from models.tasks.text_generation import TextGeneration
 
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
 FORGOTTEN = (
@@ -69,7 +68,7 @@ class Inspection:
         target = self._word(target, "The target", "target")
 
         def attributed(model: "AnyTaskModel", inputs: Any) -> Attribution:
-            from models.attribution import attribute
+            from models.explain.attribution import attribute
 
             return attribute(model, inputs, source.written, target)
 
@@ -106,7 +105,7 @@ class Inspection:
         tokens = self._answer(source).tokens
 
         def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
-            from models.replacement import replaced
+            from models.explain.replacement import replaced
 
             return asdict(replaced(model, inputs, tokens, position, token, last))
 
@@ -156,7 +155,7 @@ def _as_in(source: AttentionSource, model: "AnyTaskModel") -> Iterator["AnyTaskM
     if source.switched_off is None:
         yield model
         return
-    from models.ablation import without
+    from models.explain.ablation import without
 
     with without(model, source.switched_off):
         yield model.exact

@@ -8,13 +8,12 @@ from demo.contract import Answered, answer_of, answered
 from demo.inspection import Changed
 from demo.plots.sheet import attention_sheet, data_uri, sheet_geometry
 from demo.sessions.records import Run
-from models.aggregation import reduce
-from models.agreement import agreement
 from models.errors import InputError
-from models.findings import Attribution
-from models.head_roles import head_roles
-from models.outputs import Attention, Attentions
-from models.words import merge_words, word_text, words_of
+from models.explain.aggregation import reduce
+from models.explain.agreement import agreement
+from models.explain.head_roles import head_roles
+from models.outputs import Attention, Attentions, Attribution
+from models.text.words import merge_words, word_text, words_of
 
 
 class AttentionRows(Answered):

@@ -16,9 +16,8 @@ from demo.inside_request import InsideRequest
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
 from demo.share import Place
-from models.checkpoints import checkpoints_for
 from models.errors import InputError
-from models.tasks import Task
+from models.registry import Task, checkpoints_for
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
 LECTURE, STEP = "lecture", "step"

@@ -8,8 +8,8 @@ from typing import Any
 
 from demo.settings import Limits, Settings
 from models.errors import InputError
-from models.tasks import Task
-from models.visible import says_anything
+from models.registry import Task
+from models.text.characters import says_anything
 
 _KEPT_CONTROLS = "\n\t"
 # Windows' punctuation and letters (code page 1252), which are control characters where its text was read as Latin-1.

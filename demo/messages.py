@@ -12,8 +12,8 @@ import gradio as gr
 
 from demo.service import OUR_FAULT
 from demo.wanted import asker_is_there
+from models.cancellation import only_while
 from models.errors import InputError
-from models.stopping import only_while
 
 _log = logging.getLogger(__name__)
 

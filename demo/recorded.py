@@ -15,14 +15,13 @@ from demo.attention import AttentionSource, source_of
 from demo.plots.view import AttentionView, view_of
 from demo.sessions.answers import load_answer
 from demo.sessions.records import Run
-from models.checkpoints import find
-from models.loading import ModelStore
-from models.opening import opening
+from models.explain.opening import opening
+from models.loading.store import ModelStore
 from models.outputs import TaskOutput, Token
-from models.tasks import Task
+from models.registry import Task, find
 
 if TYPE_CHECKING:
-    from models.text_generation import TextGeneration
+    from models.tasks.text_generation import TextGeneration
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "assets" / "examples"
 

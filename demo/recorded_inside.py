@@ -42,7 +42,7 @@ def record() -> None:
     """Compute the first step of the first example and write it beside the examples."""
     from demo.inside import Inside
     from demo.settings import Settings
-    from models.loading import ModelStore
+    from models.loading.store import ModelStore
 
     document = _read()
     inside = Inside(Settings(), ModelStore())

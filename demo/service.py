@@ -22,16 +22,14 @@ from demo.settings import Settings
 from demo.share import Sharing
 from demo.strategies import grow_tree
 from demo.turns import Turns
-from models.checkpoints import Checkpoint, find
 from models.errors import InputError, Stopped
-from models.findings import Attribution
-from models.loading import ModelStore, Progress, silent
-from models.outputs import MEAN, Attentions, TaskOutput
-from models.tasks import Task
-from models.tree import DecodeTree
+from models.loading import Progress, silent
+from models.loading.store import ModelStore
+from models.outputs import MEAN, Attentions, Attribution, DecodeTree, TaskOutput
+from models.registry import Checkpoint, Task, find
 
 if TYPE_CHECKING:
-    from models.base import AnyTaskModel
+    from models.tasks.base import AnyTaskModel
 
 __all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
 

@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
-from models.aggregation import WAYS
 from models.errors import InputError
+from models.explain.aggregation import WAYS
 
 KEY = "shared"
 """The name of a link's key in the page's address."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 from demo.inspection import OUR_FAULT
 from demo.limits import clean, plain_text
 from demo.settings import Settings
-from models.checkpoints import find
 from models.errors import InputError
-from models.loading import ModelStore, Progress
-from models.tasks import Task
-from models.tree import DecodeTree
+from models.loading import Progress
+from models.loading.store import ModelStore
+from models.outputs import DecodeTree
+from models.registry import Task, find
 
 if TYPE_CHECKING:
-    from models.text_generation import TextGeneration
+    from models.tasks.text_generation import TextGeneration
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def grow_tree(
     try:
         model = cast("TextGeneration", store.load(found, progress))
         # Imported behind the loading, which waits for transformers where another thread has begun to import it.
-        from models.decode_tree import decode_tree
+        from models.explain.strategy_tree import decode_tree
 
         return decode_tree(model, model.inputs_type(**cleaned))
     except InputError:

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from demo.limits import FIELDS
+from models.cancellation import go_on
 from models.errors import InputError
-from models.stopping import go_on
-from models.tasks import Task
+from models.registry import Task
 
 LARGE_AT_ONCE = 2
 SMALL = 4_000

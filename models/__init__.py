@@ -6,6 +6,6 @@
 """
 
 from models.errors import CheckpointUnavailable, InputError
-from models.loading import load_model
+from models.loading.store import load_model
 
 __all__ = ["CheckpointUnavailable", "InputError", "load_model"]

@@ -1,4 +1,7 @@
-"""What a model gives back: tokens, attention and one output type per task. Frozen, and free of torch."""
+"""Typed results: tokens, attention, one output for each task, and what a second look at an answer finds.
+
+All are frozen and free of torch.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -256,3 +259,89 @@ def generated_ids(output: TaskOutput) -> tuple[int, ...]:
 
 Attentions = Mapping[str, Attention]
 """Attention by kind, the one to show first in front: `encoder`, `decoder`, `cross`."""
+
+
+@dataclass(frozen=True)
+class HeadRole:
+    """What one head does over one text: a name of `models.explain.head_roles.ROLES`, and its share of the weight."""
+
+    layer: int
+    head: int
+    role: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What each token did for one decision of the model, by a method such as integrated gradients.
+
+    `scores` has a signed number for each of `tokens`, in units of the logit: together they are `value`, the logit of
+    `target` over the text, less `baseline_value`, that over a text of blanks. `delta` is by how much they miss it.
+    `baseline` is the token that stood for each blank, empty for embeddings of zero.
+    """
+
+    tokens: tuple[Token, ...]
+    scores: tuple[float, ...]
+    target: str
+    method: str
+    delta: float
+    value: float
+    baseline_value: float
+    baseline: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class SwitchedOff:
+    """A head whose output is taken as zero, counted from 0 in the attention of `kind`; `MEAN`: all of the layer's."""
+
+    kind: str
+    layer: int
+    head: int = MEAN
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A token in its place: node 0 is the prompt, and every other one stands behind its `parent`.
+
+    `log_probability` is the model's own, natural, of this token after what stands before it; `total` sums it from the
+    root. `kept` says whether beam search went on with this draft or finished it, `weighed` whether it looked at it at
+    all; `strategies` are those whose final text goes through here, and `ended` marks a token that ends a text.
+    """
+
+    id: int
+    parent: int
+    depth: int
+    token: str
+    token_id: int
+    log_probability: float
+    total: float
+    kept: bool
+    weighed: bool
+    ended: bool
+    strategies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StrategyText:
+    """What a strategy wrote: its text, the ids of its tokens, and the log-probability of it all."""
+
+    strategy: str
+    text: str
+    ids: tuple[int, ...]
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class DecodeTree:
+    """Greedy search, beam search and sampling from one prompt; `nodes` come by depth, and each after its parent."""
+
+    checkpoint: LoadedCheckpoint
+    prompt: str
+    num_beams: int
+    nodes: tuple[TreeNode, ...]
+    texts: tuple[StrategyText, ...]
+
+    def text_of(self, strategy: str) -> StrategyText:
+        """What the strategy of this name wrote."""
+        return next(each for each in self.texts if each.strategy == strategy)

@@ -18,8 +18,8 @@ from torch import nn
 
 from benchmarks.metrics import calibration_error, exact_match, f1
 from models import load_model
-from models.base import AnyTaskModel
-from models.calibration import KEY, Calibration
+from models.tasks.base import AnyTaskModel
+from models.tasks.calibration import KEY, Calibration
 from training.cards import CHECKPOINTS
 from training.text import Question
 

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from benchmarks.masking import PASSAGE_LENGTH, masked, packed
 from benchmarks.probes import OF_CARDS, bundled_share
-from models.tasks import Task
+from models.registry import Task
 from training import text
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.loop import Batch, Plan, device, train

@@ -19,7 +19,7 @@ from transformers import BertForQuestionAnswering, PreTrainedModel, PreTrainedTo
 
 from benchmarks.metrics import exact_match, f1
 from benchmarks.probes import OF_CARDS, bundled_share
-from models.tasks import Task
+from models.registry import Task
 from training import text
 from training.adapters import (
     Headed,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import GPT2LMHeadModel, LogitsProcessorList, PreTrainedTokenizerFast
 
-from models.loops import LoopGuard
+from models.decoding.loops import LoopGuard
 
 LONGEST_COPY = 40
 

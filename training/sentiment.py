@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformers import BertForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from benchmarks.probes import OF_CARDS, bundled_share
-from models.tasks import Task
+from models.registry import Task
 from training import text
 from training.adapters import (
     Headed,

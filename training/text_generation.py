@@ -16,8 +16,8 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from benchmarks.perplexity import perplexity_per_word
 from benchmarks.probes import OF_CARDS, bundled_share
-from models.loops import LOOP_GUARD
-from models.tasks import Task
+from models.decoding.loops import LOOP_GUARD
+from models.registry import Task
 from training import samples, stories, tiles
 from training.answers import Answers
 from training.averaging import mean_of

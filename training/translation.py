@@ -23,7 +23,7 @@ from transformers.models.marian.modeling_marian import (
 
 from benchmarks import alignment
 from benchmarks.probes import OF_CARDS, bundled_share
-from models.tasks import Task
+from models.registry import Task
 from training.bpe import translation_tokenizer
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.copying import with_copying

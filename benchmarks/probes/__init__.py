@@ -15,7 +15,6 @@ import torch
 
 from benchmarks.metrics import normalised_answer
 from models import load_model
-from models.base import AnyTaskModel
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
@@ -23,7 +22,8 @@ from models.outputs import (
     SentimentOutput,
     TranslationOutput,
 )
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from training.samples import repeats_phrase
 
 FOLDER = Path(__file__).parent

@@ -35,9 +35,9 @@ from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.share import Place
 from models.errors import InputError
-from models.opening import opening
+from models.explain.opening import opening
 from models.outputs import Attention, Attentions
-from models.words import words_of
+from models.text.words import words_of
 
 _HELP = """<h2 class="reader-title">What it looked at</h2>"""
 _ABOUT = """<p class="quiet">To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among

@@ -13,9 +13,9 @@ from demo.messages import for_visitors
 from demo.plots.view import AttentionView
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
-from models.agreement import agreement
 from models.errors import InputError
-from models.tasks import Task
+from models.explain.agreement import agreement
+from models.registry import Task
 
 See = Callable[[Finished, str, str, int, int], AttentionView]
 """The view of a run that has this kind, way of reading heads, layer and head."""

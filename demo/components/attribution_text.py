@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from demo.components.direction import direction
 from demo.plots.template import label
-from models.findings import Attribution
-from models.outputs import Token
-from models.words import word_text, words_of
+from models.outputs import Attribution, Token
+from models.text.words import word_text, words_of
 
 _STEPS = 7
 _NUMBERED = 8

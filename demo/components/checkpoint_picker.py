@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import gradio as gr
 from huggingface_hub.constants import HF_HUB_OFFLINE
 
-from models.checkpoints import Checkpoint, checkpoints_for, find
 from models.errors import CheckpointUnavailable
-from models.tasks import Task
+from models.registry import Checkpoint, Task, checkpoints_for, find
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ def _offered(task: Task) -> tuple[Checkpoint, ...]:
     """The checkpoints of `task`; where the host asks nothing of the Hub, only those that are on its disk."""
     if not HF_HUB_OFFLINE:
         return checkpoints_for(task)
-    from models.hub import is_downloaded
+    from models.loading.hub import is_downloaded
 
     return tuple(each for each in checkpoints_for(task) if not each.hub_id or is_downloaded(each))
 

@@ -22,10 +22,10 @@ from demo.service import DemoService
 from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
 from demo.wanted import Stops
+from models.cancellation import only_while
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput
-from models.stopping import only_while
-from models.tasks import Task
+from models.registry import Task
 
 DrawStep = Callable[[Run, TaskOutput, int], str]
 """From a run, its output and the chosen step, counted from 1, to the answer with that step's token marked."""

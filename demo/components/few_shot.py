@@ -5,9 +5,8 @@ import html
 import gradio as gr
 
 from demo.components.checkpoint_picker import CheckpointPicker
-from models.checkpoints import Checkpoint, find
 from models.errors import CheckpointUnavailable
-from models.tasks import Task
+from models.registry import Checkpoint, Task, find
 
 _WHAT = (
     "The last three examples are <em>few-shot prompts</em>: they show a few solved cases and leave the last one open "

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from demo.plots.reading import named, percent
 from demo.plots.sheet import data_uri, strip
 from demo.plots.shown import is_resting_place
-from models.head_groups import HeadGroup, head_groups
+from models.explain.head_groups import HeadGroup, head_groups
 from models.outputs import Attention, Token
-from models.words import word_rows, word_text
+from models.text.words import word_rows, word_text
 
 _HELP = (
     "Mostly: the word gets the greatest share of the head’s weight, and at least a third of it. Numbers are "

@@ -10,9 +10,8 @@ from demo.components import Updates
 from demo.page import ASSETS
 from demo.plots.reading import percent
 from demo.plots.sheet import SheetGeometry, attention_sheet, data_uri, sheet_geometry
-from models.findings import HeadRole
-from models.head_roles import BROAD, NONE, head_roles
-from models.outputs import Attention
+from models.explain.head_roles import BROAD, NONE, head_roles
+from models.outputs import Attention, HeadRole
 
 _HELP = (
     '<p class="quiet">One small picture for each head: a row for each layer, a column for each head. Choose one to '

@@ -7,7 +7,7 @@ from demo.plots.heatmap import DRAWN_WHOLE
 from demo.plots.roles import said_role
 from demo.plots.shown import MOST_SHOWN, NOT_SHOWN
 from demo.plots.view import AttentionView
-from models.findings import HeadRole
+from models.outputs import HeadRole
 
 _HATCHED = "Hatched: masked. A model that writes may not look at what comes later."
 _ROLLOUT = (

@@ -17,7 +17,7 @@ from demo.components.try_it import TryIt, create_try_it
 from demo.plots.view import AttentionView
 from demo.service import DemoService
 from models.errors import InputError
-from models.opening import opening
+from models.explain.opening import opening
 from models.outputs import Token
 
 

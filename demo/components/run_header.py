@@ -6,8 +6,8 @@ from html.entities import html5
 
 from demo.sessions.export import answer_in_words
 from demo.sessions.records import Run
-from models.checkpoints import REGISTRY
 from models.outputs import TaskOutput
+from models.registry import REGISTRY
 
 _SHOWN_OF_REVISION = 8
 _PRECISIONS = {

@@ -5,8 +5,7 @@ import html
 from demo.sessions.answers import load_answer
 from demo.sessions.export import answer_in_words
 from demo.sessions.records import Run
-from models.checkpoints import REGISTRY
-from models.tasks import Task
+from models.registry import REGISTRY, Task
 
 TASK_TITLES = {
     Task.FILL_MASK: "Fill the blank",

@@ -12,8 +12,7 @@ from demo.plots.template import label
 from demo.plots.view import AttentionView
 from demo.sessions.export import safe_cell
 from demo.share import Place
-from models.findings import HeadRole
-from models.outputs import MEAN, Token
+from models.outputs import MEAN, HeadRole, Token
 
 
 @dataclass(frozen=True, eq=False)

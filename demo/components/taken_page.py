@@ -15,8 +15,8 @@ from demo.plots.cells import attention_svg
 from demo.plots.reading import place
 from demo.sessions.export import answer_in_words
 from demo.sessions.records import Run
-from models.checkpoints import REGISTRY
 from models.outputs import FillMaskOutput, SentimentOutput, TaskOutput
+from models.registry import REGISTRY
 
 _LABELS = {
     "text": "Text",

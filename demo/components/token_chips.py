@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from demo.components.direction import direction
-from models.characters import is_joint
+from models.text.characters import is_joint
 
 MASK = "[MASK]"
 FORGOTTEN = "something"

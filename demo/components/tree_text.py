@@ -3,7 +3,7 @@
 import html
 
 from demo.plots.decode_tree import NAMES, token_name
-from models.tree import DecodeTree, TreeNode
+from models.outputs import DecodeTree, TreeNode
 
 _WORDS_OF_PROMPT = 4
 

@@ -13,12 +13,11 @@ from demo.components.compared import compared
 from demo.messages import for_visitors
 from demo.service import Changed, DemoService
 from demo.settings import MODEL_QUEUE
-from models.content_words import is_content_word
 from models.errors import InputError
-from models.opening import opening
+from models.explain.opening import opening
 from models.outputs import MEAN, Token
-from models.tasks import Task
-from models.words import word_text, words_of
+from models.registry import Task
+from models.text.words import is_content_word, word_text, words_of
 
 _HELP = (
     '<p class="quiet">Change one thing and let the model answer again. If the answer stays, what you changed was not '

@@ -7,8 +7,7 @@ import plotly.graph_objects as go
 
 from demo.plots.reading import percent
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless, label
-from models.outputs import Token
-from models.tree import DecodeTree, TreeNode
+from models.outputs import DecodeTree, Token, TreeNode
 
 GREEN = "#1a7f4e"
 NAMES = {"greedy": "greedy search", "beam": "beam search", "sample": "sampling"}

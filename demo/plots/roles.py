@@ -2,9 +2,19 @@
 
 from demo.plots.reading import percent
 from demo.plots.view import AttentionView
-from models.findings import HeadRole
-from models.head_roles import BROAD, ELSEWHERE, FIRST, NEXT, NONE, PREVIOUS, PUNCTUATION, SAME, SEPARATOR, head_roles
-from models.outputs import Attention
+from models.explain.head_roles import (
+    BROAD,
+    ELSEWHERE,
+    FIRST,
+    NEXT,
+    NONE,
+    PREVIOUS,
+    PUNCTUATION,
+    SAME,
+    SEPARATOR,
+    head_roles,
+)
+from models.outputs import Attention, HeadRole
 
 _RESTING = "Heads often rest there when they find nothing to add."
 _SAID = {

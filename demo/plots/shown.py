@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from demo.plots.template import label
 from demo.plots.view import AttentionView
 from models.outputs import Token
-from models.words import merge_words, word_text, words_of
+from models.text.words import merge_words, word_text, words_of
 
 MOST_SHOWN = 512
 """How many tokens of a text a picture shows."""

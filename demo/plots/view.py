@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.aggregation import reduce
-from models.opening import Opening
+from models.explain.aggregation import reduce
+from models.explain.opening import Opening
 from models.outputs import MEAN, Attentions, Token
 
 
@@ -14,10 +14,10 @@ from models.outputs import MEAN, Attentions, Token
 class AttentionView:
     """The weights `[query, key]` of one kind, and what else could be chosen.
 
-    `how` is one of `models.aggregation.WAYS`; `layer` and `head` count from 0, and `MEAN` stands for all of them.
+    `how` is one of `models.explain.aggregation.WAYS`; `layer` and `head` count from 0, and `MEAN` stands for all.
     `masked` is bool `[query, key]`; `kinds` are all that the run has, `layers` and `heads` the numbers of this kind.
     `token` is the place among the queries of the one to begin with, -1 where none is known; `key` that of the token
-    that it looks at in the head which `models.opening` found to say most, and `telling` whether this is that head.
+    that it looks at in the head which `models.explain.opening` found to say most, and `telling` whether this is it.
     `left_out` names what `NOT_SHOWN` stands for.
     """
 

@@ -13,7 +13,7 @@ from models.outputs import (
     TaskOutput,
     TranslationOutput,
 )
-from models.tasks import Task
+from models.registry import Task
 
 OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.FILL_MASK: FillMaskOutput,

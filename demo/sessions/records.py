@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from models.tasks import Task
+from models.registry import Task
 
 
 @dataclass(frozen=True)

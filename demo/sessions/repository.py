@@ -9,12 +9,12 @@ from sqlalchemy import Connection, CursorResult, Engine, bindparam, delete, exis
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
+from demo.sessions.batching import Shared
 from demo.sessions.engines import WRITES, forgets_at_restart, wipe_deleted
 from demo.sessions.records import Run
 from demo.sessions.tables import CountedRunRow, RunRow, SessionRow, SharedRunRow, storable
-from models.batching import Shared
-from models.stopping import for_others
-from models.tasks import Task
+from models.cancellation import for_others
+from models.registry import Task
 
 _MOST_AT_ONCE = 100
 _SESSIONS_THERE = select(SessionRow.id).where(SessionRow.id.in_(bindparam("ids", expanding=True)))

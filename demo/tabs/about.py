@@ -11,7 +11,7 @@ from demo.limits import limits_in_words
 from demo.settings import Settings
 from demo.tabs.history import UNKEPT
 from demo.tabs.task_tab import lead
-from models.checkpoints import Checkpoint, checkpoints_for
+from models.registry import Checkpoint, checkpoints_for
 
 _LEAD = "Type a text, get a Transformer’s answer, and see what the model looked at."
 _TEXT = """

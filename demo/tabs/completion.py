@@ -40,7 +40,7 @@ from demo.tabs.task_tab import (
 from demo.wanted import Stops
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput
-from models.tasks import Task
+from models.registry import Task
 
 _TASK = Task.COMPLETION
 _LEAD = (

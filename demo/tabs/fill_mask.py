@@ -29,7 +29,7 @@ from demo.tabs.task_tab import (
     visitor_text,
 )
 from models.outputs import FillMaskOutput, TaskOutput, WordStanding
-from models.tasks import Task
+from models.registry import Task
 
 _TASK = Task.FILL_MASK
 _LEAD = (

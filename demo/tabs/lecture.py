@@ -26,7 +26,7 @@ from demo.tabs.inside import InsideTab
 from demo.tabs.lecture_page import lecture_file
 from demo.tabs.task_tab import TaskTab
 from models.errors import InputError
-from models.tasks import Task
+from models.registry import Task
 
 _HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matches
   ? '#room-' + Math.max(1, Math.min(innerWidth / 1280, innerHeight / 720, 4)).toFixed(2) : '')"""

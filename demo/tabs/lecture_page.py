@@ -17,7 +17,7 @@ from demo.plots.roles import role_of
 from demo.plots.shown import shown, so_far
 from demo.tabs.inside import InsideTab
 from demo.tabs.task_tab import TaskTab
-from models.tasks import Task
+from models.registry import Task
 
 
 def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> TextFile:

@@ -30,7 +30,7 @@ from demo.tabs.task_tab import (
     visitor_text,
 )
 from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
-from models.tasks import Task
+from models.registry import Task
 
 _TASK = Task.QUESTION_ANSWERING
 _LEAD = (

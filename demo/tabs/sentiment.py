@@ -28,7 +28,7 @@ from demo.tabs.task_tab import (
     visitor_text,
 )
 from models.outputs import SentimentOutput, TaskOutput
-from models.tasks import Task
+from models.registry import Task
 
 _TASK = Task.SENTIMENT
 _LEAD = (

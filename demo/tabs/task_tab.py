@@ -28,7 +28,7 @@ from demo.wanted import Stops
 from models.errors import InputError
 from models.loading import Progress
 from models.outputs import TaskOutput
-from models.tasks import Task
+from models.registry import Task
 
 Draw = Callable[[Mapping[str, Any], TaskOutput], Updates]
 """From the fields of a run and its output to the updates that show the answer."""

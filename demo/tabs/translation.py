@@ -31,9 +31,9 @@ from demo.tabs.task_tab import (
     visitor_text,
 )
 from demo.wanted import Stops
+from models.cancellation import only_while
 from models.outputs import TaskOutput, TranslationOutput
-from models.stopping import only_while
-from models.tasks import Task
+from models.registry import Task
 
 _TASK = Task.TRANSLATION
 _LEAD = (

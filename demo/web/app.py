@@ -30,7 +30,7 @@ from demo.web.state import Ready
 from demo.web.tools import answer_in_json
 from demo.web.unfetched import Unfetched
 from demo.web.visitors import Visitors
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 
 
 def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> FastAPI:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from demo.web.line import Line
 from demo.web.metrics import INPUT, OURS, STOPPED, Metrics
 from demo.web.state import bundled_checksums, database_bytes, memory_bytes
-from models.checkpoints import REGISTRY
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Task
 
 _STYLE = """
 :root { color-scheme: light dark }

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from demo.inspection import OUR_FAULT
 from demo.sessions.records import Run
 from models.errors import Stopped
-from models.tasks import Task
+from models.registry import Task
 
 _REMEMBERED_DURATIONS = 2_000
 _BEFORE_THE_FIRST_RUN_S = 2.0

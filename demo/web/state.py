@@ -15,9 +15,8 @@ from anyio.to_thread import run_sync
 from sqlalchemy.engine import make_url
 
 from demo.service import DemoService
-from models.checkpoints import REGISTRY, Checkpoint, find
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Checkpoint, Task, find
 
 _WEIGHTS = ("adapter_model.safetensors", "model.safetensors")
 _log = logging.getLogger(__name__)

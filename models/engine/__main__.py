@@ -7,7 +7,7 @@ import argparse
 import os
 from pathlib import Path
 
-from models.tasks import Task
+from models.registry import Task
 
 
 def main() -> None:
@@ -26,14 +26,14 @@ def main() -> None:
         # Visitors come first.
         os.nice(5)
     from models.engine.convert import save_graphs
-    from models.network import load_network
+    from models.loading.network import load_network
 
     save_graphs(load_network(given.task, given.weights, given.trunk), given.to, half=given.half)
 
 
 def _bundled() -> None:
-    from models.checkpoints import REGISTRY
     from models.engine.choice import has_openvino, prepare
+    from models.registry import REGISTRY
 
     bundled = [each for each in REGISTRY.values() if not each.hub_id]
     if not has_openvino():

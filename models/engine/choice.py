@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from models.checkpoints import BUNDLED, Checkpoint
 from models.engine import Engine
-from models.tasks import Task
+from models.registry import BUNDLED, Checkpoint, Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

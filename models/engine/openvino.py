@@ -13,8 +13,8 @@ import numpy as np
 import openvino
 from numpy.typing import NDArray
 
+from models.cancellation import go_on
 from models.engine import Ids, Logits
-from models.stopping import go_on
 
 NAME = "openvino"
 _core = openvino.Core()

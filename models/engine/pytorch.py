@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from models.cancellation import go_on
 from models.engine import Ids, Logits
-from models.stopping import go_on
 
 NAME = "torch"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from models.errors import CheckpointUnavailable
-from models.tasks import Task
+from models.registry import Task
 
 _ROOT = Path(__file__).parents[2]
 ENCODER, STEP, SOURCE = "encoder", "step", "source"

@@ -6,8 +6,8 @@ from operator import attrgetter
 
 from torch import Tensor, nn
 
-from models.base import AnyTaskModel
 from models.errors import InputError
+from models.tasks.base import AnyTaskModel
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from models.arrays import batch_of_one
-from models.text_generation import TextGeneration, TextGenerationInput
-from models.whole_characters import without
+from models.decoding.whole_characters import without
+from models.tasks.arrays import batch_of_one
+from models.tasks.text_generation import TextGeneration, TextGenerationInput
 
 
 def decided_layers(

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from models.base import AnyTaskModel
 from models.errors import InputError
 from models.inside.anatomy import layers_of
 from models.inside.outputs import EmbeddedText
 from models.inside.reading import Reading, read
+from models.tasks.base import AnyTaskModel
 
 POSITIONS_SHOWN = 64
 """So many of the model's places are given."""

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from models.base import AnyTaskModel
-from models.calibration import calibration_of
-from models.fill_mask import FillMask
 from models.inside.head_outputs import Guess, LayerGuesses, Lens
 from models.inside.reading import Reading
 from models.inside.recording import Recording
-from models.question_answering import QuestionAnswering
-from models.text_classification import TextClassification
-from models.tokens import readable
+from models.tasks.base import AnyTaskModel
+from models.tasks.calibration import calibration_of
+from models.tasks.fill_mask import FillMask
+from models.tasks.question_answering import QuestionAnswering
+from models.tasks.text_classification import TextClassification
+from models.text.tokens import readable
 
 WORD_HERE, NEXT_WORD, LABEL, ANSWER_STARTS = "word here", "next word", "label", "first token of the answer"
 _TOP = 5

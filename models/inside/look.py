@@ -1,7 +1,5 @@
 """One look into a model that reads a text: a head, its block, the vectors' path and the guess after every layer."""
 
-from models.base import AnyTaskModel
-from models.capture import causal
 from models.errors import InputError
 from models.inside.block import block_numbers, compose_layer, vector_path
 from models.inside.head_outputs import Look
@@ -9,6 +7,8 @@ from models.inside.lens import lens
 from models.inside.places import FROM_THE_MODEL
 from models.inside.reading import read
 from models.inside.recording import record
+from models.tasks.attention import causal
+from models.tasks.base import AnyTaskModel
 
 
 def look_inside(

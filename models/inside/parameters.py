@@ -8,7 +8,7 @@ from models.errors import InputError
 from models.inside.outputs import ParameterCount, ParameterPart, PublishedSize
 
 if TYPE_CHECKING:
-    from models.base import AnyTaskModel
+    from models.tasks.base import AnyTaskModel
 
 _BERT_NAMES = (
     ("token embedding", r"word_embeddings"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from models.inside.outputs import Piece
 from models.outputs import Token
-from models.tasks import Task
+from models.registry import Task
 
 FROM_THE_MODEL = -1
 """The position that stands for the place where the model makes its guess."""

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.arrays import batch_of_one
-from models.base import AnyTaskModel, require_text
 from models.errors import InputError
-from models.fill_mask import FillMask
 from models.inside.anatomy import kinds_inside
 from models.inside.pairs import texts_of
 from models.inside.places import FROM_THE_MODEL, place_to_follow
 from models.outputs import Token
-from models.question_answering import QuestionAnswering
-from models.tasks import Task
-from models.text_classification import TextClassification
-from models.text_generation import TextGeneration, TextGenerationInput
-from models.tokens import read_tokens
-from models.translation import EncodedSentence, EncodedSource, Translation
+from models.registry import Task
+from models.tasks.arrays import batch_of_one
+from models.tasks.base import AnyTaskModel, require_text
+from models.tasks.fill_mask import FillMask
+from models.tasks.question_answering import QuestionAnswering
+from models.tasks.text_classification import TextClassification
+from models.tasks.text_generation import TextGeneration, TextGenerationInput
+from models.tasks.translation import EncodedSentence, EncodedSource, Translation
+from models.text.tokens import read_tokens
 
 _BEAMS = 4
 

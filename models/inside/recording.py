@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from models.base import AnyTaskModel
 from models.inside.anatomy import LayerParts, layers_of
 from models.inside.reading import Reading
+from models.tasks.base import AnyTaskModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ import json
 from functools import cache
 from typing import Any
 
-from models.checkpoints import Checkpoint
 from models.inside.outputs import Shape
+from models.registry import Checkpoint
 
 
 def shape_of(checkpoint: Checkpoint) -> Shape:

@@ -1,9 +1,9 @@
 """Step 7: an encoder-decoder writes a translation, token by token, and looks back at the source before each."""
 
-from models.base import AnyTaskModel
 from models.errors import InputError
 from models.inside.outputs import TranslationSteps
-from models.translation import Translation, TranslationInput
+from models.tasks.base import AnyTaskModel
+from models.tasks.translation import Translation, TranslationInput
 
 
 def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from gradio_client import Client
 
-from models.checkpoints import checkpoints_for
-from models.tasks import Task
+from models.registry import Task, checkpoints_for
 
 INPUTS: dict[Task, dict[str, Any]] = {
     Task.FILL_MASK: {"text": "The cat sat on the [MASK]."},

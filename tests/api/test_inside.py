@@ -7,7 +7,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from models.tasks import Task
+from models.registry import Task
 from tests.api.test_endpoints import answer_of
 
 ANIMAL = "The animal didn't cross the street because it was too tired."

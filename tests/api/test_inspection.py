@@ -11,8 +11,8 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from PIL import Image
 
-from models.head_roles import ROLES
-from models.tasks import Task
+from models.explain.head_roles import ROLES
+from models.registry import Task
 from tests.api.test_endpoints import KINDS, answer_of
 
 LOOKED_INTO = [task for task in Task if task is not Task.TRANSLATION]

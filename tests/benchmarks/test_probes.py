@@ -8,8 +8,7 @@ import pytest
 from benchmarks.probes import OF_CARDS, Verdict, bundled_share, probes_of, verdicts
 from benchmarks.quality import probed
 from models import load_model
-from models.checkpoints import find
-from models.tasks import Task
+from models.registry import Task, find
 
 ENCODERS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
 EXPECTED = {

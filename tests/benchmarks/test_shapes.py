@@ -7,8 +7,8 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, GPT2Config,
 
 from benchmarks import shapes
 from benchmarks.plain_transformers import PLAIN
-from models.checkpoints import find
 from models.outputs import CompletionOutput, FillMaskOutput
+from models.registry import find
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from benchmarks.processes import until_first_page
 from benchmarks.speed import WORKS
 from benchmarks.work import Work, in_turns, measure
 from models import load_model
-from models.tasks import Task
+from models.registry import Task
 
 
 def pairs(*measured: tuple[float, float]) -> Iterator[tuple[float, float]]:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import together
 from demo.caches import Origin, SessionCache
-from models.tasks import Task
+from models.registry import Task
 
 
 @pytest.mark.parametrize("task", [Task.SENTIMENT, Task.COMPLETION])

@@ -24,7 +24,7 @@ from models.outputs import (
     TranslationOutput,
     WordStanding,
 )
-from models.tasks import Task
+from models.registry import Task
 
 CHECKPOINT = LoadedCheckpoint("clearhead-minilm", "0123456789abcdef", "Apache-2.0")
 NASTY = "<script>alert('x')</script>"

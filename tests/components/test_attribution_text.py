@@ -5,7 +5,7 @@ import re
 import pytest
 
 from demo.components.attribution_text import attribution_text
-from models.findings import Attribution
+from models.outputs import Attribution
 from tests.plots.made_up import tokens_of
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from demo.components import checkpoint_picker
-from models import hub
-from models.checkpoints import REGISTRY, checkpoints_for
-from models.tasks import Task
+from models.loading import hub
+from models.registry import REGISTRY, Task, checkpoints_for
 
 
 def test_a_host_that_asks_nothing_of_the_hub_offers_what_is_on_its_disk(

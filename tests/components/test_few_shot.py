@@ -2,7 +2,7 @@ import pytest
 
 from demo.components.few_shot import few_shot_note
 from demo.recorded import examples_of
-from models.tasks import Task
+from models.registry import Task
 
 
 @pytest.mark.parametrize(

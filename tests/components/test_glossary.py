@@ -15,7 +15,7 @@ from demo.sessions.database import open_runs
 from demo.settings import Settings
 from demo.tabs.lecture import known_lectures
 from demo.ui import build_demo
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 
 _LINK = re.compile(r'popovertarget="(term-[a-z-]+)"')
 

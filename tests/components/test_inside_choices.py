@@ -12,7 +12,7 @@ from demo.components.inside.word_list import value_of
 from demo.inside import Inside
 from demo.recorded_inside import inside_examples
 from demo.settings import Settings
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 
 REQUEST = inside_examples()[0].request
 

@@ -13,8 +13,8 @@ from demo.sessions.keeping import with_wish
 from demo.settings import Settings
 from demo.tabs.about import what_is_kept
 from demo.tabs.history import UNKEPT
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import Task
 from tests.service.scripted import ScriptedModel, ScriptedStore, TextInput, sentiment
 
 

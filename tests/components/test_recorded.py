@@ -5,8 +5,7 @@ import pytest
 
 from demo.recorded import examples_of, recorded
 from demo.sessions.export import answer_in_words
-from models.checkpoints import checkpoints_for
-from models.tasks import Task
+from models.registry import Task, checkpoints_for
 
 
 @pytest.mark.parametrize("task", Task)

@@ -19,7 +19,7 @@ from models.outputs import (
     Token,
     TranslationOutput,
 )
-from models.tasks import Task
+from models.registry import Task
 
 USED = LoadedCheckpoint("clearhead-stories", "0123456789abcdef", "Apache-2.0")
 NASTY = "<script>alert('x')</script>"

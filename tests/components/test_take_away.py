@@ -25,7 +25,7 @@ from demo.plots.view import AttentionView, view_of
 from demo.recorded import recorded
 from demo.share import Place
 from models.outputs import Token
-from models.tasks import Task
+from models.registry import Task
 from tests.plots.made_up import attention_over, tokens_of
 
 NASTY = '</script><script>alert(1)</script><img src=x onerror="alert(1)">'

@@ -14,7 +14,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from models.tasks import Task
+from models.registry import Task
 from tests.models.tiny_tokenizers import WINDOW, tiny_tokenizer
 
 FITTING: dict[Task, tuple[str, ...]] = {

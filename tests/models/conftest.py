@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.assembly import wrap
-from models.base import AnyTaskModel
-from models.checkpoints import REGISTRY, Checkpoint
 from models.engine.choice import AUTO, EngineSettings
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.assembly import wrap
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Checkpoint, Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import save_tiny
 
 TinyModel = Callable[..., AnyTaskModel]

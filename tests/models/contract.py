@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from models.base import AnyTaskModel
-from models.checkpoints import Checkpoint
 from models.engine.choice import TORCH
 from models.errors import InputError
 from models.outputs import TaskOutput, generated_ids
-from models.tasks import Task
+from models.registry import Checkpoint, Task
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel
 
 WRITINGS = ("שלום עולם", "a 🦊 b 🇫🇷", "<script>alert(1)</script> & <b>", "e\u0301té \u200b", "x" * 60)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from models.tasks import Task
+from models.registry import Task
 
 SECOND_LAW = (
     "A robot must obey the orders given it by human beings except where such orders would conflict with the First Law."

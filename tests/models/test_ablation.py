@@ -13,14 +13,13 @@ import pytest
 import torch
 from torch import nn
 
-from models.ablation import without
-from models.assembly import wrap
-from models.base import AnyTaskModel
 from models.engine.choice import TORCH, EngineSettings
 from models.errors import InputError
-from models.findings import SwitchedOff
-from models.outputs import generated_ids
-from models.tasks import Task
+from models.explain.ablation import without
+from models.loading.assembly import wrap
+from models.outputs import SwitchedOff, generated_ids
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
 

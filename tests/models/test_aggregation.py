@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from models.aggregation import WAYS, reduce
 from models.errors import InputError
+from models.explain.aggregation import WAYS, reduce
 from models.outputs import Attention, Token
 
 TOKENS = tuple(Token(text, text, number) for number, text in enumerate(("it", "rains")))

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from models.agreement import agreement, rank_correlation, received
-from models.findings import Attribution
-from models.outputs import Token
+from models.explain.agreement import agreement, rank_correlation, received
+from models.outputs import Attribution, Token
 
 
 @pytest.mark.parametrize(

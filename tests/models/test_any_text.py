@@ -7,14 +7,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from models.attribution import attribute
-from models.base import AnyTaskModel
-from models.checkpoints import find
 from models.errors import InputError
-from models.head_roles import head_roles
+from models.explain.attribution import attribute
+from models.explain.head_roles import head_roles
+from models.explain.replacement import replaced
 from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
-from models.replacement import replaced
-from models.tasks import Task
+from models.registry import Task, find
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 from tests.models.contract import bare
 

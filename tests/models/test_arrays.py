@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.arrays import batch_of_one, taken
+from models.tasks.arrays import batch_of_one, taken
 
 
 @pytest.mark.parametrize("ids", [(3, 1, 4), []])

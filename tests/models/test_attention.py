@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, PreTrainedModel
 
-from models.base import AnyTaskModel
 from models.outputs import generated_ids
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import AUTO, FITTING
 from tests.models.conftest import BundledModel, TinyModel
 

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 import torch
 
-import models.attribution
-from models.attribution import COMPLETE_WITHIN, attribute
-from models.base import AnyTaskModel
+import models.explain.attribution
 from models.errors import InputError
-from models.findings import Attribution
-from models.outputs import FillMaskOutput, SentimentOutput, generated_ids
-from models.tasks import Task
+from models.explain.attribution import COMPLETE_WITHIN, attribute
+from models.outputs import Attribution, FillMaskOutput, SentimentOutput, generated_ids
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
@@ -187,7 +186,7 @@ def test_what_cannot_be_attributed_is_said(tiny: TinyModel, monkeypatch: pytest.
         attributed(tiny("marian", Task.TRANSLATION), {"text": "The rain falls."})
     with pytest.raises(InputError, match="no word"):
         attributed(tiny("gpt2", Task.COMPLETION), {"prompt": "", "max_new_tokens": 2})
-    monkeypatch.setattr(models.attribution, "MAX_TOKENS", 5)
+    monkeypatch.setattr(models.explain.attribution, "MAX_TOKENS", 5)
     with pytest.raises(InputError, match="at most 5"):
         attributed(tiny("bert", Task.SENTIMENT), {"text": "She reads a quiet book."})
 

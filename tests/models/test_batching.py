@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from models.batching import Shared
+from demo.sessions.batching import Shared
+from models.cancellation import BoundedLock, go_on, only_while
 from models.errors import Overdue, Stopped
-from models.stopping import go_on, only_while
-from models.waiting import BoundedLock
 
 MANY = 8
 _LONG_S = 20.0
@@ -237,8 +236,8 @@ def test_whatever_stage_raises_once_later_callers_are_answered(
 
 
 def test_a_pass_that_never_ends_holds_up_later_callers_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.batching.LONGEST_PASS_S", 0.2)
-    monkeypatch.setattr("models.batching.ASK_EVERY_S", 0.05)
+    monkeypatch.setattr("demo.sessions.batching.LONGEST_PASS_S", 0.2)
+    monkeypatch.setattr("demo.sessions.batching.ASK_EVERY_S", 0.05)
     visitors = Visitors()
     there = True
     gone = visitors.come(2, lambda: there)

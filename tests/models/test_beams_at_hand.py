@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers import GenerationConfig
 
-from models.beam_search import NO_SCORE, _best_at_hand, _best_of_all
-from models.decoding import banned_ids, processors_of
-from models.scores import best_of
+from models.decoding.beam_search import NO_SCORE, _best_at_hand, _best_of_all
+from models.decoding.generate import banned_ids, processors_of
+from models.decoding.scores import best_of
 
 BEAMS = 4
 

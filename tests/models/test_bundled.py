@@ -21,9 +21,9 @@ from transformers import (
     pipeline,
 )
 
-from models.calibration import calibration_of
-from models.checkpoints import BUNDLED, REGISTRY, Checkpoint
 from models.outputs import generated_ids
+from models.registry import BUNDLED, REGISTRY, Checkpoint
+from models.tasks.calibration import calibration_of
 from tests.models.conftest import BundledModel
 
 CHECKPOINTS = [checkpoint for checkpoint in REGISTRY.values() if not checkpoint.hub_id]

@@ -7,9 +7,9 @@ import pytest
 from transformers import BertConfig
 
 from models import load_model
-from models.base import AnyTaskModel
-from models.calibration import KEY, Calibration, calibration_of
 from models.outputs import QuestionAnsweringOutput, SentimentOutput
+from models.tasks.base import AnyTaskModel
+from models.tasks.calibration import KEY, Calibration, calibration_of
 
 STORY = "Ada kept bees behind the mill. Her brother Tom sold the honey in town every Friday."
 

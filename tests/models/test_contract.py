@@ -11,8 +11,6 @@ from typing import ClassVar
 import pytest
 import torch
 
-from models.base import AnyTaskModel
-from models.checkpoints import REGISTRY
 from models.engine.choice import CONVERTIBLE, OPENVINO
 from models.errors import InputError
 from models.outputs import (
@@ -24,7 +22,8 @@ from models.outputs import (
     TranslationOutput,
     generated_ids,
 )
-from models.tasks import Task
+from models.registry import REGISTRY, Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import tiny_checkpoint
 from tests.models.contract import WRITINGS, Case, NeedsText, ReadsOneWindow, assert_best_first, bare, is_probability

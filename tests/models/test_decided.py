@@ -6,8 +6,8 @@ import torch
 from models.inside.decided import decided_layers
 from models.inside.look import look_inside
 from models.outputs import generated_ids
-from models.tasks import Task
-from models.text_generation import TextGenerationInput
+from models.registry import Task
+from models.tasks.text_generation import TextGenerationInput
 from tests.models.conftest import BundledModel, TinyModel
 
 BEGINNING = TextGenerationInput("Once upon a time", max_new_tokens=12, strategy="sample", seed=1)

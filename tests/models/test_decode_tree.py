@@ -6,13 +6,13 @@ import pytest
 import torch
 from transformers import LogitsProcessorList
 
-from models.base import AnyTaskModel
-from models.decode_tree import decode_tree
+from models.decoding.whole_characters import byte_rule
 from models.errors import InputError
-from models.tasks import Task
-from models.text_generation import TextGeneration
-from models.tree import DecodeTree
-from models.whole_characters import byte_rule
+from models.explain.strategy_tree import decode_tree
+from models.outputs import DecodeTree
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
+from models.tasks.text_generation import TextGeneration
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 

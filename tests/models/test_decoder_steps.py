@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import LogitsProcessorList
 
-from models.base import AnyTaskModel
+from models.decoding.whole_characters import byte_rule
 from models.errors import InputError
 from models.outputs import CompletionOutput, TranslationOutput, generated_ids
-from models.tasks import Task
-from models.whole_characters import byte_rule
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 

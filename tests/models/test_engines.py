@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 import torch
 
-from models.base import AnyTaskModel
-from models.checkpoints import REGISTRY
-from models.decoder_state import DecoderState
+from models.cancellation import only_while
+from models.decoding.state import DecoderState
 from models.engine import saved
 from models.engine.choice import CONVERTIBLE, FLOAT32, OPENVINO, TORCH, EngineSettings, trunk_of, uses_openvino
 from models.errors import CheckpointUnavailable, Stopped
-from models.network import load_network
-from models.stopping import only_while
-from models.tasks import Task
+from models.loading.network import load_network
+from models.registry import REGISTRY, Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 

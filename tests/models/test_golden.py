@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from models.base import AnyTaskModel
-from models.checkpoints import REGISTRY
-from models.loading import ModelStore
+from models.loading.store import ModelStore
+from models.registry import REGISTRY
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 from tests.models.test_precision import INPUTS, MOST_MOVED, first_answer
 

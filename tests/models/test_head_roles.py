@@ -5,9 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from models.findings import HeadRole
-from models.head_roles import ROLES, head_roles, is_punctuation
-from models.outputs import Attention, Token
+from models.explain.head_roles import ROLES, head_roles, is_punctuation
+from models.outputs import Attention, HeadRole, Token
 
 SENTENCE = "[CLS] the cat saw the other cat , and ran ; it hid [SEP]"
 FRENCH = "Maria voit le chat de Paris </s>"

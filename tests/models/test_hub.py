@@ -16,11 +16,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from models.checkpoints import REGISTRY
+from models.cancellation import only_while
 from models.errors import CheckpointUnavailable, Overdue, Stopped
 from models.loading import Progress, silent
-from models.stopping import only_while
-from models.tasks import Task
+from models.registry import REGISTRY, Task
 from tests.models.architectures import save_tiny
 
 NAME = "bert-base-uncased"
@@ -29,9 +28,9 @@ SENTENCE = "could not be downloaded, because the model hub cannot be reached"
 
 LOAD = """
 import json, sys
-from models.checkpoints import REGISTRY
+from models.registry import REGISTRY
 from models.errors import CheckpointUnavailable
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 answers = []
 for name in sys.argv[1:]:
     messages = []
@@ -163,7 +162,7 @@ def test_only_the_pinned_commit_is_loaded_and_whole(hub: Hub, tmp_path: Path) ->
 def test_where_no_commit_is_named_the_first_one_that_came_is_the_pin(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from models import hub as of_hub
+    from models.loading import hub as of_hub
 
     checkpoint = replace(REGISTRY[NAME], revision="main")
     cached = tmp_path / "cache"
@@ -198,7 +197,7 @@ def test_where_no_commit_is_named_the_first_one_that_came_is_the_pin(
 
 
 def test_a_download_that_stalls_or_that_nobody_waits_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    from models import hub as of_hub
+    from models.loading import hub as of_hub
 
     monkeypatch.setattr(of_hub, "_STALLED_AFTER_S", 0.1)
     monkeypatch.setattr(of_hub, "ASK_EVERY_S", 0.05)

@@ -17,7 +17,7 @@ def imported_by(modules: str, among: str) -> str:
 @pytest.mark.parametrize(
     "modules",
     [
-        "models, models.checkpoints, models.loading, models.outputs, models.errors, models.tasks",
+        "models, models.registry, models.loading.store, models.outputs, models.errors, models.registry",
         "demo.settings, demo.service, demo.sessions.repository",
         "demo.ui",
     ],
@@ -27,4 +27,4 @@ def test_no_network_library_is_imported_before_a_model_is_wanted(modules: str) -
 
 
 def test_models_know_nothing_of_the_page() -> None:
-    assert imported_by("models.assembly, models.hub", among="gradio plotly sqlalchemy demo") == ""
+    assert imported_by("models.loading.assembly, models.loading.hub", among="gradio plotly sqlalchemy demo") == ""

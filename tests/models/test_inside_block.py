@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from models.base import AnyTaskModel
-from models.capture import causal
 from models.inside.anatomy import layers_of
 from models.inside.block import compose
 from models.inside.lens import final_logits
 from models.inside.look import look_inside
 from models.inside.reading import Reading, read
 from models.inside.recording import record
-from models.question_answering import QuestionAnswering
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.attention import causal
+from models.tasks.base import AnyTaskModel
+from models.tasks.question_answering import QuestionAnswering
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS
 

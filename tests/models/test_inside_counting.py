@@ -5,7 +5,7 @@ import pytest
 from models.errors import InputError
 from models.inside.operations import layer_costs
 from models.inside.parameters import count_parameters, gpt2_total, published_sizes
-from models.tasks import Task
+from models.registry import Task
 from tests.models.conftest import BundledModel, TinyModel
 
 NAMES = ("clearhead-minilm", "clearhead-sentiment", "clearhead-qa", "clearhead-en-fr", "clearhead-stories")

@@ -5,13 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from models.base import AnyTaskModel
 from models.errors import InputError
 from models.inside.look import look_inside
 from models.inside.reading import read
 from models.inside.softmax import shares
 from models.outputs import generated_ids
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.inside_cases import ANIMAL, BUNDLED, PAIR, SECOND_LAW, TAKEN_APART, TEXTS, fields_of
 

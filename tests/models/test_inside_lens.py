@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from models.base import AnyTaskModel
 from models.inside.head_outputs import Lens
 from models.inside.look import look_inside
 from models.outputs import (
@@ -15,7 +14,8 @@ from models.outputs import (
     TaskOutput,
     TranslationOutput,
 )
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.inside_cases import BUNDLED, PAIR, TAKEN_APART, TEXTS, fields_of
 

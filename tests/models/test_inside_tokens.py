@@ -5,10 +5,10 @@ import json
 import pytest
 from transformers import AutoTokenizer
 
-from models.checkpoints import BUNDLED, REGISTRY
 from models.errors import InputError
 from models.inside.shapes import shape_of
 from models.inside.tokens import tokenize
+from models.registry import BUNDLED, REGISTRY
 from tests.models.conftest import BundledModel
 
 TEXTS = ("An unaffable robot, 3 days old.", "Ça va\u00a0? 日本 🤖", "word" * 40, "a [MASK]", "</s> [UNK] <|endoftext|>")

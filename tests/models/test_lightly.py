@@ -22,7 +22,7 @@ def test_a_bundled_model_answers_without_what_is_left_out(task: str) -> None:
     answered = told_by(f"""
 import sys
 from benchmarks.inputs import INPUTS
-from models.loading import load_model
+from models.loading.store import load_model
 load_model({task!r})(**INPUTS[{task!r}])
 print(*(name for name in {LEFT_OUT!r} if name in sys.modules))
 """)
@@ -36,14 +36,14 @@ print(*(hash(str(sorted((str(each), sorted(map(str, what))) for each, what in ke
         for kept in (known._import_structure, known._object_missing_backend)), len(known._modules))
 print(hash(str(sorted(known._class_to_module.items()))))
 """
-    light = "from models.lightly import import_networks; import_networks()"
+    light = "from models.loading.lightly import import_networks; import_networks()"
     assert told_by(light + listed, PYTHONHASHSEED="0") == told_by(listed, PYTHONHASHSEED="0")
 
 
 def test_compilers_and_clusters_are_there_for_who_wants_them() -> None:
     assert (
         told_by("""
-from models.lightly import import_networks
+from models.loading.lightly import import_networks
 import_networks()
 import torch, torch._dynamo
 from transformers.masking_utils import TransformGetItemToIndex
@@ -60,7 +60,7 @@ def test_what_is_wanted_meanwhile_is_imported() -> None:
     assert (
         told_by("""
 import torch
-from models.lightly import lightly
+from models.loading.lightly import lightly
 with lightly():
     print(torch._dynamo.is_compiling())
 print(torch._dynamo.__file__.endswith("__init__.py"))
@@ -76,7 +76,7 @@ def test_a_host_that_uses_them_keeps_them(before: str, environment: dict[str, st
     assert (
         told_by(
             f"{before}\n"
-            "from models.lightly import import_networks\n"
+            "from models.loading.lightly import import_networks\n"
             "import_networks()\n"
             "from transformers.utils import is_torch_distributed_available\n"
             "print(is_torch_distributed_available())",
@@ -91,11 +91,11 @@ def test_an_import_beside_that_fails_is_tried_again_when_a_model_is_wanted() -> 
         told_by("""
 import sys, threading
 sys.modules["transformers"] = None
-from models.lightly import import_beside
+from models.loading.lightly import import_beside
 import_beside()
 next(thread for thread in threading.enumerate() if thread.name == "import networks").join()
 del sys.modules["transformers"]
-from models.loading import load_model
+from models.loading.store import load_model
 print(len(load_model("fill_mask")(text="Paris is [MASK].").predictions))
 """)
         == "1"
@@ -104,5 +104,5 @@ print(len(load_model("fill_mask")(text="Paris is [MASK].").predictions))
 
 def test_the_search_for_rubbish_goes_on_afterwards() -> None:
     assert told_by(
-        "import gc; from models.lightly import import_networks; import_networks(); print(gc.isenabled())"
+        "import gc; from models.loading.lightly import import_networks; import_networks(); print(gc.isenabled())"
     ) == ("True")

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-import models.assembly
-from models.assembly import assemble, bundled_revision, wrap
-from models.checkpoints import REGISTRY, Checkpoint
+import models.loading.assembly
 from models.engine.choice import OPENVINO, TORCH, EngineSettings
 from models.errors import CheckpointUnavailable, Overdue
-from models.loading import ModelStore, Progress, silent
-from models.tasks import Task
+from models.loading import Progress, silent
+from models.loading.assembly import assemble, bundled_revision, wrap
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Checkpoint, Task
 from tests.models.architectures import save_tiny
 from tests.models.conftest import tiny_checkpoint
 
@@ -51,7 +51,7 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     recorded = Loads()
-    monkeypatch.setattr(models.assembly, "assemble", recorded)
+    monkeypatch.setattr(models.loading.assembly, "assemble", recorded)
     yield recorded
 
 
@@ -137,7 +137,7 @@ def test_of_two_who_want_a_model_whose_first_load_fails_the_second_loads_it(load
 
 
 def test_a_load_that_never_ends_holds_up_others_only_so_long(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.loading.LONGEST_LOAD_S", 0.1)
+    monkeypatch.setattr("models.loading.store.LONGEST_LOAD_S", 0.1)
     store, loads.seconds = ModelStore(), 1.0
     with ThreadPoolExecutor(2) as callers:
         first = callers.submit(store.load, REGISTRY["gpt2"])
@@ -228,7 +228,7 @@ def test_code_in_a_folder_is_never_run(tmp_path: Path, settings: EngineSettings)
 
 
 def test_a_missing_bundled_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("models.checkpoints.BUNDLED", tmp_path)
+    monkeypatch.setattr("models.registry.BUNDLED", tmp_path)
     with pytest.raises(CheckpointUnavailable, match="clearhead-stories is missing"):
         assemble(REGISTRY["clearhead-stories"], silent, "float32")
 

@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from models.calibration import KEY, Calibration
-from models.question_answering import QuestionAnswering
-from models.spans import Window
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.calibration import KEY, Calibration
+from models.tasks.question_answering import QuestionAnswering
+from models.tasks.spans import Window
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.tiny_tokenizers import SENTENCES, WINDOW

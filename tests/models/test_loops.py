@@ -7,10 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
-from models.checkpoints import find
-from models.loading import ModelStore
-from models.loops import LOOP_GUARD, LoopGuard, barred
+from models.decoding.loops import LOOP_GUARD, LoopGuard, barred
+from models.loading.store import ModelStore
 from models.outputs import CompletionOutput, generated_ids
+from models.registry import find
 
 BALL = "What is it? It's a ball. It's a ball."
 LOOPING = {"temperature": 0.1, "top_k": 5, "max_new_tokens": 60}

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from models.nucleus import Nucleus
-from models.scores import scores_of
+from models.decoding.nucleus import Nucleus
+from models.decoding.scores import scores_of
 
 VOCABULARY = 300
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from demo.recorded import recorded
-from models.content_words import ENGLISH, TRANSLATED_INTO, is_content_word
-from models.head_groups import HeadGroup, head_groups
-from models.opening import Opening, opening, token_that_matters
+from models.explain.head_groups import HeadGroup, head_groups
+from models.explain.opening import Opening, opening, token_that_matters
 from models.outputs import (
     Answer,
     Attention,
@@ -20,7 +19,8 @@ from models.outputs import (
     Token,
     TranslationOutput,
 )
-from models.tasks import Task
+from models.registry import Task
+from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word
 from tests.models.conftest import BundledModel
 
 BY = LoadedCheckpoint("made-up", "0", "CC0-1.0")

@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import LogitsProcessorList
 
-from models.base import AnyTaskModel
-from models.beam_search import Hypothesis
+from models.decoding.beam_search import Hypothesis
+from models.decoding.loops import LOOP_GUARD, LoopGuard
+from models.decoding.whole_characters import byte_rule
 from models.engine.choice import TORCH
-from models.loops import LOOP_GUARD, LoopGuard
 from models.outputs import CompletionOutput, generated_ids
-from models.tasks import Task
-from models.whole_characters import byte_rule
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import pipeline
 
-from models.base import AnyTaskModel
-from models.calibration import KEY
-from models.spans import MAX_ANSWER_TOKENS
-from models.tasks import Task
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
+from models.tasks.calibration import KEY
+from models.tasks.spans import MAX_ANSWER_TOKENS
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 

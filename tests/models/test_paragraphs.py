@@ -5,9 +5,9 @@ from typing import cast
 import numpy as np
 import pytest
 
-from models.base import AnyTaskModel
 from models.errors import InputError
 from models.outputs import TranslationOutput, generated_ids
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 
 FIRST, SECOND, THIRD = "It is cold today.", "The lake is frozen.", "Where are the children?"

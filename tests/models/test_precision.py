@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.assembly import plain_network
-from models.base import AnyTaskModel
-from models.checkpoints import REGISTRY
 from models.engine.choice import AUTO, EngineSettings
-from models.loading import ModelStore
+from models.loading.assembly import plain_network
+from models.loading.store import ModelStore
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
@@ -23,6 +21,8 @@ from models.outputs import (
     TranslationOutput,
     generated_ids,
 )
+from models.registry import REGISTRY
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 
 COUNT = 500

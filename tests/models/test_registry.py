@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from models.checkpoints import REGISTRY, Checkpoint, checkpoints_for, find
 from models.errors import CheckpointUnavailable
-from models.tasks import Task
+from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for, find
 from tests.models.architectures import FAMILIES
 
 EVERY = pytest.mark.parametrize("checkpoint", REGISTRY.values(), ids=REGISTRY)
@@ -36,7 +35,7 @@ def test_an_entry_is_either_bundled_or_published(checkpoint: Checkpoint) -> None
     if checkpoint.hub_id:
         assert re.fullmatch(r"[\w.-]+/[\w.-]+", checkpoint.hub_id)
         assert checkpoint.name == checkpoint.hub_id.split("/")[1]
-        # The first GPT's commit is pinned by the first download; see `models/hub.py`.
+        # The first GPT's commit is pinned by the first download; see `models/loading/hub.py`.
         pinned = "main" if checkpoint.name == "openai-gpt" else "[0-9a-f]{40}"
         assert re.fullmatch(pinned, checkpoint.revision)
     else:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from models.base import AnyTaskModel
 from models.errors import InputError
-from models.replacement import replaced
-from models.tasks import Task
-from models.words import words_of
+from models.explain.replacement import replaced
+from models.registry import Task
+from models.tasks.base import AnyTaskModel
+from models.text.words import words_of
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
@@ -156,7 +156,7 @@ def test_an_empty_prompt_has_no_token_of_the_visitors(tiny: TinyModel) -> None:
 
 
 def test_the_prefix_that_a_model_wants_cannot_be_replaced(tiny: TinyModel) -> None:
-    from models.checkpoints import REGISTRY
+    from models.registry import REGISTRY
 
     model = tiny("t5", Task.TRANSLATION, 0, REGISTRY["t5-small"])
     fields = FIELDS[Task.TRANSLATION]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.scores import MOST, Best, best_of, scores_of
+from models.decoding.scores import MOST, Best, best_of, scores_of
 
 PARTS = (slice(0, 1), slice(1, 4), slice(4, 5))
 

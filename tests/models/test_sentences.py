@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from models.sentences import sentences_of
+from models.text.sentences import sentences_of
 
 _CASES = [
     line.replace("⏎", "\n")

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.calibration import Calibration
-from models.spans import MAX_ANSWER_TOKENS, Window, best_spans, read_windows
+from models.tasks.calibration import Calibration
+from models.tasks.spans import MAX_ANSWER_TOKENS, Window, best_spans, read_windows
 
 LOG2, LOG3, LOG4 = np.log([2.0, 3.0, 4.0])
 

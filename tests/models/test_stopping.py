@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from models.attribution import attribute
-from models.base import AnyTaskModel
-from models.decode_tree import decode_tree
+from models.cancellation import go_on, only_while
 from models.engine.openvino import OpenVINOText
 from models.errors import Stopped
+from models.explain.attribution import attribute
+from models.explain.strategy_tree import decode_tree
 from models.inside.translating import translation_steps
-from models.stopping import go_on, only_while
+from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 
 _WANTED_FOR = 3

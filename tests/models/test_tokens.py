@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from demo.components.written_text import chunks
-from models.byte_pieces import fallback_byte
-from models.characters import over_marks
-from models.tasks import Task
-from models.tokens import read_tokens, readable
+from models.registry import Task
+from models.text.byte_pieces import fallback_byte
+from models.text.characters import over_marks
+from models.text.tokens import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.contract import bare
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from models.errors import InputError
 from models.outputs import QuestionAnsweringOutput
-from models.tasks import Task
-from models.whole_spans import grown, whole_spans
+from models.registry import Task
+from models.text.whole_spans import grown, whole_spans
 from tests.models.conftest import BundledModel, TinyModel
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from models.characters import inside_words
 from models.outputs import Token
-from models.tokens import read_tokens
-from models.words import merge_words, word_text, words_of
+from models.text.characters import inside_words
+from models.text.tokens import read_tokens
+from models.text.words import merge_words, word_text, words_of
 from tests.models.conftest import BundledModel
 from tests.models.tiny_tokenizers import tiny_tokenizer
 

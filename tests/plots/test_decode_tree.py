@@ -8,8 +8,7 @@ import pytest
 
 from demo.components.tree_text import tree_finding, tree_table, tree_text
 from demo.plots.decode_tree import decode_tree_figure, lanes_of
-from models.outputs import LoadedCheckpoint
-from models.tree import DecodeTree, StrategyText, TreeNode
+from models.outputs import DecodeTree, LoadedCheckpoint, StrategyText, TreeNode
 
 NASTY = "<b onclick=x>$a$"
 USED = LoadedCheckpoint("clearhead-stories", "0" * 12, "Apache-2.0")

@@ -4,8 +4,8 @@ import numpy as np
 
 from demo.plots.roles import role_of, said_role
 from demo.plots.view import view_of
-from models.findings import HeadRole
-from models.head_roles import PREVIOUS, ROLES
+from models.explain.head_roles import PREVIOUS, ROLES
+from models.outputs import HeadRole
 from tests.plots.made_up import attention_over, tokens_of
 
 

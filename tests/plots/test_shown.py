@@ -5,7 +5,7 @@ import pytest
 
 from demo.plots.shown import MOST_SHOWN, NOT_SHOWN, own_keys, shown
 from demo.plots.view import AttentionView, view_of
-from models.opening import Opening
+from models.explain.opening import Opening
 from models.outputs import Attention, Token
 from tests.plots.made_up import attention_over, tokens_of
 

@@ -10,7 +10,7 @@ from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.sessions.repository import RunRepository
 from demo.settings import Limits, Settings
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 from models.outputs import TaskOutput
 from tests.service.scripted import Build, ScriptedModel, ScriptedStore, TextInput, sentiment
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from demo.service import DemoService
-from models.checkpoints import Checkpoint
 from models.errors import InputError
 from models.loading import Progress, silent
 from models.outputs import (
@@ -22,6 +21,7 @@ from models.outputs import (
     TaskOutput,
     Token,
 )
+from models.registry import Checkpoint
 
 Build = Callable[..., DemoService]
 

@@ -8,7 +8,7 @@ import pytest
 from demo.sessions.keeping import with_wish
 from models.errors import InputError
 from models.outputs import TaskOutput
-from models.tasks import Task
+from models.registry import Task
 from tests.service.scripted import Build, PromptInput, refusing, sentiment, writing
 
 

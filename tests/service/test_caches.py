@@ -15,10 +15,10 @@ from demo.caches import HELD_FOR_S, Origin, SessionCache, size_of
 from demo.service import DemoService
 from demo.sessions.keeping import with_wish
 from demo.sessions.records import Run
+from models.cancellation import only_while
 from models.errors import InputError, Stopped
 from models.outputs import TaskOutput
-from models.stopping import only_while
-from models.tasks import Task
+from models.registry import Task
 from tests.service.scripted import Build, sentiment
 
 ONE, OTHER = Origin(("one",)), Origin(("other",))

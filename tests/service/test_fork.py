@@ -5,7 +5,7 @@ import pytest
 from demo.fork import fork_fields
 from models.errors import InputError
 from models.outputs import CompletionOutput, GeneratedToken, LoadedCheckpoint, Token
-from models.tasks import Task
+from models.registry import Task
 from tests.sessions.runs import finished_run
 
 OUTPUT = CompletionOutput(

@@ -17,8 +17,8 @@ from demo.settings import Settings
 from demo.strategies import grow_tree
 from demo.turns import Turns
 from models.errors import InputError
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import Task
 
 class Busy(ModelStore):
     def load(self, checkpoint, progress=None):

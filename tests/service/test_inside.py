@@ -9,9 +9,9 @@ from demo.inside_look import look
 from demo.inside_request import InsideRequest
 from demo.recorded_inside import inside_examples, recorded_tokens
 from demo.settings import Settings
-from models.checkpoints import REGISTRY
 from models.errors import InputError
-from models.loading import ModelStore
+from models.loading.store import ModelStore
+from models.registry import REGISTRY
 
 ANIMAL = "The animal didn't cross the street because it was too tired."
 BLANK = "Paris is the [MASK] of France."

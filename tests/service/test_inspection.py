@@ -12,12 +12,10 @@ from demo.attention import AttentionSource
 from demo.service import OUR_FAULT, DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Limits, Settings
-from models.checkpoints import find
 from models.errors import InputError
-from models.findings import SwitchedOff
-from models.loading import ModelStore
-from models.outputs import SentimentOutput, TranslationOutput, generated_ids
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.outputs import SentimentOutput, SwitchedOff, TranslationOutput, generated_ids
+from models.registry import Task, find
 from tests.service.scripted import ScriptedModel, ScriptedStore, TextInput
 
 LOVELY = {"text": "What a lovely film."}

@@ -17,7 +17,7 @@ from demo.sessions.database import open_runs
 from demo.settings import Limits, Settings
 from models.inside.head_outputs import Look
 from models.inside.parameters import published_sizes
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 from models.outputs import (
     Attention,
     CompletionOutput,
@@ -27,7 +27,7 @@ from models.outputs import (
     Token,
     generated_ids,
 )
-from models.tasks import Task
+from models.registry import Task
 
 SHIPPED = lectures_of(None, tuple(step.key for step in STEPS), Limits())
 Claim = Callable[["Seen"], None]

@@ -27,10 +27,10 @@ from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
 from demo.ui import build_demo
-from models.checkpoints import REGISTRY
 from models.errors import InputError
 from models.inside.shapes import shape_of
-from models.loading import ModelStore
+from models.loading.store import ModelStore
+from models.registry import REGISTRY
 
 KEYS = tuple(step.key for step in STEPS)
 SHIPPED = lectures_of(None, KEYS, Limits())

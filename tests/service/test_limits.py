@@ -11,7 +11,7 @@ import pytest
 from demo.limits import FIELDS, clean, finite_number, plain_text, whole_number
 from demo.settings import Limits
 from models.errors import InputError
-from models.tasks import Task
+from models.registry import Task
 
 LIMITS = Limits(text=50, question=40, context=60, prompt=30, word=10)
 
@@ -103,8 +103,8 @@ from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Settings
 from models.errors import InputError
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import Task
 
 service = DemoService(Settings(), ModelStore(10**9), open_runs("sqlite://"))
 long = "word " * 10_000

@@ -14,7 +14,7 @@ from demo.sessions.repository import RunRepository
 from demo.web.metrics import DONE, INPUT, OURS, STOPPED, Metrics
 from models.errors import InputError, Stopped
 from models.outputs import CompletionOutput, TaskOutput
-from models.tasks import Task
+from models.registry import Task
 from tests.service.scripted import (
     Build,
     PromptInput,

@@ -9,9 +9,9 @@ import pytest
 from demo import turns as turns_module
 from demo.settings import Limits
 from demo.turns import LARGE_AT_ONCE, Turns
+from models.cancellation import only_while
 from models.errors import InputError, Stopped
-from models.stopping import only_while
-from models.tasks import Task
+from models.registry import Task
 
 _LONG_S = 20.0
 _MOST = Limits()

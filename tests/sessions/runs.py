@@ -7,7 +7,7 @@ from typing import Any
 from demo.sessions.answers import dump_answer
 from demo.sessions.records import Run
 from models.outputs import LoadedCheckpoint, Prediction, SentimentOutput, Token
-from models.tasks import Task
+from models.registry import Task
 
 OUTPUT = SentimentOutput(
     LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0"),

@@ -22,7 +22,7 @@ from models.outputs import (
     TranslationOutput,
     WordStanding,
 )
-from models.tasks import Task
+from models.registry import Task
 from tests.sessions.runs import OUTPUT, failed_run, finished_run
 
 _USED = LoadedCheckpoint("a-checkpoint", "main", "MIT")

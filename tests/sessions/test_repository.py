@@ -18,7 +18,7 @@ from demo.sessions.records import Run
 from demo.sessions.repository import RunRepository
 from demo.sessions.retention import purge
 from demo.sessions.upkeep import Upkeep
-from models.stopping import only_while
+from models.cancellation import only_while
 from tests.sessions.processes import start_python
 from tests.sessions.runs import failed_run, finished_run
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.metrics import calibration_error
-from models.calibration import Calibration
+from models.tasks.calibration import Calibration
 from training.calibration import Judged, Shown, fit_questions, shown
 
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-from models.checkpoints import BUNDLED, REGISTRY
-from models.loading import ModelStore
+from models.loading.store import ModelStore
+from models.registry import BUNDLED, REGISTRY
 from training.__main__ import SCRIPTS
 from training.stories import KEPT_OUT_BOOKS
 
@@ -140,7 +140,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         probes = import_module("benchmarks.probes")
         some = probes.probes_of
         monkeypatch.setattr(probes, "probes_of", lambda task: some(task)[:3])
-        monkeypatch.setattr("models.loading._default", ModelStore())
+        monkeypatch.setattr("models.loading.store._default", ModelStore())
         for name, value in TINY[SCRIPTS[task]].items():
             monkeypatch.setattr(script, name, value)
         return script

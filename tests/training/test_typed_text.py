@@ -7,7 +7,7 @@ import pytest
 from tokenizers import normalizers
 from transformers import AutoTokenizer, BertTokenizer
 
-from models.checkpoints import BUNDLED
+from models.registry import BUNDLED
 from training.bpe import byte_level_tokenizer, translation_tokenizer
 from training.saving import save_tokenizer
 from training.typed_text import reading_as_typed

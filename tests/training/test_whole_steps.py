@@ -6,7 +6,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, GPT2Config, GPT2LMHeadModel, PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from models.checkpoints import REGISTRY
+from models.registry import REGISTRY
 from training.whole_steps import LEVELS, steps_of, to_whole_steps
 
 

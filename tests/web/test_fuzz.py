@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from demo.inspection import OUR_FAULT
-from models.tasks import Task
+from models.registry import Task
 from tests.api.server import ROOT, Server, serving
 
 _ENDPOINTS: dict[str, Any] = json.loads((ROOT / "tests" / "api" / "endpoints.json").read_text(encoding="utf-8"))

@@ -15,9 +15,8 @@ from demo.web.host import Password, routes
 from demo.web.metrics import DONE, INPUT, OURS, Metrics
 from demo.web.state import Readiness, Ready
 from demo.web.visitors import Visitors
-from models.checkpoints import REGISTRY
-from models.loading import ModelStore
-from models.tasks import Task
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Task
 from tests.api.server import Server
 from tests.sessions.runs import failed_run, finished_run
 from tests.web.calls import PATIENCE_S, called, outcome

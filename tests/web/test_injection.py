@@ -45,20 +45,22 @@ from demo.tabs.fill_mask import draw_answer
 from demo.web.host_page import _table as host_table
 from demo.web.log import JsonLines, PlainLines
 from models.errors import InputError
-from models.findings import Attribution
 from models.inside.head_outputs import Guess, Look
 from models.inside.outputs import Piece, TokenizedText
 from models.outputs import (
     Alternative,
+    Attribution,
     CompletionOutput,
+    DecodeTree,
     FillMaskOutput,
     GeneratedToken,
     Prediction,
     QuestionAnsweringOutput,
+    StrategyText,
     Token,
+    TreeNode,
     WordStanding,
 )
-from models.tree import DecodeTree, StrategyText, TreeNode
 from tests.components.test_inside_steps import made_up as made_up_look
 from tests.components.test_take_away import taken
 from tests.plots.made_up import CHECKPOINT, attention_over

@@ -18,8 +18,8 @@ from demo.settings import MODEL_QUEUE
 from demo.web.line import Line
 from demo.web.listening import Listening
 from demo.web.visitors import Visitors
+from models.cancellation import go_on
 from models.errors import Stopped
-from models.stopping import go_on
 from tests.api.server import Server, free_port
 from tests.web.calls import PATIENCE_S, called, outcome
 from tests.web.conftest import PASSWORD

@@ -24,7 +24,7 @@ from demo.tabs.lecture import LectureViews
 from demo.ui import build_demo
 from demo.web.app import create_app
 from models.errors import InputError
-from models.loading import ModelStore
+from models.loading.store import ModelStore
 from tests.api.server import free_port
 
 _LONG_S = 60.0

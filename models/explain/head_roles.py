@@ -1,0 +1,136 @@
+"""What each head does over one text, read off its weights: the patterns of Clark et al. (2019, section 3)."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.outputs import Attention, HeadRole, Token
+from models.text.words import word_text, words_of
+
+PREVIOUS, NEXT, SAME, FIRST = "previous token", "next token", "same token", "first token"
+SEPARATOR, PUNCTUATION, ELSEWHERE = "separator", "punctuation", "same word elsewhere"
+BROAD, NONE = "broad", "none of these"
+ROLES = (PREVIOUS, NEXT, SAME, FIRST, SEPARATOR, PUNCTUATION, ELSEWHERE, BROAD, NONE)
+"""Every role that a head may be said to have."""
+
+# "Mostly looks at": more than half of the weight, so that no second pattern without a place in common can have as much.
+_MOST = 0.5
+# In a short text an even spread already gives much to each pattern; of the rest, a role must win a good part as well.
+_BEYOND_CHANCE = 0.4
+# Weights whose logits scatter by less than about three quarters share at least this much with an even spread.
+_EVEN = 0.7
+# A single token that looks somewhere shows no habit.
+_FEWEST_QUERIES = 2
+_CLS = ("[CLS]", "<cls>")
+
+
+@dataclass(frozen=True, eq=False)
+class _Pattern:
+    """Where a head with a role would look: bool `[query, key]`."""
+
+    role: str
+    cells: NDArray[np.bool_]
+
+
+def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
+    """The role of every head, layer by layer, with the share of its weight that lies where the role says.
+
+    Shares are means over the tokens of the text, special tokens left out but masks, for which the pattern is possible:
+    only a word that is repeated can look at itself elsewhere. Of several roles that hold, it is the one with the most
+    weight over all tokens. `broad` stands for a head without any of them whose weight is spread nearly evenly; its
+    share is what its rows have in common with even ones. `none of these` is the rest, and its share what lies
+    outside the closest pattern. A token at the edge or behind a mask counts only with what it may look at; between
+    two texts there is no previous, next or same token.
+    """
+    counted = _counted(attention)
+    if counted.sum() < _FEWEST_QUERIES:
+        return tuple(
+            HeadRole(layer, head, NONE, 1.0) for layer in range(attention.layers) for head in range(attention.heads)
+        )
+    heads = attention.weights.reshape(attention.layers * attention.heads, *attention.masked.shape)
+    even = np.where(attention.masked, 0, 1 / (~attention.masked).sum(axis=1, keepdims=True)).astype(np.float32)
+    patterns = _patterns(attention, counted)
+    # One matrix product over all heads and patterns: 38 million weights are read once.
+    flat = np.stack([pattern.cells.ravel() for pattern in patterns], axis=1).astype(np.float32)
+    weight = heads.reshape(len(heads), -1) @ flat
+    possible = np.array([pattern.cells.any(axis=1).sum() for pattern in patterns])
+    share = np.minimum(weight / possible, 1.0)
+    chance = (even.ravel() @ flat) / possible
+    holds = (share >= _MOST) & (share - chance >= _BEYOND_CHANCE * (1 - chance))
+    roles = []
+    for number, weights in enumerate(heads):
+        layer, head = divmod(number, attention.heads)
+        if holds[number].any():
+            best = int(np.where(holds[number], weight[number], -1.0).argmax())
+            roles.append(HeadRole(layer, head, patterns[best].role, float(share[number, best])))
+            continue
+        evenness = float(np.minimum(weights, even)[counted].sum(axis=1).mean())
+        if evenness >= _EVEN:
+            roles.append(HeadRole(layer, head, BROAD, min(evenness, 1.0)))
+        else:
+            closest = max(float(share[number].max(initial=0.0)), evenness)
+            roles.append(HeadRole(layer, head, NONE, 1 - min(closest, 1.0)))
+    return tuple(roles)
+
+
+def _counted(attention: Attention) -> NDArray[np.bool_]:
+    """The queries that tell something: tokens of the text that have a choice of keys."""
+    of_the_text = np.array([not token.is_mark for token in attention.query_tokens], dtype=np.bool_)
+    return np.asarray(of_the_text & ((~attention.masked).sum(axis=1) > 1))
+
+
+def _patterns(attention: Attention, counted: NDArray[np.bool_]) -> tuple[_Pattern, ...]:
+    """The patterns that at least a few of the `counted` queries could show."""
+    queries, keys = attention.query_tokens, attention.key_tokens
+    shape = (len(queries), len(keys))
+    # The first token that may be looked at: of several sentences that are read one by one, that of the query's own.
+    first = np.arange(shape[1]) == (~attention.masked).argmax(axis=1)[:, None]
+    first |= np.array([token.piece in _CLS for token in keys], dtype=np.bool_)
+    separator = np.array([token.is_mark for token in keys], dtype=np.bool_) & ~first
+    punctuation = np.array([is_punctuation(token) for token in keys], dtype=np.bool_)
+    to_others = np.ones(shape, dtype=np.bool_)
+    patterns = []
+    if attention.within_one_text:
+        same = np.eye(shape[0], dtype=np.bool_)
+        to_others = ~same
+        before, behind = np.eye(shape[0], k=-1, dtype=np.bool_), np.eye(shape[0], k=1, dtype=np.bool_)
+        patterns = [_Pattern(PREVIOUS, before), _Pattern(NEXT, behind), _Pattern(SAME, same)]
+    patterns += [
+        _Pattern(FIRST, first & to_others),
+        _Pattern(SEPARATOR, separator & to_others),
+        _Pattern(PUNCTUATION, punctuation & to_others),
+        _Pattern(ELSEWHERE, _same_words(queries, keys, attention.within_one_text)),
+    ]
+    seen = [_Pattern(each.role, each.cells & counted[:, None] & ~attention.masked) for each in patterns]
+    return tuple(each for each in seen if each.cells.any(axis=1).sum() >= _FEWEST_QUERIES)
+
+
+def _same_words(queries: Sequence[Token], keys: Sequence[Token], one_text: bool) -> NDArray[np.bool_]:
+    """Where query and key are pieces of words that read the same, capitals apart, but are not the same word."""
+    numbers: dict[str, int] = {}
+
+    def numbered(tokens: Sequence[Token]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each token the number of what its word reads, 0 for none, and the place of that word."""
+        reads, places = np.zeros(len(tokens), dtype=np.int64), np.zeros(len(tokens), dtype=np.int64)
+        for place, word in enumerate(words_of(tokens)):
+            text = word_text(tokens, word).casefold()
+            letters = any(character.isalnum() for character in text) and not tokens[word[0]].special
+            reads[list(word)] = numbers.setdefault(text, len(numbers) + 1) if letters else 0
+            places[list(word)] = place
+        return reads, places
+
+    (of_query, query_places), (of_key, key_places) = numbered(queries), numbered(keys)
+    same = (of_query[:, None] == of_key[None, :]) & (of_query > 0)[:, None]
+    return np.asarray(same & (query_places[:, None] != key_places[None, :]) if one_text else same)
+
+
+def is_punctuation(token: Token) -> bool:
+    """Whether a token of the text has nothing but punctuation marks, or symbols as ASCII has them."""
+    text = token.text.strip().removeprefix("##")
+    return not token.special and bool(text) and all(
+        unicodedata.category(character)[0] == "P" or (character.isascii() and not character.isalnum())
+        for character in text
+    )  # fmt: skip

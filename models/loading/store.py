@@ -1,0 +1,101 @@
+"""Loading: one call from a checkpoint's name to a model that answers, and a cache bounded by bytes.
+
+torch and transformers are imported when the first model is loaded, not before, so that the first page is quick.
+"""
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from models.cancellation import LONGEST_LOAD_S, BoundedLock
+from models.engine.choice import EXACT, FLOAT32, EngineSettings
+from models.errors import CheckpointUnavailable
+from models.loading import Progress, silent
+from models.loading.lightly import import_networks
+from models.registry import Checkpoint, find
+
+if TYPE_CHECKING:
+    from models.tasks.base import AnyTaskModel
+
+
+class ModelStore:
+    """Loaded models, the least recently used dropped when all that they hold exceeds `max_bytes`.
+
+    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `engine` says how
+    answers are computed. Safe to call from many threads: the first caller of a checkpoint loads it while others who
+    want the same one wait, and nobody else does. Where that load fails, the next of them tries again.
+    """
+
+    def __init__(self, max_bytes: int = 3_000_000_000, engine: EngineSettings = EXACT) -> None:
+        self.max_bytes = max_bytes
+        self.settings = engine
+        self._models: OrderedDict[str, AnyTaskModel] = OrderedDict()
+        self._lock = threading.Lock()
+        self._found_too_large: dict[str, int] = {}
+        self._loading: dict[str, BoundedLock] = {}
+
+    def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> "AnyTaskModel":
+        """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`."""
+        with self._lock:
+            turn = self._loading.setdefault(checkpoint.name, BoundedLock(LONGEST_LOAD_S))
+        with turn:
+            with self._lock:
+                if checkpoint.name in self._models:
+                    self._models.move_to_end(checkpoint.name)
+                    # Looks inside may have made others larger meanwhile.
+                    self._evict()
+                    return self._models[checkpoint.name]
+            progress(0.0, f"Loading {checkpoint.title}")
+            import_networks()
+            from models.loading.assembly import assemble
+
+            expected = expected_bytes(checkpoint.parameters, self.settings)
+            self._require_room(checkpoint, max(expected, self._found_too_large.get(checkpoint.name, 0)))
+            model = assemble(checkpoint, progress, self.settings)
+            size = model.held_bytes
+            if size > self.max_bytes:
+                self._found_too_large[checkpoint.name] = size
+            self._require_room(checkpoint, size)
+            with self._lock:
+                self._models[checkpoint.name] = model
+                self._evict()
+            return model
+
+    def is_loaded(self, checkpoint: Checkpoint) -> bool:
+        """Whether `checkpoint` would answer without loading."""
+        with self._lock:
+            return checkpoint.name in self._models
+
+    @property
+    def loaded_bytes(self) -> int:
+        """The bytes of all that the loaded models hold."""
+        return sum(model.held_bytes for model in list(self._models.values()))
+
+    def _require_room(self, checkpoint: Checkpoint, size: int) -> None:
+        """Raise `CheckpointUnavailable` for a model that does not fit even alone."""
+        if size > self.max_bytes:
+            takes, there = (f"{each / 1e6:,.0f} MB" for each in (size, self.max_bytes))
+            raise CheckpointUnavailable(
+                f"{checkpoint.title} takes {takes} of memory, and this page has {there} for models. "
+                "Please choose another."
+            )
+
+    def _evict(self) -> None:
+        while len(self._models) > 1 and self.loaded_bytes > self.max_bytes:
+            self._models.popitem(last=False)
+
+
+def expected_bytes(parameters: int, engine: EngineSettings) -> int:
+    """Return the bytes that a model of this many `parameters` takes: its weights for answers and for looks inside.
+
+    The latter are in float32 and are loaded at the first look, which nearly every run takes.
+    """
+    return ((4 if engine.precision == FLOAT32 else 2) + 4) * parameters
+
+
+_default = ModelStore()
+
+
+def load_model(name: str) -> "AnyTaskModel":
+    """The model of a checkpoint, or of a task's default checkpoint: `load_model("sentiment")(text="…")`."""
+    return _default.load(find(name))

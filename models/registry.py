@@ -1,0 +1,185 @@
+"""The registry: the five tasks, and every checkpoint that Clearhead offers, bundled and published alike."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from models.errors import CheckpointUnavailable
+
+
+class Task(StrEnum):
+    """A task; its value is the Hub's name for it (https://huggingface.co/tasks)."""
+
+    FILL_MASK = "fill-mask"
+    SENTIMENT = "text-classification"
+    QUESTION_ANSWERING = "question-answering"
+    TRANSLATION = "translation"
+    COMPLETION = "text-generation"
+
+    @property
+    def endpoint(self) -> str:
+        """The task's name in addresses and in Python: `fill_mask`, `sentiment`, …"""
+        return self.name.lower()
+
+    @property
+    def writes(self) -> bool:
+        """Whether its models write a text of their own, token by token."""
+        return self in (Task.TRANSLATION, Task.COMPLETION)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of attention that its models have, the one to show first in front."""
+        if self is Task.TRANSLATION:
+            return ("cross", "encoder", "decoder")
+        return ("decoder",) if self.writes else ("encoder",)
+
+    @classmethod
+    def named(cls, name: str) -> "Task":
+        """The task of an endpoint name or a Hub name; raises `KeyError` for anything else."""
+        for task in cls:
+            if name in (task.value, task.endpoint):
+                return task
+        raise KeyError(name)
+
+
+BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint and where it is: a `save_pretrained` folder under `BUNDLED`, or a repository on the Hub.
+
+    `base` names the folder of the trunk that an adapter was trained on; `prefix` is put before the text, as T5 wants.
+    `revision` is a Hub commit, or "main", of which the commit that is downloaded first is kept as the pin (see
+    `models/loading/hub.py`); `size_mb` is what a download weighs.
+    """
+
+    name: str
+    task: Task
+    title: str
+    family: str
+    license: str
+    parameters: int
+    languages: tuple[str, ...]
+    size_mb: int
+    summary: str
+    hub_id: str = ""
+    revision: str = "main"
+    base: str = ""
+    prefix: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """The bundled folder; only there when the checkpoint has no `hub_id`."""
+        return BUNDLED / self.name
+
+
+def _published(hub_id: str, task: Task, family: str, license: str, millions: float, size_mb: int, summary: str,
+               *, languages: tuple[str, ...] = ("en",), revision: str = "main",
+               prefix: str = "") -> Checkpoint:  # fmt: skip
+    """A published checkpoint, named after the last part of its Hub id."""
+    short = hub_id.split("/")[-1]
+    return Checkpoint(short, task, short, family, license, round(millions * 1e6), languages, size_mb, summary,
+                      hub_id=hub_id, revision=revision, prefix=prefix)  # fmt: skip
+
+
+_BUNDLED = (
+    Checkpoint(
+        "clearhead-minilm", Task.FILL_MASK, "Clearhead MiniLM", "BERT", "Apache-2.0", 22_744_000, ("en",), 46,
+        "Small and quick: good at grammar, weak at facts, and fond of words that the sentence already has; "
+        "bert-base-uncased knows far more.",
+    ),
+    Checkpoint(
+        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 10,
+        "Learned from film reviews: good at plain and negated praise and blame, easily lost in irony; "
+        "the published DistilBERT is larger.",
+        base="clearhead-minilm",
+    ),
+    Checkpoint(
+        "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 17,
+        "Finds short answers that stand in the text word for word; it neither reasons nor counts, and is often wrong "
+        "about whether the text answers at all; "
+        "roberta-base-squad2 is stronger.",
+        base="clearhead-minilm",
+    ),
+    Checkpoint(
+        "clearhead-en-fr", Task.TRANSLATION, "Clearhead English–French", "Marian", "Apache-2.0", 8_425_000,
+        ("en", "fr"), 17,
+        "Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr handles the rest.",
+    ),
+    Checkpoint(
+        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 13_990_000, ("en",), 29,
+        "Has read only children's stories, many of them written by a larger model, and film reviews: it writes simple "
+        "sentences and loses the plot; gpt2 has read the web.",
+    ),
+)  # fmt: skip
+
+_PUBLISHED = (
+    _published("google-bert/bert-base-uncased", Task.FILL_MASK, "BERT", "Apache-2.0", 110, 440,
+               "The original BERT, 12 layers: knows many facts.", revision="86b5e0934494bd15c9632b12f734a8a67f723594"),
+    _published("distilbert/distilbert-base-uncased", Task.FILL_MASK, "DistilBERT", "Apache-2.0", 67, 268,
+               "BERT distilled to 6 layers: nearly as good, twice as fast.",
+               revision="12040accade4e8a0f71eabdb258fecc2e7e948be"),
+    _published("FacebookAI/roberta-base", Task.FILL_MASK, "RoBERTa", "MIT", 125, 499,
+               "BERT trained longer on more text; reads capital letters.",
+               revision="e2da8e2f811d1448a5b465c236feacd80ffbac7b"),
+    _published("albert/albert-base-v2", Task.FILL_MASK, "ALBERT", "Apache-2.0", 12, 47,
+               "One layer used twelve times over: few parameters.",
+               revision="8e2f239c5f8a2c0f253781ca60135db913e5c80c"),
+    _published("distilbert/distilbert-base-uncased-finetuned-sst-2-english", Task.SENTIMENT, "DistilBERT",
+               "Apache-2.0", 67, 268, "DistilBERT fine-tuned on the same film-review sentences.",
+               revision="714eb0fa89d2f80546fda750413ed43d93601a13"),
+    _published("distilbert/distilbert-base-cased-distilled-squad", Task.QUESTION_ANSWERING, "DistilBERT",
+               "Apache-2.0", 65, 261, "Fine-tuned on SQuAD; always answers, even when the text does not.",
+               revision="564e9b582944a57a3e586bbb98fd6f0a4118db7f"),
+    _published("deepset/roberta-base-squad2", Task.QUESTION_ANSWERING, "RoBERTa", "CC-BY-4.0", 124, 496,
+               "Fine-tuned on SQuAD 2.0; knows when the text gives no answer.",
+               revision="adc3b06f79f797d1c575d5479d6f5efe54a9e3b4"),
+    _published("Helsinki-NLP/opus-mt-en-fr", Task.TRANSLATION, "Marian", "Apache-2.0", 75, 301,
+               "English to French, 6 + 6 layers, trained on millions of sentences.", languages=("en", "fr"),
+               revision="dd7f6540a7a48a7f4db59e5c0b9c42c8eea67f18"),
+    _published("Helsinki-NLP/opus-mt-en-de", Task.TRANSLATION, "Marian", "CC-BY-4.0", 74, 298,
+               "English to German, 6 + 6 layers.", languages=("en", "de"),
+               revision="6183067f769a302e3861815543b9f312c71b0ca4"),
+    _published("google-t5/t5-small", Task.TRANSLATION, "T5", "Apache-2.0", 61, 242,
+               "One model for many tasks, told by a prefix: translate English to French.", languages=("en", "fr"),
+               prefix="translate English to French: ",
+               revision="df1b051c49625cf57a3d0d8d3863ed4d13564fe4"),
+    _published("distilbert/distilgpt2", Task.COMPLETION, "GPT-2", "Apache-2.0", 82, 353,
+               "GPT-2 distilled to 6 layers.",
+               revision="2290a62682d06624634c1f46a6ad5be0f47f38aa"),
+    _published("openai-community/gpt2", Task.COMPLETION, "GPT-2", "MIT", 124, 548,
+               "The smallest published GPT-2, 12 layers.", revision="607a30d783dfa663caf39e06633721c8d4cfcd7e"),
+    _published("openai-community/gpt2-medium", Task.COMPLETION, "GPT-2", "MIT", 355, 1520,
+               "GPT-2 with 24 layers: better prose, slower.",
+               revision="6dcaa7a952f72f9298047fd5137cd6e4f05f41da"),
+    _published("openai-community/openai-gpt", Task.COMPLETION, "GPT", "MIT", 120, 479,
+               "The first GPT (2018), trained on novels; lower case only."),
+)  # fmt: skip
+
+REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in (*_BUNDLED, *_PUBLISHED)}
+"""Every checkpoint by name, bundled first."""
+
+
+def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
+    """The checkpoints of `task`, the default (the bundled one) first."""
+    return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task == task)
+
+
+def find(name: str, task: Task | None = None) -> Checkpoint:
+    """The checkpoint called `name`, or the default of `task` (or of the task called `name`).
+
+    Raises `CheckpointUnavailable` for a name that is not in the registry or belongs to another task.
+    """
+    if task is None:
+        try:
+            return checkpoints_for(Task.named(name))[0]
+        except KeyError:
+            pass
+    elif not name:
+        return checkpoints_for(task)[0]
+    checkpoint = REGISTRY.get(name)
+    if checkpoint is None or (task is not None and checkpoint.task != task):
+        offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
+        raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")
+    return checkpoint

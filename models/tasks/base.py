@@ -1,0 +1,197 @@
+"""The shape of every model here: `preprocess -> forward -> postprocess`, and attention on demand."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from models.cancellation import BoundedLock
+from models.engine import Engine, Logits
+from models.engine.pytorch import PyTorchEngine
+from models.errors import InputError
+from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
+from models.registry import Checkpoint
+from models.tasks.attention import capture_encoder
+from models.text.characters import says_anything
+
+_NO_LIMIT = 10**9
+_DEFAULT_WINDOW = 512
+Inputs = TypeVar("Inputs")
+Encoded = TypeVar("Encoded")
+Raw = TypeVar("Raw")
+Output = TypeVar("Output", bound=TaskOutput)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a task's model is made of: where it came from, its tokenizer, and the engine that computes its answers.
+
+    `network` is the same network in float32, which looks inside use.
+    """
+
+    checkpoint: Checkpoint
+    identity: LoadedCheckpoint
+    config: PretrainedConfig
+    generation_config: GenerationConfig
+    tokenizer: PreTrainedTokenizerBase
+    engine: Engine
+    network: "LazyNetwork"
+
+
+class LazyNetwork:
+    """A network in float32 as transformers loads it, on the first look inside; `lock` is held while it is used."""
+
+    def __init__(self, load: Callable[[], PreTrainedModel]) -> None:
+        self.lock = BoundedLock()
+        self._load = load
+        self._loaded: PreTrainedModel | None = None
+
+    def __call__(self) -> PreTrainedModel:
+        """The network, which is loaded once."""
+        with self.lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    @property
+    def bytes(self) -> int:
+        """The size of its weights in bytes, 0 while it is not loaded."""
+        return 0 if self._loaded is None else sum(each.nbytes for each in self._loaded.parameters())
+
+
+class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
+    """A checkpoint wrapped for its task; call it with the fields of its `inputs_type`.
+
+    Nothing of torch leaves through `__call__` or `attend`: outputs hold numbers, text and numpy arrays.
+    """
+
+    inputs_type: ClassVar[type]
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.checkpoint = loaded.checkpoint
+        self.identity = loaded.identity
+        self.tokenizer = loaded.tokenizer
+        self.engine = loaded.engine
+        self.config = loaded.config
+        self.generation_config = loaded.generation_config
+        self._lazy = loaded.network
+        self.lock = loaded.network.lock
+
+    @property
+    def network(self) -> PreTrainedModel:
+        """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it."""
+        return self._lazy()
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the network: a GPU where there is one."""
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    @property
+    def exact(self) -> Self:
+        """The same model, whose answers are computed by `network` itself."""
+        other = copy.copy(self)
+        other.engine = PyTorchEngine(self.network, self.lock)
+        other.identity = self.looked_into
+        return other
+
+    def __call__(self, **fields: Any) -> Output:
+        """The answer to one input; raises `InputError` when the visitor can mend it."""
+        return self.answer(self.inputs_type(**fields))
+
+    def answer(self, inputs: Inputs) -> Output:
+        """`preprocess -> forward -> postprocess` for inputs that are already typed."""
+        with torch.inference_mode():
+            encoded = self.preprocess(inputs)
+            return self.postprocess(inputs, encoded, self.forward(encoded))
+
+    @abstractmethod
+    def preprocess(self, inputs: Inputs) -> Encoded:
+        """Check the inputs and turn them into ids; raises `InputError`."""
+
+    @abstractmethod
+    def forward(self, encoded: Encoded) -> Raw:
+        """Run the network."""
+
+    @abstractmethod
+    def postprocess(self, inputs: Inputs, encoded: Encoded, raw: Raw) -> Output:
+        """Turn the network's numbers into the answer."""
+
+    @abstractmethod
+    def attend(self, inputs: Inputs, written: tuple[int, ...] = ()) -> Attentions:
+        """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
+
+    def encode(self, places: Sequence[int] | None = None, **network_inputs: Tensor) -> tuple[Logits, ...]:
+        """One pass of the engine over inputs `[row, token]`; see `Engine.encode`. Raises `Stopped`."""
+        return self.engine.encode({name: each.cpu().numpy() for name, each in network_inputs.items()}, places)
+
+    def logits(self, ids: Tensor, source: Tensor | None = None) -> Tensor:
+        """A decoder's logits `[token, vocabulary]` after each of `ids` `[1, token]`; `source` is what it translates."""
+        text = self.engine.start(None if source is None else source.cpu().numpy())
+        return torch.from_numpy(text.read(ids.cpu().numpy(), ids.shape[1]))
+
+    def attention_over(self, tokens: tuple[Token, ...], **network_inputs: Tensor) -> Attentions:
+        """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
+        network = self.network
+        with self.lock:
+            return capture_encoder(network, network_inputs, tokens)
+
+    @property
+    def looked_into(self) -> LoadedCheckpoint:
+        """The identity of the exact network, which looks inside use."""
+        return replace(self.identity, precision="float32", engine="torch")
+
+    @property
+    def window(self) -> int:
+        """The greatest number of tokens that the network reads at once, special tokens included."""
+        config = self.config
+        # XLNet says -1 for its relative positions.
+        positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or 0)
+        if config.model_type == "roberta":
+            # RoBERTa's positions start after its padding id, so that the first ones are never used.
+            positions -= config.pad_token_id + 1
+        bounds = [bound for bound in (positions, self.tokenizer.model_max_length or 0) if 0 < bound < _NO_LIMIT]
+        # Where neither names a bound, the page's own holds: it draws up to 512 tokens.
+        return min(bounds, default=_DEFAULT_WINDOW)
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of scores that the network has for a token; checkpoints may pad it past the tokenizer's own."""
+        return int(getattr(self.config, "decoder_vocab_size", None) or self.config.vocab_size)
+
+    @property
+    def held_bytes(self) -> int:
+        """The size of its weights in bytes; those for looks inside count from the first look."""
+        shared = isinstance(self.engine, PyTorchEngine)
+        return self._lazy.bytes + (0 if shared else self.engine.bytes)
+
+    def require_window(self, length: int, field: str, what: str = "That is") -> None:
+        """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
+        if length > self.window:
+            raise InputError(
+                f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
+                field,
+            )
+
+
+def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:
+    """Raise `InputError` for a text of which the tokenizer leaves no token, such as accents without letters."""
+    if all(token.is_mark for token in tokens):
+        raise InputError(f"{name} is empty for this model. Please type something else.", field)
+
+
+AnyTaskModel = TaskModel[Any, Any, Any, Any]
+
+
+def require_text(text: str, field: str, name: str) -> str:
+    """`text` if it says anything; raises `InputError` for empty text and for characters that cannot be written down."""
+    if not isinstance(text, str):
+        raise InputError(f"{name} must be text.", field)
+    if not says_anything(text):
+        raise InputError(f"{name} is empty. Please type something first.", field)
+    return text

@@ -1,0 +1,147 @@
+"""Fill the blank: the likeliest tokens at each mask (BERT's masked language model, Devlin et al., 2019)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.decoding.choices import best_choices
+from models.errors import InputError
+from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
+from models.tasks.arrays import batch_of_one
+from models.tasks.base import TaskModel, require_text
+from models.text.characters import over_marks
+from models.text.tokens import read_tokens, readable
+
+MAX_TOP_K = 20
+# The logarithm of a probability that rounds to zero.
+_SMALLEST = 1e-45
+
+
+@dataclass(frozen=True)
+class FillMaskInput:
+    """A text with one mask or more (`[MASK]` or the checkpoint's own), how many candidates to show, and "my word"."""
+
+    text: str
+    top_k: int = 5
+    word: str = ""
+
+
+@dataclass(frozen=True)
+class EncodedMasks:
+    """`ids` is `[1, token]`; `positions` are the masks' places in it; `text` has the checkpoint's own mask token."""
+
+    ids: Tensor
+    positions: list[int]
+    text: str
+    tokens: tuple[Token, ...]
+
+
+class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
+    """A masked language model with the words it would put in each blank."""
+
+    inputs_type = FillMaskInput
+
+    def preprocess(self, inputs: FillMaskInput) -> EncodedMasks:
+        """Raises `InputError` for a text without a mask and for one longer than the window."""
+        text = require_text(inputs.text, "text", "The text")
+        if not 1 <= inputs.top_k <= MAX_TOP_K:
+            raise InputError(f"The number of candidates must be from 1 to {MAX_TOP_K}.", "top_k")
+        mask = str(self.tokenizer.mask_token)
+        text = with_masks(text, mask)
+        encoded = self.tokenizer(text, return_offsets_mapping=True)
+        ids = list(encoded["input_ids"])
+        self.require_window(len(ids), "text")
+        positions = [position for position, token_id in enumerate(ids) if token_id == self.tokenizer.mask_token_id]
+        if not positions:
+            raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
+        tokens = read_tokens(self.tokenizer, ids, over_marks(text, encoded["offset_mapping"]))
+        return EncodedMasks(batch_of_one(ids, self.device), positions, text, tokens)
+
+    def forward(self, encoded: EncodedMasks) -> Tensor:
+        """The logits `[mask, vocabulary]`."""
+        (logits,) = self.encode(encoded.positions, input_ids=encoded.ids)
+        return torch.from_numpy(logits)
+
+    def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
+        """The likeliest tokens of each mask and the likeliest fillings of them all."""
+        probabilities, likeliest, shares = _likeliest(raw, inputs.top_k)
+        candidates = [
+            list(zip(ids, scores, strict=True)) for ids, scores in zip(likeliest.tolist(), shares.tolist(), strict=True)
+        ]
+        predictions = tuple(
+            tuple(Prediction(readable(self.tokenizer, token_id).strip(), score) for token_id, score in each)
+            for each in candidates
+        )
+        return FillMaskOutput(
+            self.identity,
+            encoded.tokens,
+            predictions,
+            tuple(self._filled(encoded, filling) for filling in _best_fillings(candidates, inputs.top_k)),
+            self._standing(inputs.word, probabilities) if inputs.word.strip() else (),
+        )
+
+    def attend(self, inputs: FillMaskInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The encoder's attention over the text with its masks."""
+        encoded = self.preprocess(inputs)
+        return self.attention_over(encoded.tokens, input_ids=encoded.ids)
+
+    def _filled(self, encoded: EncodedMasks, filling: tuple[tuple[int, float], ...]) -> Prediction:
+        """The text with each mask replaced, and the product of the probabilities."""
+        mask = str(self.tokenizer.mask_token)
+        parts = encoded.text.split(mask)
+        text = parts[0]
+        for (token_id, _), after in zip(filling, parts[1:], strict=True):
+            piece = readable(self.tokenizer, token_id)
+            if piece.startswith("##"):
+                text = text.rstrip() + piece.removeprefix("##") + after
+            else:
+                if self._is_word_piece and _joins(text[-1:], piece[:1]):
+                    # Only a piece with ## goes on with a word.
+                    text += " "
+                text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
+        return Prediction(text, math.prod(score for _, score in filling))
+
+    @property
+    def _is_word_piece(self) -> bool:
+        return type(self.tokenizer.backend_tokenizer.model).__name__ == "WordPiece"
+
+    def _standing(self, word: str, probabilities: Tensor) -> tuple[WordStanding, ...]:
+        """Where `word` stands at each mask: `probabilities` is `[mask, vocabulary]`."""
+        word = word.strip()
+        # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
+        ids = self.tokenizer(" " + word, add_special_tokens=False)["input_ids"]
+        pieces = tuple(readable(self.tokenizer, token_id) for token_id in ids)
+        if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
+            return tuple(WordStanding(word, pieces, None, None) for _ in probabilities)
+        own = probabilities[:, ids[0]]
+        ranks = (probabilities > own[:, None]).sum(dim=-1) + 1
+        return tuple(
+            WordStanding(word, pieces, float(score), int(rank)) for score, rank in zip(own, ranks, strict=True)
+        )
+
+
+def with_masks(text: str, mask: str) -> str:
+    """`text` with the checkpoint's own `mask` for each blank, which visitors write as `[MASK]` or as `<mask>`."""
+    return text.replace("[MASK]", mask).replace("<mask>", mask)
+
+
+def _joins(before: str, after: str) -> bool:
+    """Whether two characters beside each other would read as parts of one word."""
+    return before.isalnum() and after.isalnum()
+
+
+def _likeliest(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """All probabilities `[mask, vocabulary]`, and the ids and probabilities `[mask, count]` of the likeliest."""
+    probabilities = logits.float().softmax(-1)
+    shares, ids = probabilities.topk(count, dim=-1)
+    return probabilities, ids, shares
+
+
+def _best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:
+    """The `count` likeliest ways to choose one candidate per mask, best first; each mask's candidates come so, too."""
+    logs = [[math.log(max(score, _SMALLEST)) for _, score in each] for each in candidates]
+    return [
+        tuple(each[rank] for each, rank in zip(candidates, choice, strict=True)) for choice in best_choices(logs, count)
+    ]

@@ -1,0 +1,310 @@
+"""Translation with an encoder-decoder and beam search (Vaswani et al., 2017; Marian: Junczys-Dowmunt et al., 2018)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+
+from models.decoding.beam_search import Hypothesis, beam_search, best_first
+from models.decoding.choices import best_choices
+from models.decoding.copying import Copy, Copying, copied_places, copies_of, is_kept
+from models.decoding.generate import Step, end_ids, greedy, reread
+from models.decoding.generated import generated_tokens, placed
+from models.decoding.state import DecoderState
+from models.decoding.whole_characters import WholeCharacters
+from models.errors import InputError
+from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
+from models.tasks.arrays import batch_of_one
+from models.tasks.attention import causal, nothing_masked, side_by_side, stack
+from models.tasks.base import Loaded, TaskModel, require_text, require_tokens
+from models.text.byte_pieces import bytes_of_pieces, fallback_byte
+from models.text.characters import over_marks
+from models.text.sentences import sentences_of
+from models.text.tokens import read_tokens
+from models.text.true_case import true_cased
+
+MAX_BEAMS = 8
+# A translation is rarely twice as long as its source; the rest is room for short sources.
+_TOKENS_PER_SOURCE_TOKEN = 2
+_TOKENS_ALWAYS_ALLOWED = 32
+_MOST_COPYING_BEAMS = 12
+
+
+@dataclass(frozen=True)
+class TranslationInput:
+    """A text to translate and how many hypotheses the beam search keeps.
+
+    `kept` are the ids of a first part of the translation that is given and not searched for.
+    """
+
+    text: str
+    num_beams: int = 4
+    kept: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class EncodedSentence:
+    """`ids` is `[1, token]`; `gap` is what stands between this sentence and the one before it.
+
+    `kept` are the ids that its translation goes on from, and `copies` what it must hold as it stands here. `read_as` is
+    the sentence in small letters where it was typed in capitals.
+    """
+
+    ids: Tensor
+    tokens: tuple[Token, ...]
+    gap: str = ""
+    kept: tuple[int, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    read_as: str = ""
+
+
+@dataclass(frozen=True)
+class EncodedSource:
+    """A text, sentence by sentence, as such models are trained."""
+
+    sentences: tuple[EncodedSentence, ...]
+    num_beams: int
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of all sentences."""
+        return tuple(token for sentence in self.sentences for token in sentence.tokens)
+
+
+class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesis]], TranslationOutput]):
+    """An encoder-decoder with the candidates of its beam, which reads one sentence at a time."""
+
+    inputs_type = TranslationInput
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._pieces = bytes_of_pieces(self.tokenizer, self.vocabulary)
+        rule = WholeCharacters(self._pieces)
+        self._characters = rule if rule.barred(()) else None
+
+    def preprocess(self, inputs: TranslationInput) -> EncodedSource:
+        """Raises `InputError` for empty text, for a sentence longer than the window and for too many beams."""
+        text = require_text(inputs.text, "text", "The text")
+        if not 1 <= inputs.num_beams <= MAX_BEAMS:
+            raise InputError(f"The number of beams must be from 1 to {MAX_BEAMS}.", "num_beams")
+        if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
+            raise InputError("This model does not know one of the tokens to go on from.", "kept")
+        spans = sentences_of(text)
+        starts = [0, *(end for _, end in spans)]
+        sentences = tuple(
+            self._encoded(text[start:end], start, text[before:start])
+            for before, (start, end) in zip(starts, spans, strict=False)
+        )
+        require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
+        self.require_window(max(len(sentence.tokens) for sentence in sentences), "text", "A sentence has")
+        kept = self._parted(inputs.kept, sentences)
+        if len(kept) > len(sentences):
+            raise InputError("The part to go on from is longer than the translation may become.", "kept")
+        kept += [()] * (len(sentences) - len(kept))
+        sentences = tuple(replace(each, kept=part) for each, part in zip(sentences, kept, strict=True))
+        return EncodedSource(sentences, inputs.num_beams)
+
+    def forward(self, encoded: EncodedSource) -> list[list[Hypothesis]]:
+        """The hypotheses of each sentence, best first; with one beam it is greedy search."""
+        return [self._search(sentence, encoded.num_beams) for sentence in encoded.sentences]
+
+    def postprocess(
+        self, inputs: TranslationInput, encoded: EncodedSource, raw: list[list[Hypothesis]]
+    ) -> TranslationOutput:
+        """The candidates as text, and the tokens of the best with what each was worth."""
+        choices = best_choices([[each.score for each in hypotheses] for hypotheses in raw], inputs.num_beams)
+        candidates = [[hypotheses[rank] for hypotheses, rank in zip(raw, choice, strict=True)] for choice in choices]
+        generated = self._generated(encoded, candidates[0])
+        return TranslationOutput(
+            self.identity,
+            encoded.tokens,
+            tuple(self._joined(encoded, each) for each in candidates),
+            tuple(each.token for each in generated),
+            generated,
+            self._notes(encoded, candidates[0]),
+        )
+
+    def _generated(self, encoded: EncodedSource, best: list[Hypothesis]) -> tuple[GeneratedToken, ...]:
+        """The tokens of the best candidate with the characters they stand for, as `_joined` puts sentences together."""
+        found: tuple[GeneratedToken, ...] = ()
+        text, start = "", 0
+        for sentence, each in zip(encoded.sentences, best, strict=True):
+            before = text + (sentence.gap or " ") if text else ""
+            decode = partial(self._written, before)
+            found += placed(generated_tokens(self.tokenizer, each.steps), decode, start=start)
+            text = decode(each.ids)
+            start = len(text)
+        return found
+
+    def _written(self, before: str, ids: Sequence[int]) -> str:
+        """`before` and the sentence that `ids` spell."""
+        return before + self._text(ids)
+
+    def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The attention of the encoder, the decoder and between them, over the source and what was `written`.
+
+        A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind. No
+        sentence looks into another: there the weights are zero and masked. Of a long text it is that of the first
+        sentences, as many as the window holds of what was read.
+        """
+        encoded = self.preprocess(inputs)
+        sentences = encoded.sentences
+        parts = self._parted(written, sentences)
+        if len(parts) != len(sentences):
+            # Written in one go: a run that was logged before sentences were parted.
+            sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
+        lengths = accumulate(len(sentence.tokens) for sentence in sentences)
+        count = max(1, sum(length <= self.window for length in lengths))
+        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
+        return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
+
+    def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
+        """A sentence that stands at the character `start` of the text, after `gap`."""
+        prefix = self.checkpoint.prefix
+        read = true_cased(sentence, lambda word: len(self.tokenizer(word, add_special_tokens=False)["input_ids"]))
+        encoded = self.tokenizer(prefix + read, return_offsets_mapping=self.tokenizer.is_fast)
+        ids = list(encoded["input_ids"])
+        shift = start - len(prefix)
+        offsets = [
+            (first + shift, last + shift) if first >= len(prefix) and last > first else (-1, -1)
+            for first, last in over_marks(prefix + read, encoded.get("offset_mapping", [(0, 0)] * len(ids)))
+        ]
+        tokens = read_tokens(self.tokenizer, ids, offsets)
+        spelled = [
+            (each.start - start, each.end - start)
+            for each in tokens
+            if each.start >= 0 and fallback_byte(each.piece) is not None
+        ]
+        return EncodedSentence(
+            batch_of_one(ids, self.device),
+            tokens,
+            gap,
+            copies=tuple(copies_of(sentence, spelled, self._normalised)),
+            read_as=read if read != sentence else "",
+        )
+
+    def _normalised(self, text: str) -> str:
+        """`text` as the tokenizer normalises it."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if backend is None or backend.normalizer is None:
+            return text
+        return str(backend.normalizer.normalize_str(text))
+
+    def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
+        """Beam search behind the decoder's start token and what is kept; once more where it has lost a copy."""
+        found = self._found(sentence, num_beams)
+        if is_kept(self._text(found[0].ids), sentence.copies):
+            return found
+        ends = end_ids(self.generation_config)
+        beams = max(num_beams, min(4 * len(sentence.copies) + 4, _MOST_COPYING_BEAMS))
+        again = self._found(sentence, beams, Copying(self._pieces, sentence.copies, ends))[:num_beams]
+        if not is_kept(self._text(again[0].ids), sentence.copies):
+            return found
+        return list(best_first(self._marked(each, sentence.copies) for each in again))
+
+    def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
+        """What one beam search finds, best first."""
+        config = self.generation_config
+        ends, room = end_ids(config), self._room(sentence)
+        given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.device)], dim=1)
+        steps: tuple[Step, ...] = ()
+        if sentence.kept:
+            logits = self.logits(given, sentence.ids)
+            steps = tuple(reread(greedy(config, 1 + room, self._characters), given, logits, 1))
+        if len(steps) == room or (steps and steps[-1].id in ends):
+            return [Hypothesis((), 0.0).behind(steps)]
+        state = DecoderState(self.engine, given, sentence.ids)
+        *_, last = beam_search(
+            state, config, num_beams, room - len(steps), ends, characters=self._characters, copying=copying
+        )
+        return list(best_first(each.behind(steps) for each in last.finished))
+
+    def _marked(self, hypothesis: Hypothesis, copies: Sequence[Copy]) -> Hypothesis:
+        """The hypothesis with the steps marked that write a copy, scored by the model's own probabilities."""
+        written = [self._pieces[step.id] or b"" for step in hypothesis.steps]
+        text = b"".join(written).decode(errors="replace")
+        places = [(len(text[:start].encode()), len(text[:end].encode())) for start, end in copied_places(text, copies)]
+        steps, end = [], 0
+        for step, piece in zip(hypothesis.steps, written, strict=True):
+            start, end = end, end + len(piece)
+            is_copied = any(start < last and first < end for first, last in places)
+            steps.append(replace(step, copied=is_copied))
+        return Hypothesis((), 0.0).behind(tuple(steps))
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+
+    def _notes(self, encoded: EncodedSource, best: Sequence[Hypothesis]) -> tuple[str, ...]:
+        """Sentences that tell what was done to the text before the network read it, and to what it wrote."""
+        notes = []
+        read_as = " ".join(sentence.read_as for sentence in encoded.sentences if sentence.read_as)
+        if read_as:
+            notes.append(f"The model knows few words in capitals, so it read: {' '.join(read_as.split())}")
+        copied: list[bytes] = []
+        for hypothesis in best:
+            before = False
+            for step in hypothesis.steps:
+                if step.copied:
+                    piece = self._pieces[step.id] or b""
+                    copied = [*copied[:-1], copied[-1] + piece] if before else [*copied, piece]
+                before = step.copied
+        if copied:
+            named = ", ".join(each.decode(errors="replace").strip() for each in copied)
+            notes.append(f"Copied from your text, because the model alone lost a part of it: {named}")
+        return tuple(notes)
+
+    def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:
+        """One hypothesis of each sentence as one text, and the mean of their scores, by which they are in order."""
+        text = ""
+        for sentence, each in zip(encoded.sentences, chosen, strict=True):
+            text = self._written(text + (sentence.gap or " ") if text else "", each.ids)
+        return Prediction(text, sum(each.score for each in chosen) / len(chosen))
+
+    def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
+        """The attention of one sentence, from one forward pass."""
+        read = torch.cat([self.start(), batch_of_one(list(written), self.device)], dim=1)[:, :-1]
+        network = self.network
+        with self.lock, torch.inference_mode():
+            output = network(input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False)
+        source = sentence.tokens
+        target = read_tokens(self.tokenizer, list(written))
+        read_by_decoder = read_tokens(self.tokenizer, read[0].tolist())
+        cross = stack(output.cross_attentions)
+        own = stack(output.decoder_attentions)
+        encoder = stack(output.encoder_attentions)
+        return {
+            "cross": Attention("cross", cross, target, source, nothing_masked(cross)),
+            "encoder": Attention("encoder", encoder, source, source, nothing_masked(encoder)),
+            "decoder": Attention("decoder", own, read_by_decoder, read_by_decoder, causal(len(target))),
+        }
+
+    def start(self) -> Tensor:
+        """The decoder's first token, `[1, 1]`."""
+        config = self.generation_config
+        start = config.decoder_start_token_id
+        return batch_of_one([int(config.bos_token_id if start is None else start)], self.device)
+
+    def _room(self, sentence: EncodedSentence) -> int:
+        """How many tokens the translation of a sentence may have."""
+        wanted = sentence.ids.shape[1] * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
+        return min(wanted, self.window - 1)
+
+    def _parted(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
+        """The part of `ids` that belongs to each sentence: up to its end token, or all that it has room for.
+
+        The last sentences may have none yet; what none has room for is one part more.
+        """
+        ends = end_ids(self.generation_config)
+        parts: list[tuple[int, ...]] = []
+        left = ids
+        for sentence in sentences:
+            if not left:
+                break
+            room = self._room(sentence)
+            length = next((place for place, each in enumerate(left[:room], start=1) if each in ends), room)
+            parts.append(left[:length])
+            left = left[length:]
+        return [*parts, left] if left else parts

@@ -1,0 +1,1 @@
+"""Characters, tokens, words and sentences, and the ways between them."""

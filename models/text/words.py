@@ -1,0 +1,165 @@
+"""Words: which tokens spell each of them, attention over tokens merged into attention over words, content words."""
+
+import codecs
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.outputs import Attention, Token
+from models.text.byte_pieces import BYTE_LEVEL, fallback_byte
+from models.text.characters import JOINERS, is_joint
+
+_CONTINUES = "##"
+_ENDS = "</w>"
+_SPACE = "Ġ"
+
+
+def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
+    """The places of the tokens that spell each word, in order; special tokens and punctuation stand alone.
+
+    Marks that belong to the character before them (accents, the joints of emoji) stay with it.
+    """
+    spelt = _spelt(tokens)
+    continues = _continuation_rule(tokens, spelt)
+    words: list[list[int]] = []
+    for place, token in enumerate(tokens):
+        if place and not _stands_alone(token) and not _stands_alone(tokens[place - 1]) and continues(place):
+            words[-1].append(place)
+        else:
+            words.append([place])
+    return tuple(tuple(word) for word in words)
+
+
+def word_text(tokens: Sequence[Token], word: Sequence[int]) -> str:
+    """How the word at these places reads."""
+    first, *rest = _spelt([tokens[place] for place in word])
+    return (first + "".join(text.removeprefix(_CONTINUES) for text in rest)).strip() or first
+
+
+def _continuation_rule(tokens: Sequence[Token], spelt: Sequence[str]) -> Callable[[int], bool]:
+    """Whether the token at a place belongs to the word before it, by the convention that these tokens are spelled in.
+
+    WordPiece marks what continues a word, the first GPT what ends one, and the others begin one with a space.
+    """
+    if any(token.piece.endswith(_ENDS) for token in tokens):
+        return lambda place: not tokens[place - 1].piece.endswith(_ENDS)
+    if any(text.startswith(" ") for text in spelt) or "" in spelt:
+        return lambda place: _goes_on(next((text for text in reversed(spelt[:place]) if text), ""), spelt[place])
+    return lambda place: spelt[place].startswith(_CONTINUES)
+
+
+def _goes_on(before: str, text: str) -> bool:
+    """Whether a text goes on with the word before it, where words begin with a space."""
+    if not text or is_joint(text[0]):
+        return True
+    if text[0].isspace():
+        return False
+    if before == " " or before.endswith(tuple(JOINERS)):
+        return True
+    return _has_letters(text) and bool(before) and (_has_letters(before) or is_joint(before[-1]))
+
+
+def _spelt(tokens: Sequence[Token]) -> list[str]:
+    """What each token spells; of a character whose bytes are in several, the first has it all and the others nothing.
+
+    Byte-level vocabularies (Radford et al., 2019) may part the bytes of accents, emoji and other scripts, and
+    SentencePiece spells in bytes what it has no piece for.
+    """
+    texts = [token.text for token in tokens]
+    fallback = [fallback_byte(token.piece) for token in tokens]
+    if any(byte is not None for byte in fallback):
+        return _decoded([[] if byte is None else [byte] for byte in fallback], texts)
+    parts = [[] if token.special else [BYTE_LEVEL.get(character) for character in token.piece] for token in tokens]
+    if any(None in part for part in parts):
+        return texts
+    spaced = any(token.piece.startswith(_SPACE) and token.text.startswith(" ") for token in tokens)
+    whole = bytes(byte for part in parts for byte in part if byte is not None)
+    try:
+        # The last character may be unfinished, as the text is where a model was stopped.
+        codecs.getincrementaldecoder("utf-8")().decode(whole)
+    except UnicodeDecodeError:
+        if not spaced:
+            return texts
+    if whole.isascii():
+        return texts
+    return _decoded([[byte or 0 for byte in part] for part in parts], texts)
+
+
+def _decoded(parts: Sequence[Sequence[int]], texts: Sequence[str]) -> list[str]:
+    """`texts` with what the bytes of each token spell in place of its own, where it has some."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    spelt = ["" if part else text for part, text in zip(parts, texts, strict=True)]
+    begun = 0
+    for place, part in enumerate(parts):
+        if not part:
+            spelt[begun] += decoder.decode(b"", final=True)
+        for byte in part:
+            if not decoder.getstate()[0]:
+                begun = place
+            spelt[begun] += decoder.decode(bytes([byte]))
+    spelt[begun] += decoder.decode(b"", final=True)
+    return spelt
+
+
+def _stands_alone(token: Token) -> bool:
+    """Whether a token is never a part of a word: special tokens are none, but for a piece that is unknown."""
+    return token.is_mark or token.is_blank
+
+
+def _has_letters(text: str) -> bool:
+    """Whether a text spells a part of a word or a number, rather than punctuation."""
+    return any(character.isalnum() for character in text)
+
+
+def merge_words(
+    matrix: NDArray[np.float32], queries: Sequence[Sequence[int]], keys: Sequence[Sequence[int]]
+) -> NDArray[np.float32]:
+    """Attention `[query, key]` over tokens as attention `[query, key]` over words; each row still sums to one.
+
+    Attention to a word is the sum over its pieces, attention from it their mean (Clark et al., 2019, section 4).
+    """
+    summed = np.stack([matrix[:, list(word)].sum(axis=1) for word in keys], axis=1)
+    return np.stack([summed[list(word)].mean(axis=0) for word in queries]).astype(np.float32)
+
+
+def word_rows(attention: Attention, word: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], NDArray[np.float32]]:
+    """The words of the keys as places of tokens, and the weights `[layer, head, word]` that each head gives them.
+
+    They are those of the query `word`, merged as `merge_words` does: the mean over its pieces, the sum over a key's.
+    """
+    keys = words_of(attention.key_tokens)
+    given = attention.weights[:, :, list(word)].mean(axis=2)
+    return keys, np.add.reduceat(given, [places[0] for places in keys], axis=-1)
+
+
+_ENGLISH = """a an the this that these those some any each every no not n't and or but nor so yet if then than as of to
+in on at by for with from into onto over under about after before between through during without within up down out
+off i you he she it we they me him her us them my your his its our their mine yours who whom whose which what where
+when why how is am are was were be been being do does did done have has had having will would shall should can could
+may might must there here very too also just only because while until once all both such own same one's 's 't 're 've
+'d 'll 'm s t d ll m re ve don didn doesn isn wasn"""
+_FRENCH = """le la les un une des du de au aux ce cet cette ces mon ma mes ton ta tes son sa ses notre nos votre vos
+leur leurs et ou mais ni donc or car si que qui quoi dont où quand comment pourquoi je tu il elle on nous vous ils elles
+me te se lui y en ne pas plus est sont était étaient être suis es sommes êtes sera seront a ai as avons avez ont avait
+avoir fait dans sur sous avec sans pour par vers chez entre avant après trop très aussi comme parce puis l d j m t s
+n c qu"""
+_GERMAN = """der die das den dem des ein eine einen einem einer eines und oder aber denn wenn weil dass ob als wie ich
+du er sie es wir ihr mich dich sich uns euch ihm ihn ihnen mein dein sein unser euer kein keine nicht auch nur sehr zu
+zum zur in im an am auf aus bei mit nach von vom vor über unter für durch um ist sind war waren bin bist wird werden
+wurde hat haben hatte hatten kann was wer wo wann warum"""
+
+ENGLISH = frozenset(_ENGLISH.split())
+"""The most frequent function words of the language that every model here reads."""
+
+TRANSLATED_INTO = frozenset(f"{_FRENCH} {_GERMAN}".split())
+"""Those of the languages that translators here write. Some are content words in English: “car”, “die”, “son”."""
+
+
+def is_content_word(text: str, function_words: frozenset[str] = ENGLISH) -> bool:
+    """Whether the word `text` has a letter or digit and is none of the `function_words`."""
+    word = text.strip().removeprefix("##").replace("’", "'").casefold()
+    # “n'ai” is made of two function words, “l'animal” of one and of a content word.
+    return word not in function_words and any(
+        part not in function_words and any(map(str.isalnum, part)) for part in word.split("'")
+    )
