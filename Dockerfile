@@ -25,7 +25,7 @@ COPY demo demo
 RUN /opt/clearhead/bin/python -m compileall -q app.py demo models
 # Graphs of the bundled models. They are in the volume, because a folder that is read-only at run time is not used.
 ENV XDG_CACHE_HOME=/var/lib/clearhead/cache
-RUN /opt/clearhead/bin/python -m models.engine && chown -R clearhead:clearhead /var/lib/clearhead/cache
+RUN /opt/clearhead/bin/python -m models.loading && chown -R clearhead:clearhead /var/lib/clearhead/cache
 
 ENV CLEARHEAD_HOST=0.0.0.0 \
     CLEARHEAD_PORT=7860 \
@@ -40,4 +40,4 @@ EXPOSE 7860
 HEALTHCHECK --interval=30s --timeout=5s --start-period=180s --retries=3 \
     CMD ["/opt/clearhead/bin/python", "-c", "import os, urllib.request as r; r.urlopen(f\"http://127.0.0.1:{os.environ['CLEARHEAD_PORT']}/healthz\", timeout=4)"]
 # A volume of an older image lacks this one's graphs; where they are there, the first command takes a second.
-CMD ["sh", "-c", "/opt/clearhead/bin/python -m models.engine; exec /opt/clearhead/bin/python app.py"]
+CMD ["sh", "-c", "/opt/clearhead/bin/python -m models.loading; exec /opt/clearhead/bin/python app.py"]

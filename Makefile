@@ -16,11 +16,11 @@ help:
 	@echo "make clean        remove .venv and all caches"
 
 demo: .venv/installed
-	@$(PYTHON_IN_VENV) -m models.engine
+	@$(PYTHON_IN_VENV) -m models.loading
 	$(PYTHON_IN_VENV) app.py
 
 test: .venv/installed-dev
-	@$(PYTHON_IN_VENV) -m models.engine
+	@$(PYTHON_IN_VENV) -m models.loading
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(PYTHON_IN_VENV) -m mypy
@@ -34,7 +34,7 @@ audit: .venv-audit/installed
 		--requirement requirements-postgres.txt --requirement constraints.txt
 
 speed: .venv/installed-dev
-	@$(PYTHON_IN_VENV) -m models.engine
+	@$(PYTHON_IN_VENV) -m models.loading
 	$(PYTHON_IN_VENV) -m benchmarks.speed
 
 examples: .venv/installed

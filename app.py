@@ -31,7 +31,6 @@ from demo.web.app import create_app
 from demo.web.log import set_up_log, stop
 from demo.web.server import serve
 from models.engine.choice import EngineSettings
-from models.loading.lightly import import_beside
 from models.loading.store import ModelStore
 
 set_up_log("plain")
@@ -52,7 +51,6 @@ gc.freeze()
 gc.enable()
 
 if __name__ == "__main__":
-    import_beside()
     try:
         serve(app, demo, settings)
     except SettingError as error:

@@ -20,16 +20,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 import psutil
-import torch
 from playwright.sync_api import sync_playwright
 from plotly.subplots import make_subplots
 
 from benchmarks.crowd import UNHURRIED, gathered, our_arguments
 from benchmarks.load import ROOT, app
 from benchmarks.work import milliseconds
-from models.decoding.generate import greedy, write
+from models.decoding.generate import Chooser, write
+from models.decoding.settings import GenerationSettings
 from models.decoding.state import DecoderState
 from models.engine.choice import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
@@ -93,8 +94,8 @@ def read(model: AnyTaskModel, size: int) -> None:
 
 def written(model: AnyTaskModel, size: int) -> None:
     """Write so many tokens, one after the other, the likeliest each time."""
-    state = DecoderState(model.engine, torch.tensor([[model.tokenizer.bos_token_id]]))
-    list(write(state, greedy(model.generation_config, size + 1), size, ()))
+    state = DecoderState(model.engine, np.array([[model.tokenizer.bos_token_id]]))
+    list(write(state, Chooser(GenerationSettings(), size + 1), size))
 
 
 ALONE: dict[str, tuple[str, Callable[[AnyTaskModel, int], None]]] = {

@@ -5,9 +5,7 @@ from functools import partial
 import gradio as gr
 
 from benchmarks.inputs import INPUTS
-from benchmarks.plain_transformers import PLAIN, Plain
-from models.loading.assembly import plain_network
-from models.loading.store import ModelStore
+from benchmarks.plain_transformers import PLAIN, Plain, plain
 from models.registry import find
 
 TYPED = ("text", "question", "context", "prompt")
@@ -16,14 +14,12 @@ TYPED = ("text", "question", "context", "prompt")
 
 def page() -> gr.Blocks:
     """One row of boxes and a button for each task; the endpoints have the tasks' names."""
-    store = ModelStore()
     blocks = gr.Blocks()
     with blocks:
-        for task, make in PLAIN.items():
-            model = store.load(find(task))
+        for task in PLAIN:
             typed = [field for field in INPUTS[task] if field in TYPED]
             boxes = [gr.Textbox(label=field) for field in typed]
-            run = partial(answered, make(plain_network(model.checkpoint), model.tokenizer), task, tuple(typed))
+            run = partial(answered, plain(find(task)), task, tuple(typed))
             gr.Button(task).click(run, boxes, gr.JSON(), api_name=task)
     return blocks
 

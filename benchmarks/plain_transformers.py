@@ -4,7 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, pipeline
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, pipeline
+
+from models.loading.assembly import plain_network
+from models.registry import Checkpoint
 
 Plain = Callable[..., object]
 
@@ -95,3 +98,9 @@ PLAIN: dict[str, Callable[[PreTrainedModel, PreTrainedTokenizerBase], Plain]] = 
     "completion": completion,
 }
 """The baseline of each task, by the name of its endpoint."""
+
+
+def plain(checkpoint: Checkpoint) -> Plain:
+    """The baseline of a bundled checkpoint's task, with its network and tokenizer as transformers loads them."""
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)
+    return PLAIN[checkpoint.task.endpoint](plain_network(checkpoint), tokenizer)

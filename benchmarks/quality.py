@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 import torch
+from transformers import AutoTokenizer
 
 from benchmarks.masking import masked, packed
 from benchmarks.metrics import calibration_error, exact_match, f1
@@ -34,7 +35,7 @@ ROWS_AT_ONCE = 16
 
 def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     """Top-1 and top-5 shares of the chosen pieces, in percent, over `limit` rows of 128 pieces."""
-    tokenizer, generator = model.tokenizer, torch.Generator().manual_seed(SEED)
+    tokenizer, generator = AutoTokenizer.from_pretrained(model.folder), torch.Generator().manual_seed(SEED)
     wanted = limit * 1000
     paragraphs = [line for line in text.read_text(data)[:wanted].splitlines() if line.strip()]
     rows = packed(tokenizer(paragraphs, add_special_tokens=False, verbose=False)["input_ids"], tokenizer)[:limit]
@@ -50,13 +51,11 @@ def fill_mask(model: AnyTaskModel, data: Path, limit: int) -> Figures:
 
 def text_classification(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     """Accuracy in percent and the expected calibration error, ten bins; label 1 is the checkpoint's second one."""
-    names: dict[int, str] = model.config.id2label  # type: ignore[assignment]
-    labels = [names[number] for number in sorted(names)]
     scores, right = [], []
     for sentence, label in text.read_sst2(data)[:limit]:
         output = model(text=sentence)
         scores.append(max(candidate.score for candidate in output.scores))
-        right.append(output.label == str(labels[label]).lower())
+        right.append(output.label == model.settings.labels[label])
     accuracy = 100 * sum(right) / len(right)
     return {"examples": len(right), "accuracy": accuracy, "calibration_error": calibration_error(scores, right)}
 
@@ -106,7 +105,7 @@ def text_generation(model: AnyTaskModel, data: Path, limit: int) -> Figures:
     """Perplexity per word and loss per piece over the first `limit` words."""
     words = text.read_text(data).split(" ")[:limit]
     content = " ".join(words)
-    loss, pieces = losses(model.network, model.tokenizer, content)
+    loss, pieces = losses(model.network, AutoTokenizer.from_pretrained(model.folder), content)
     count = len(content.split())
     return {"words": count, "loss_per_piece": loss / pieces, "perplexity_per_word": math.exp(loss / count)}
 

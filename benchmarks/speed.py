@@ -21,13 +21,12 @@ from pathlib import Path
 
 from benchmarks import attention_sheet, crowd, foreign, processes, published, together
 from benchmarks.inputs import INPUTS
-from benchmarks.plain_transformers import PLAIN
+from benchmarks.plain_transformers import plain
 from benchmarks.work import NotHere, Sides, Work, in_turns, measure, milliseconds
 from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Settings
 from models.engine.choice import DEFAULT_SETTINGS
-from models.loading.assembly import plain_network
 from models.loading.store import ModelStore
 from models.registry import Task, find
 
@@ -37,8 +36,8 @@ def answering(task: str, **fields: object) -> Callable[[], Sides]:
 
     def sides() -> Sides:
         model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task))
-        plain = PLAIN[task](plain_network(model.checkpoint), model.tokenizer)
-        return in_turns(lambda: plain(**fields), lambda: model(**fields))
+        theirs = plain(model.checkpoint)
+        return in_turns(lambda: theirs(**fields), lambda: model(**fields))
 
     return sides
 

@@ -12,8 +12,7 @@ from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
-from models.inside.pairs import texts_of
-from models.inside.places import FROM_THE_MODEL, place_to_follow
+from models.inside.reading import FROM_THE_MODEL, place_to_follow, texts_of
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task, find
 
@@ -147,7 +146,7 @@ class Inside:
         """Step 7: the text as the bundled encoder-decoder translates it, whatever model was chosen."""
 
         def look(model: "AnyTaskModel") -> TranslationSteps:
-            from models.inside.translating import translation_steps
+            from models.inside.look import translation_steps
 
             return translation_steps(model, request.text)
 
@@ -191,7 +190,7 @@ class Inside:
 
 
 def _shape(checkpoint: Checkpoint) -> Shape:
-    from models.inside.shapes import shape_of
+    from models.inside.parameters import shape_of
 
     return shape_of(checkpoint)
 

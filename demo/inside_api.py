@@ -10,7 +10,7 @@ from demo.inside_request import InsideRequest
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.service import DemoService
 from demo.settings import MODEL_QUEUE
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 from models.registry import Task, find
 
 

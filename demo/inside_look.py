@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from demo.inside import MOST_TOKENS, Inside
 from demo.inside_request import InsideRequest
 from models.errors import InputError
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 from models.registry import REGISTRY, Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def look_at_guess(inside: Inside, request: InsideRequest) -> Look:
 
 def within_reach(request: InsideRequest) -> InsideRequest:
     """The request with the last layer and head that its checkpoint has, where it asks for later ones."""
-    from models.inside.shapes import shape_of
+    from models.inside.parameters import shape_of
 
     shape = shape_of(REGISTRY[request.checkpoint])
     return replace(request, layer=min(request.layer, shape.layers - 1), head=min(request.head, shape.heads - 1))

@@ -7,7 +7,7 @@ Fitted through the very model that visitors use, and kept in the checkpoint's `c
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from torch import nn
 from benchmarks.metrics import calibration_error, exact_match, f1
 from models import load_model
 from models.tasks.base import AnyTaskModel
-from models.tasks.calibration import KEY, Calibration
+from models.tasks.calibration import Calibration
 from training.cards import CHECKPOINTS
 from training.text import Question
 
@@ -37,13 +37,12 @@ def calibrate_sentiment(name: str, rows: list[tuple[str, int]]) -> tuple[Calibra
     """Keep the temperature at which the labels of `rows` are likeliest; it and the calibration error that it leaves."""
     model = load_model(name)
     labels = torch.tensor([label for _, label in rows])
-    with torch.inference_mode():
-        encoded = (model.preprocess(model.inputs_type(text=sentence)) for sentence, _ in rows)
-        logits = torch.stack([torch.as_tensor(model.forward(each)).float() for each in encoded])
+    encoded = (model.preprocess(model.inputs_type(text=sentence)) for sentence, _ in rows)
+    logits = torch.from_numpy(np.stack([model.forward(each) for each in encoded]))
     losses = {each: float(nn.functional.cross_entropy(logits / each, labels)) for each in TEMPERATURES}
     temperature = min(losses, key=losses.__getitem__)
     keep(CHECKPOINTS / name, Calibration(temperature))
-    setattr(model.config, KEY, Calibration(temperature).as_config()[KEY])
+    calibrated(model, Calibration(temperature))
     best = (logits / temperature).softmax(-1).max(-1)
     return Calibration(temperature), calibration_error(best.values.tolist(), (best.indices == labels).tolist())
 
@@ -126,12 +125,11 @@ def fit_questions(mixed: Judged) -> Calibration:
 def calibrate_questions(name: str, answerable: list[Question], mixed: list[Question]) -> dict[str, float]:
     """Keep the calibration fitted on `mixed`; its numbers and all figures measured with it."""
     model = load_model(name)
-    setattr(model.config, KEY, Calibration().as_config()[KEY])
-    with torch.inference_mode():
-        first, second = (judge(model, questions) for questions in (answerable, mixed))
+    calibrated(model, Calibration())
+    first, second = (judge(model, questions) for questions in (answerable, mixed))
     calibration = fit_questions(second)
     keep(CHECKPOINTS / name, calibration)
-    setattr(model.config, KEY, calibration.as_config()[KEY])
+    calibrated(model, calibration)
     on_first, on_second, on_all = (shown(each, [calibration])[0] for each in (first, second, pooled(first, second)))
     return asdict(calibration) | {
         "em": 100 * float(first.span_is_right.mean()),
@@ -164,6 +162,11 @@ def judge(model: AnyTaskModel, questions: list[Question]) -> Judged:
         np.array([bool(question.answers) and exact_match(text, question.answers) > 0 for text, question in pairs]),
         np.array([not question.answers for question in questions]),
     )
+
+
+def calibrated(model: AnyTaskModel, calibration: Calibration) -> None:
+    """Let the loaded `model` answer with `calibration`."""
+    model.settings = replace(model.settings, calibration=calibration)
 
 
 def keep(folder: Path, calibration: Calibration) -> None:

@@ -5,11 +5,25 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
-from transformers import GPT2LMHeadModel, LogitsProcessorList, PreTrainedTokenizerFast
+from transformers import GPT2LMHeadModel, LogitsProcessor, LogitsProcessorList, PreTrainedTokenizerFast
 
-from models.decoding.loops import LoopGuard
+from models.decoding.loops import barred
 
 LONGEST_COPY = 40
+
+
+class LoopGuard(LogitsProcessor):
+    """For `generate`, ahead of its temperature and cut-offs: no run of `size` pieces is drawn a third time."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """`scores` `[row, vocabulary]` with those of barred pieces at minus infinity; `input_ids` `[row, piece]`."""
+        guarded = scores.clone()
+        for row, written in zip(guarded, input_ids.tolist(), strict=True):
+            row[barred(written, self.size)] = float("-inf")
+        return guarded
 
 
 @torch.inference_mode()

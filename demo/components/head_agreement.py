@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from demo.plots.reading import named, percent
 from demo.plots.sheet import data_uri, strip
 from demo.plots.shown import is_resting_place
-from models.explain.head_groups import HeadGroup, head_groups
+from models.explain.head_roles import HeadGroup, head_groups
 from models.outputs import Attention, Token
 from models.text.words import word_rows, word_text
 

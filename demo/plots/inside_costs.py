@@ -5,7 +5,7 @@ import math
 import plotly.graph_objects as go
 
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE
-from models.inside.operations import layer_costs
+from models.inside.formulas import layer_costs
 
 _SHORTEST, _LONGEST = 1, 16_384
 _LINES = {

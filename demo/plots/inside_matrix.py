@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.inside_strips import SIGNED_SCALE
 from demo.plots.view import AttentionView
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 
 _UNSATURATED = 0.98
 _LARGEST_CELL = 26

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from demo.plots.template import INK, TEMPLATE, harmless, label
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 
 _HEIGHT = 240
 _OTHERS = "rgba(127,127,127,0.35)"

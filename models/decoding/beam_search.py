@@ -3,19 +3,17 @@
 import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
 from operator import itemgetter
 
-import torch
-from torch import Tensor
-from transformers import GenerationConfig, LogitsProcessorList
+import numpy as np
+from numpy.typing import NDArray
 
 from models.decoding.copying import Copying
-from models.decoding.generate import ALTERNATIVES, Step, banned_ids, processed, processors_of
-from models.decoding.scores import Best
+from models.decoding.generate import Step, alternatives_of
+from models.decoding.scores import Scores, best, log_softmax, without
+from models.decoding.settings import GenerationSettings
 from models.decoding.state import DecoderState
-from models.decoding.whole_characters import WholeCharacters, without
+from models.decoding.whole_characters import WholeCharacters
 
 NO_SCORE = -1e9
 _LEAST = 1e-45
@@ -73,10 +71,9 @@ class BeamStep:
 
 def beam_search(
     state: DecoderState,
-    config: GenerationConfig,
+    settings: GenerationSettings,
     num_beams: int,
     max_new_tokens: int,
-    eos_ids: Sequence[int],
     *,
     characters: WholeCharacters | None = None,
     copying: Copying | None = None,
@@ -89,27 +86,29 @@ def beam_search(
     of the length penalty (Wu et al., 2016, without their constant). `characters` and `copying` bar tokens that would
     break a character or a copy.
     """
-    max_length = state.ids.shape[1] + max_new_tokens
-    processors, banned = processors_of(config, max_length), banned_ids(config)
-    penalty = 1.0 if config.length_penalty is None else float(config.length_penalty)
-    stop_early = config.early_stopping is True
+    max_length = len(state.rows[0]) + max_new_tokens
+    penalty, eos_ids = settings.length_penalty, settings.end_ids
+    stop_early = settings.early_stopping is True
     candidates_kept = max(2, 1 + len(eos_ids)) * num_beams
 
     finished: list[Hypothesis] = []
     drafts: list[tuple[Step, ...]] = [()] * num_beams
     scores = [0.0] + [NO_SCORE] * (num_beams - 1)
-    said = state.next_best().repeated(num_beams)
+    logits = np.repeat(state.next_logits(), num_beams, axis=0)
     state.reorder([0] * num_beams)
     for length in range(1, max_new_tokens + 1):
+        own = log_softmax(logits)
         broken = [characters.barred(row) if characters else frozenset[int]() for row in state.rows]
         barred = broken
         if copying:
             barred = [before | copying.barred(row) for before, row in zip(broken, state.rows, strict=True)]
-        weighed = None
-        if banned is not None and not copying:
-            weighed = _best_at_hand(said, scores, [each | banned for each in barred], candidates_kept, broken)
-        if weighed is None:
-            weighed = _best_of_all(said, scores, processors, state.ids, candidates_kept, barred, broken, copying)
+        free = np.stack([without(row, not_these) for row, not_these in zip(own, barred, strict=True)])
+        free = settings.processed(state.rows, free, max_length)
+        if copying:
+            beams, ids, totals = _best_with_copies(free, scores, state.rows, copying, candidates_kept)
+        else:
+            beams, ids, totals = _best(free, scores, candidates_kept)
+        weighed = _Weighed(beams, ids, totals, own, broken)
         totals = weighed.totals
         hit = [length == max_new_tokens or token in eos_ids for token in weighed.ids]
         # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
@@ -122,7 +121,7 @@ def beam_search(
         going_on = sorted(range(candidates_kept), key=hit.__getitem__)[:num_beams]
         over = length == max_new_tokens or (stop_early and len(finished) == num_beams)
         if not over and len(finished) == num_beams:
-            best_length = max_new_tokens if config.early_stopping == "never" and penalty > 0 else length
+            best_length = max_new_tokens if settings.early_stopping == "never" and penalty > 0 else length
             over = totals[going_on[0]] / best_length**penalty <= finished[-1].score
         if over:
             going_on = []
@@ -134,29 +133,25 @@ def beam_search(
         scores = [totals[rank] for rank in going_on]
         state.reorder([weighed.beams[rank] for rank in going_on])
         state.append([weighed.ids[rank] for rank in going_on])
-        said = state.next_best()
+        logits = state.next_logits()
 
 
-@dataclass(frozen=True)
 class _Weighed:
-    """The best candidates of all beams, best first: whose, which token, and what the draft and the token are worth.
+    """The best candidates of all beams, best first: whose beam, which token, and what each whole draft is worth.
 
-    And of each beam, best first, the ids and log-probabilities of the tokens that it might have gone on with.
+    `own` `[beam, vocabulary]` are the model's log-probabilities; what is `broken` is not shown.
     """
 
-    beams: list[int]
-    ids: list[int]
-    totals: list[float]
-    own: list[float]
-    others: list[list[tuple[int, float]]]
-
-    @cached_property
-    def _alternatives(self) -> list[tuple[tuple[int, float], ...]]:
-        return [tuple((token, math.exp(own)) for token, own in row) for row in self.others]
+    def __init__(
+        self, beams: list[int], ids: list[int], totals: list[float], own: Scores, broken: Sequence[Collection[int]]
+    ) -> None:
+        self.beams, self.ids, self.totals = beams, ids, totals
+        self._own = np.exp(own[beams, ids]).tolist()
+        self._alternatives = [alternatives_of(row, bad) for row, bad in zip(own, broken, strict=True)]
 
     def step(self, rank: int) -> Step:
         """That candidate's token, with what its beam might have gone on with instead."""
-        return Step(self.ids[rank], math.exp(self.own[rank]), self._alternatives[self.beams[rank]])
+        return Step(self.ids[rank], self._own[rank], self._alternatives[self.beams[rank]])
 
     def draft(self, drafts: Sequence[tuple[Step, ...]], rank: int) -> tuple[Step, ...]:
         """The whole draft of a candidate, by the `drafts` of all beams."""
@@ -171,85 +166,38 @@ class _Weighed:
         )
 
 
-def _best_of_all(
-    said: Best,
-    scores: Sequence[float],
-    processors: LogitsProcessorList,
-    written: Tensor,
-    count: int,
-    barred: Sequence[Collection[int]],
-    broken: Sequence[Collection[int]],
-    copying: Copying | None,
-) -> _Weighed:
-    """The `count` best by what is `said` of each beam's next token and by the `scores` of the beams so far.
+def _best(free: Scores, scores: Sequence[float], count: int) -> tuple[list[int], list[int], list[float]]:
+    """Beam, token and total of the `count` best, from log-probabilities `[beam, vocabulary]` and the beams' scores."""
+    totals = (free + np.array(scores, np.float32)[:, None]).ravel()
+    return _read(totals, best(totals, count), free.shape[1])
 
-    `written` `[beam, token]` is what the `processors` judge by. Of each beam, what is `barred` is not chosen, and what
-    is `broken` not shown.
-    """
-    own = said.logits.log_softmax(dim=-1)
-    free = torch.stack([without(row, not_these) for row, not_these in zip(own, barred, strict=True)])
-    totals = processed(processors, written, free)
-    if copying:
-        best_values, best_places = _best_with_copies(totals, scores, written.tolist(), copying, count)
-    else:
-        totals = totals + own.new_tensor(scores)[:, None]
-        best_values, best_places = totals.flatten().topk(count)
-    beams, ids = best_places // totals.shape[1], best_places % totals.shape[1]
-    shown = _shown(said, broken)
-    return _Weighed(beams.tolist(), ids.tolist(), best_values.tolist(), own[beams, ids].tolist(), shown)
+
+def _read(totals: Scores, places: NDArray[np.int64], size: int) -> tuple[list[int], list[int], list[float]]:
+    beams, ids = np.divmod(places, size)
+    return beams.tolist(), ids.tolist(), totals[places].tolist()
 
 
 def _best_with_copies(
-    totals: Tensor, scores: Sequence[float], written: list[list[int]], copying: Copying, count: int
-) -> tuple[Tensor, Tensor]:
-    """The `count` best values and places in `totals` `[beam, word]`, by turns of every number of copies that are begun.
+    free: Scores, scores: Sequence[float], written: list[list[int]], copying: Copying, count: int
+) -> tuple[list[int], list[int], list[float]]:
+    """The same, by turns of every number of copies that are begun.
 
     Drafts with fewer copies always look likelier, so each number has beams of its own (dynamic beam allocation: Post
     and Vilar, 2018). Within a copy, what may follow shares all of the probability.
     """
-    number = torch.zeros_like(totals, dtype=torch.long)
+    number, shared = np.zeros(free.shape, np.int64), free.copy()
     for beam, row in enumerate(written):
         number[beam], going_on = copying.progress(row)
         number[beam, list(going_on)] += 1
         if copying.is_within(row):
-            totals[beam] = totals[beam].log_softmax(dim=-1)
-    totals = (totals + totals.new_tensor(scores)[:, None]).flatten()
+            shared[beam] = log_softmax(free[beam])
+    totals = (shared + np.array(scores, np.float32)[:, None]).ravel()
     turns: list[tuple[int, int]] = []
-    for each in sorted(set(number.flatten().tolist()), reverse=True):
-        best = totals.masked_fill(number.flatten() != each, float("-inf")).topk(count)
-        turns += [(turn, place) for turn, place in enumerate(best.indices.tolist()) if best.values[turn] > NO_SCORE / 2]
+    for each in sorted(set(number.ravel().tolist()), reverse=True):
+        of_number = np.where(number.ravel() == each, totals, -np.inf)
+        places = best(of_number, count).tolist()
+        turns += [(turn, place) for turn, place in enumerate(places) if of_number[place] > NO_SCORE / 2]
     order = [place for _, place in sorted(turns, key=itemgetter(0))][:count]
     # Too few are left only where a beam has no way on; these do no harm, as they count for nothing.
-    order += [place for place in totals.topk(2 * count).indices.tolist() if place not in order][: count - len(order)]
-    places = torch.tensor(order, device=totals.device)
-    return totals[places], places
-
-
-def _best_at_hand(
-    said: Best,
-    scores: Sequence[float],
-    barred: Sequence[Collection[int]],
-    count: int,
-    broken: Sequence[Collection[int]],
-) -> _Weighed | None:
-    """The same among the best at hand alone; None where fewer than `count` of a beam's are free.
-
-    So few are sorted sooner by Python than by several operations of torch.
-    """
-    ids, own = said.ids.tolist(), said.log_probabilities.tolist()
-    worth: list[tuple[float, int, int, float]] = []
-    for beam, (before, not_these) in enumerate(zip(scores, barred, strict=True)):
-        pairs = zip(ids[beam], own[beam], strict=True)
-        # Not even all of one beam's own best are more than this.
-        free = list(islice((each for each in pairs if each[0] not in not_these), count))
-        if len(free) < count:
-            return None
-        worth += [(before + value, beam, token, value) for token, value in free]
-    worth.sort(key=itemgetter(0), reverse=True)
-    totals, beams, tokens, values = map(list, zip(*worth[:count], strict=True))
-    return _Weighed(beams, tokens, totals, values, _shown(said, broken))
-
-
-def _shown(said: Best, broken: Sequence[Collection[int]]) -> list[list[tuple[int, float]]]:
-    """The likeliest of each beam that are not `broken`, which visitors are shown."""
-    return [row.best(ALTERNATIVES, bad) for row, bad in zip(said.rows(), broken, strict=True)]
+    order += [place for place in best(totals, 2 * count).tolist() if place not in order][: count - len(order)]
+    return _read(totals, np.array(order), free.shape[1])

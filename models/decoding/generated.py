@@ -3,17 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from transformers import PreTrainedTokenizerBase
-
 from models.decoding.generate import Step
 from models.outputs import Alternative, GeneratedToken
+from models.text.tokenizer import Tokenizer
 from models.text.tokens import read_tokens
 
 _UNFINISHED = "\ufffd"
 """What decoders write for bytes that are no character yet."""
 
 
-def generated_tokens(tokenizer: PreTrainedTokenizerBase, steps: Sequence[Step]) -> tuple[GeneratedToken, ...]:
+def generated_tokens(tokenizer: Tokenizer, steps: Sequence[Step]) -> tuple[GeneratedToken, ...]:
     """The token of each step with its likeliest alternatives, read by the tokenizer in one go."""
     ids = [token_id for step in steps for token_id in (step.id, *(other for other, _ in step.alternatives))]
     tokens = iter(read_tokens(tokenizer, ids))

@@ -7,22 +7,19 @@ In a story names and phrases do come again; a third time is where a small model 
 from collections import Counter
 from collections.abc import Sequence
 
-from torch import Tensor
-from transformers import LogitsProcessor
-
 LOOP_GUARD = 4
 """The size of runs that are watched where nobody asks for another."""
 
 _TIMES = 2
-"""So often may the same tokens stand in a text."""
+"""How often the same tokens may stand in a text."""
 
 
-def barred(written: Sequence[int], size: int) -> list[int]:
-    """The tokens that would end a run of `size` tokens, one or more, which stands twice in what is `written`."""
-    if len(written) < size + 1:
+def barred(written: Sequence[int], size: int, times: int = _TIMES) -> list[int]:
+    """The tokens that would end a run of `size` tokens, one or more, which stands `times` in what is `written`."""
+    if len(written) < size + times - 1:
         return []
     if size == 1:
-        return [token for token, count in Counter(written).items() if count >= _TIMES]
+        return [token for token, count in Counter(written).items() if count >= times]
     begun = list(written[1 - size :])
     last, followed = begun[-1], Counter[int]()
     place = size - 2
@@ -31,20 +28,6 @@ def barred(written: Sequence[int], size: int) -> list[int]:
         try:
             place = written.index(last, place, len(written) - 1) + 1
         except ValueError:
-            return [token for token, count in followed.items() if count >= _TIMES]
+            return [token for token, count in followed.items() if count >= times]
         if list(written[place + 1 - size : place]) == begun:
             followed[written[place]] += 1
-
-
-class LoopGuard(LogitsProcessor):
-    """The same for transformers' `generate`, ahead of its temperature and cut-offs."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """`scores` `[row, vocabulary]` with those of barred tokens at minus infinity; `input_ids` `[row, token]`."""
-        guarded = scores.clone()
-        for row, written in zip(guarded, input_ids.tolist(), strict=True):
-            row[barred(written, self.size)] = float("-inf")
-        return guarded

@@ -1,71 +1,69 @@
-"""What a pass says of the next token, and the best tokens at hand."""
+"""From logits to probabilities, and the best of many."""
 
+import heapq
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from typing import Any, TypeVar
 
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-MOST = 64
-"""How many of the best tokens are at hand: more than are ever shown, and than most cut-offs leave."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """The `logits` `[vocabulary]` of one text's next token; the best tokens' ids and log-probabilities, best first."""
-
-    logits: Tensor
-    ids: Sequence[int]
-    log_probabilities: Sequence[float]
-
-    def log_probability(self, token: int) -> float:
-        """The logarithm of any token's probability."""
-        found = self._known.get(token)
-        if found is None:
-            # All logits are as far from their log-probabilities.
-            found = float(self.logits[token] - self.logits[self.ids[0]]) + self.log_probabilities[0]
-        return found
-
-    def best(self, count: int, barred: Collection[int] = ()) -> list[tuple[int, float]]:
-        """The `count` likeliest tokens that are not `barred`, each with its log-probability, likeliest first."""
-        at_hand = zip(self.ids, self.log_probabilities, strict=True)
-        free = list(islice((each for each in at_hand if each[0] not in barred), count))
-        if len(free) == count or len(self.ids) == len(self.logits):
-            return free
-        # Within a character few tokens may follow, and they need not be among the best.
-        ids = self.logits.topk(min(count + len(barred), len(self.logits))).indices.tolist()
-        return [(token, self.log_probability(token)) for token in ids if token not in barred][:count]
-
-    @cached_property
-    def _known(self) -> dict[int, float]:
-        return dict(zip(self.ids, self.log_probabilities, strict=True))
+Scores = NDArray[np.float32]
+Number = TypeVar("Number", bound=np.floating[Any])
 
 
-@dataclass(frozen=True, eq=False)
-class Best:
-    """The `logits` `[row, vocabulary]` of a text's next token; the best ids and log-probabilities `[row, most]`."""
-
-    logits: Tensor
-    ids: Tensor
-    log_probabilities: Tensor
-
-    def rows(self) -> list[Scores]:
-        """Those of each row."""
-        ids, values = self.ids.tolist(), self.log_probabilities.tolist()
-        return [Scores(*row) for row in zip(self.logits, ids, values, strict=True)]
-
-    def repeated(self, rows: int) -> "Best":
-        """A single row as so many."""
-        return Best(*(each.expand(rows, -1) for each in (self.logits, self.ids, self.log_probabilities)))
+def log_softmax(logits: Scores) -> Scores:
+    """The logarithms of the probabilities over the last axis."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
-def best_of(logits: Tensor) -> Best:
-    """The best of every row of `logits` `[row, vocabulary]`, in one go."""
-    log_probabilities, ids = logits.log_softmax(dim=-1).topk(min(MOST, logits.shape[1]))
-    return Best(logits, ids, log_probabilities)
+def softmax(logits: NDArray[Number]) -> NDArray[Number]:
+    """The probabilities over the last axis."""
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
-def scores_of(logits: Tensor) -> list[Scores]:
-    """The same, row by row, at hand."""
-    return best_of(logits).rows()
+def best(scores: Scores, count: int) -> NDArray[np.int64]:
+    """The places of the `count` greatest of `scores` `[place]`, greatest first; of equal ones, the first."""
+    count = min(count, len(scores))
+    # A partition finds the least of them without sorting a whole vocabulary.
+    least = np.partition(scores, -count)[-count]
+    found = np.flatnonzero(scores >= least)
+    return np.asarray(found[np.argsort(-scores[found], kind="stable")[:count]])
+
+
+def without(scores: Scores, barred: Collection[int]) -> Scores:
+    """`scores` `[vocabulary]` with those of `barred` tokens at minus infinity, unless nothing else is left.
+
+    A checkpoint's settings may force an end upon a text, whatever it ends with.
+    """
+    if not barred:
+        return scores
+    left = scores.copy()
+    left[list(barred)] = -np.inf
+    return left if np.isfinite(left).any() else scores
+
+
+def best_choices(log_scores: Sequence[Sequence[float]], count: int) -> list[tuple[int, ...]]:
+    """The `count` best ways to choose one candidate per place, best first, as ranks in each place.
+
+    Each place's log scores come best first and a choice is worth their sum. The search keeps one frontier of choices,
+    so that eight places of twenty candidates cost no more than a few dozen sums.
+    """
+
+    def worth(choice: tuple[int, ...]) -> float:
+        return sum(log_scores[place][rank] for place, rank in enumerate(choice))
+
+    start = (0,) * len(log_scores)
+    frontier = [(-worth(start), start)]
+    seen = {start}
+    choices: list[tuple[int, ...]] = []
+    while frontier and len(choices) < count:
+        _, choice = heapq.heappop(frontier)
+        choices.append(choice)
+        for place in range(len(choice)):
+            after = (*choice[:place], choice[place] + 1, *choice[place + 1 :])
+            if after[place] < len(log_scores[place]) and after not in seen:
+                seen.add(after)
+                heapq.heappush(frontier, (-worth(after), after))
+    return choices

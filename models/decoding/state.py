@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from models.decoding.scores import Best, best_of
-from models.engine import Engine
+from models.engine import Engine, Ids, Logits
 
 
 class DecoderState:
@@ -16,19 +13,14 @@ class DecoderState:
     With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
     """
 
-    def __init__(self, engine: Engine, ids: Tensor, source: Tensor | None = None) -> None:
+    def __init__(self, engine: Engine, ids: Ids, source: Ids | None = None) -> None:
         self.rows: list[list[int]] = ids.tolist()
-        self._text = engine.start(None if source is None else source.cpu().numpy())
-        self._unread = ids.cpu().numpy()
+        self._text = engine.start(source)
+        self._unread = ids
 
-    @property
-    def ids(self) -> Tensor:
-        """All rows, `[row, token]`."""
-        return torch.tensor(self.rows)
-
-    def next_best(self) -> Best:
-        """Read what has not been read yet; what every row says of its next token."""
-        return best_of(torch.from_numpy(self._text.read(self._unread)))
+    def next_logits(self) -> Logits:
+        """Read what has not been read yet; the logits `[row, vocabulary]` of every row's next token."""
+        return self._text.read(self._unread)
 
     def append(self, ids: Sequence[int]) -> None:
         """Write one id at the end of each row."""

@@ -1,19 +1,16 @@
 """Which tokens may follow a text whose characters are spelled byte by byte, so that no character comes out broken."""
 
 import codecs
-from collections.abc import Collection, Sequence
-
-import torch
-from torch import Tensor
-from transformers import LogitsProcessor, PreTrainedTokenizerBase
+from collections.abc import Sequence
 
 from models.text.byte_pieces import bytes_of_pieces
+from models.text.tokenizer import Tokenizer
 
 _LONGEST = 4
 """Bytes of the longest character in UTF-8."""
 
 
-class WholeCharacters(LogitsProcessor):
+class WholeCharacters:
     """Bars every token whose bytes could not go on with the text as valid UTF-8, and ends within a character."""
 
     def __init__(self, pieces: Sequence[bytes | None]) -> None:
@@ -28,11 +25,6 @@ class WholeCharacters(LogitsProcessor):
                 token_id for token_id, piece in enumerate(self._pieces) if not _follows(tail, piece)
             )
         return self._barred[tail]
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """For transformers' `generate`: `scores` `[row, vocabulary]` with barred tokens at minus infinity."""
-        rows = zip(scores, input_ids.tolist(), strict=True)
-        return torch.stack([without(row, self.barred(written)) for row, written in rows])
 
     def _unfinished(self, written: Sequence[int]) -> bytes:
         """The bytes of a character that the text ends within."""
@@ -49,19 +41,7 @@ class WholeCharacters(LogitsProcessor):
         return b""
 
 
-def without(scores: Tensor, barred: Collection[int]) -> Tensor:
-    """`scores` `[vocabulary]` with those of `barred` tokens at minus infinity, unless nothing else is left.
-
-    A checkpoint's settings may force an end upon a text, whatever it ends with.
-    """
-    if not barred:
-        return scores
-    left = scores.clone()
-    left[list(barred)] = float("-inf")
-    return left if left.isfinite().any() else scores
-
-
-def byte_rule(tokenizer: PreTrainedTokenizerBase, size: int) -> WholeCharacters | None:
+def byte_rule(tokenizer: Tokenizer, size: int) -> WholeCharacters | None:
     """What keeps a model of `size` scores from writing broken characters; None where no piece is a part of one."""
     rule = WholeCharacters(bytes_of_pieces(tokenizer, size))
     return rule if rule.barred(()) else None

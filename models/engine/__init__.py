@@ -34,6 +34,8 @@ class Engine(Protocol):
 
     name: str
     precision: str
+    shares_network: bool
+    """Whether it computes with the network that looks inside use, so that the weights are held once."""
 
     @property
     def bytes(self) -> int:

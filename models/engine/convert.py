@@ -1,7 +1,7 @@
 """Networks of transformers as OpenVINO graphs: an encoder with its head, or one step of a decoder with its KV cache.
 
 The names of inputs and outputs here are those that `models/engine/openvino.py` uses. Conversion traces the network with
-torch, so it runs in a process of its own (`models/engine/saved.py`).
+torch, so it runs in a process of its own (`models/loading/prepared.py`).
 """
 
 import inspect
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from models.engine.openvino import ENCODER, SOURCE, STEP
 from models.engine.pytorch import scored_at
-from models.engine.saved import ENCODER, SOURCE, STEP
 
 _HIDDEN = -1e9
 """Added to the score of a key that a query must not see; its softmax is 0."""

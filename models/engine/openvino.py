@@ -17,6 +17,9 @@ from models.cancellation import go_on
 from models.engine import Ids, Logits
 
 NAME = "openvino"
+ENCODER, STEP, SOURCE = "encoder", "step", "source"
+"""The graphs of a model: an encoder with its head; a decoder's step; what an encoder-decoder's step looks up."""
+
 _core = openvino.Core()
 
 
@@ -25,10 +28,19 @@ def rounds_quickly() -> bool:
     return "BF16" in _core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
+def read_graphs(folder: Path, precision: str) -> "OpenVINOEncoder | OpenVINODecoder":
+    """The engine over the graphs in `folder`, with weights or arithmetic of this `precision`."""
+    encoder, step, source = (folder / f"{name}.xml" for name in (ENCODER, STEP, SOURCE))
+    if encoder.exists():
+        return OpenVINOEncoder(encoder, precision)
+    return OpenVINODecoder(step, source if source.exists() else None, precision)
+
+
 class OpenVINOEncoder:
     """An encoder with its head; `precision` is what its arithmetic is rounded to."""
 
     name = NAME
+    shares_network = False
 
     def __init__(self, graph: Path, precision: str) -> None:
         self.precision = precision
@@ -64,6 +76,7 @@ class OpenVINODecoder:
     """A decoder, and the encoder before it where there is one."""
 
     name = NAME
+    shares_network = False
 
     def __init__(self, step: Path, source: Path | None, precision: str) -> None:
         self.precision = precision

@@ -22,6 +22,7 @@ class PyTorchEngine:
     """A network on its device; `lock` keeps passes apart from those that change it for a moment."""
 
     name = NAME
+    shares_network = True
 
     def __init__(self, network: PreTrainedModel, lock: AbstractContextManager[object]) -> None:
         self.network = network

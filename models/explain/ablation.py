@@ -1,26 +1,18 @@
 """Switch off a head, or all heads of a layer, and see what the answer was worth without it (Michel et al., 2019)."""
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from torch import Tensor, nn
 
+from models.architectures import architecture
 from models.errors import InputError
 from models.outputs import MEAN, SwitchedOff
 from models.tasks.base import AnyTaskModel
-
-# Where a layer brings its heads together again: the linear map that Vaswani et al. (2017, section 3.2.2) call W^O.
-_TOGETHER = {
-    "encoder": re.compile(
-        r"attention\.(output\.dense|out_lin|dense)$|(^|\.)encoder\..*\.(self_attn\.out_proj|SelfAttention\.o)$"
-    ),
-    "decoder": re.compile(r"(^|\.)decoder\..*\.(self_attn\.out_proj|SelfAttention\.o)$|\.attn\.c_proj$"),
-    "cross": re.compile(r"\.(encoder_attn\.out_proj|EncDecAttention\.o)$"),
-}
 
 
 @dataclass(frozen=True)
@@ -74,10 +66,12 @@ def _heads(model: AnyTaskModel, kind: str) -> _Heads:
     kinds = model.checkpoint.task.kinds
     if kind not in kinds:
         raise InputError(f"This run has no such attention; it has: {', '.join(kinds)}.", "kind")
-    maps = tuple(module for name, module in model.network.named_modules() if _TOGETHER[kind].search(name))
-    if not maps:
+    config = model.network.config
+    names = architecture(config.model_type).layers.get(kind)
+    if names is None:
         raise InputError("The heads of this model cannot be switched off one by one.")
-    config = model.config
+    layers = attrgetter(names.layers)(model.network.base_model)
+    maps = tuple(attrgetter(names.together)(layer) for layer in layers)
     heads = config.num_attention_heads
     if not config.is_encoder_decoder:
         return _Heads(maps, config.num_hidden_layers, heads)

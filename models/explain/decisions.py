@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from models.errors import InputError
 from models.outputs import QuestionAnsweringOutput, Token
-from models.tasks.arrays import batch_of_one
-from models.tasks.base import AnyTaskModel
+from models.tasks.base import AnyTaskModel, batch_of_one
 from models.tasks.fill_mask import FillMask, FillMaskInput
 from models.tasks.question_answering import QuestionAnswering, QuestionAnsweringInput
 from models.tasks.text_classification import TextClassification, TextClassificationInput
@@ -65,12 +63,11 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
 
 def _label(model: TextClassification, inputs: TextClassificationInput, target: str) -> Decision:
     encoded = model.preprocess(inputs)
-    names = [str(name).lower() for name in (model.config.id2label or {}).values()]
+    names = model.settings.labels
     if target and target.strip().lower() not in names:
         raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
-    with torch.inference_mode():
-        label = names.index(target.strip().lower()) if target else int(model.forward(encoded).argmax())
-    return Decision(names[label], encoded.ids, encoded.tokens, lambda output: output.logits[:, label])
+    label = names.index(target.strip().lower()) if target else int(model.forward(encoded).argmax())
+    return Decision(names[label], model.tensor(encoded.ids), encoded.tokens, lambda output: output.logits[:, label])
 
 
 def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str) -> Decision:
@@ -87,9 +84,7 @@ def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str)
     start, end = of_the_best[0], of_the_best[-1]
     encoded = model.preprocess(inputs)
     row = encoded.tokens.index(output.tokens)
-    # Without the padding, which stands in front of XLNet's texts.
-    real = encoded.network_inputs["attention_mask"][row].bool()
-    window = {name: tensor[row : row + 1, real] for name, tensor in encoded.network_inputs.items()}
+    window = {name: model.tensor(numbers) for name, numbers in encoded.window(row).items()}
 
     def logit(raw: Any) -> Tensor:
         first, last = raw.start_logits[:, start], raw.end_logits[:, end]
@@ -103,14 +98,10 @@ def _filling(model: FillMask, inputs: FillMaskInput, target: str) -> Decision:
     number, word = _numbered(target)
     if not 1 <= number <= len(encoded.positions):
         raise InputError(f"There is no blank {number}; this text has {len(encoded.positions)}.", "target")
-    if word:
-        token_id = _one_id(model, word)
-    else:
-        with torch.inference_mode():
-            token_id = int(model.forward(encoded)[number - 1].argmax())
+    token_id = _one_id(model, word) if word else int(model.forward(encoded)[number - 1].argmax())
     return Decision(
         readable(model.tokenizer, token_id).strip(),
-        encoded.ids,
+        model.tensor(encoded.ids),
         encoded.tokens,
         lambda output: output.logits[:, 0, token_id],
         position=encoded.positions[number - 1],
@@ -122,7 +113,7 @@ def _next_token(model: TextGeneration, inputs: TextGenerationInput, written: Seq
     number, word = _numbered(target)
     if not 1 <= number <= len(written) + 1:
         raise InputError(f"There is no token {number}; {len(written)} were written.", "target")
-    ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]], model.device)
+    ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]])
     tokens = encoded.tokens + read_tokens(model.tokenizer, written[: number - 1])
     if word:
         token_id = _one_id(model, word)
@@ -132,7 +123,7 @@ def _next_token(model: TextGeneration, inputs: TextGenerationInput, written: Seq
         token_id = int(model.logits(ids)[-1].argmax())
     return Decision(
         readable(model.tokenizer, token_id),
-        ids,
+        model.tensor(ids),
         tokens,
         lambda output: output.logits[:, 0, token_id],
         position=len(tokens) - 1,
@@ -149,7 +140,7 @@ def _one_id(model: AnyTaskModel, word: str) -> int:
     """The id of a word that the vocabulary has as one token; raises `InputError` for any other."""
     # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
     for text in (" " + word, word):
-        ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = model.tokenizer.encode(text, special=False).ids
         if len(ids) == 1 and ids[0] != model.tokenizer.unk_token_id:
             return int(ids[0])
     raise InputError("This model does not have that word as one token, and a target must be one.", "target")

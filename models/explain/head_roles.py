@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.outputs import Attention, HeadRole, Token
-from models.text.words import word_text, words_of
+from models.text.words import word_rows, word_text, words_of
 
 PREVIOUS, NEXT, SAME, FIRST = "previous token", "next token", "same token", "first token"
 SEPARATOR, PUNCTUATION, ELSEWHERE = "separator", "punctuation", "same word elsewhere"
@@ -134,3 +134,34 @@ def is_punctuation(token: Token) -> bool:
         unicodedata.category(character)[0] == "P" or (character.isascii() and not character.isalnum())
         for character in text
     )  # fmt: skip
+
+
+MOSTLY = 1 / 3
+"""A head looks mostly at a word that gets more of its weight than any other, and at least this much."""
+
+
+@dataclass(frozen=True)
+class HeadGroup:
+    """Heads that look mostly at the word at the places `word` of the keys, as `(layer, head, share)` from 0.
+
+    An empty `word` stands for heads that look mostly at none.
+    """
+
+    word: tuple[int, ...]
+    heads: tuple[tuple[int, int, float], ...]
+
+
+def head_groups(attention: Attention, word: tuple[int, ...]) -> tuple[HeadGroup, ...]:
+    """The heads by what the query `word` (places of its tokens) looks at in them, the largest group first.
+
+    Heads without a word that they mostly look at come last.
+    """
+    keys, rows = word_rows(attention, word)
+    groups: dict[tuple[int, ...], list[tuple[int, int, float]]] = {}
+    for layer, heads in enumerate(rows):
+        for head, shares in enumerate(heads):
+            best = int(shares.argmax())
+            share = float(shares[best])
+            groups.setdefault(keys[best] if share >= MOSTLY else (), []).append((layer, head, share))
+    ordered = sorted(groups.items(), key=lambda each: (not each[0], -len(each[1]), each[0]))
+    return tuple(HeadGroup(places, tuple(heads)) for places, heads in ordered)

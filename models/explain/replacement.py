@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from transformers import PreTrainedTokenizerBase
-
 from models.errors import InputError
 from models.outputs import Token
 from models.tasks.base import AnyTaskModel
@@ -14,6 +12,7 @@ from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_generation import TextGeneration
 from models.tasks.translation import Translation
 from models.text.characters import over_marks
+from models.text.tokenizer import Tokenizer
 
 MASK = "[MASK]"
 """How visitors write a blank, whatever the checkpoint's own mask token is."""
@@ -62,14 +61,13 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             if context[0] >= 0:
                 return "context", inputs.context, context
             question = inputs.question.strip()
-            encoded = model.tokenizer(question, inputs.context, return_offsets_mapping=True)
+            encoded = model.tokenizer.encode(question, inputs.context)
             of_question = [
-                span if side == 0 else _NOWHERE
-                for span, side in zip(encoded["offset_mapping"], encoded.sequence_ids(0), strict=True)
+                span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)
             ]
             return "question", question, over_marks(question, of_question)[position]
         case Translation():
-            if model.tokenizer.is_fast:
+            if model.tokenizer.has_offsets:
                 return "text", inputs.text, (tokens[position].start, tokens[position].end)
             text, spans = _spelt(tokens)
             return "text", text, spans[position]
@@ -84,10 +82,10 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             return "text", text, spans[position]
 
 
-def _spans(tokenizer: PreTrainedTokenizerBase, text: str, tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
+def _spans(tokenizer: Tokenizer, text: str, tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
     """The characters of each token, and the text that they count in."""
-    if tokenizer.is_fast:
-        return text, over_marks(text, tokenizer(text, return_offsets_mapping=True)["offset_mapping"])
+    if tokenizer.has_offsets:
+        return text, over_marks(text, tokenizer.encode(text).offsets)
     return _spelt(tokens)
 
 

@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
-
 from models.decoding.beam_search import BeamStep
 from models.decoding.generate import Step
 from models.errors import InputError
@@ -42,8 +40,7 @@ def decode_tree(model: TextGeneration, inputs: TextGenerationInput) -> DecodeTre
     texts = []
     for strategy in STRATEGIES:
         encoded = model.preprocess(replace(inputs, strategy=strategy, kept=()))
-        with torch.inference_mode():
-            steps = tree.search(model.search(encoded)) if strategy == "beam" else model.forward(encoded).steps
+        steps = tree.search(model.search(encoded)) if strategy == "beam" else model.forward(encoded).steps
         path = tree.follow(steps)
         for node in path:
             tree.places[node].strategies.add(strategy)

@@ -1,90 +1,18 @@
-"""Where each architecture keeps the parts of a layer, by the names that its own modules have."""
+"""The modules of each layer of a network, found by the names in `models/architectures.py`."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from torch import Tensor, nn
-
+from models.architectures import LayerNames, architecture
 from models.errors import InputError
 from models.tasks.base import AnyTaskModel
 
-
-@dataclass(frozen=True)
-class _Names:
-    """The names of a layer's parts, seen from the layer; `query_key_value` has one name where one map makes all three.
-
-    `cross` and `cross_norm` name the attention to another text, where a layer has it.
-    """
-
-    layers: str
-    attention: str
-    query_key_value: tuple[str, ...]
-    together: str
-    attention_norm: str
-    inner: str
-    activation: str
-    outer: str
-    output_norm: str
-    norm_first: bool = False
-    cross: str = ""
-    cross_norm: str = ""
-
-
-_BERT = _Names(
-    layers="encoder.layer",
-    attention="attention.self",
-    query_key_value=("attention.self.query", "attention.self.key", "attention.self.value"),
-    together="attention.output.dense",
-    attention_norm="attention.output.LayerNorm",
-    inner="intermediate.dense",
-    activation="intermediate.intermediate_act_fn",
-    outer="output.dense",
-    output_norm="output.LayerNorm",
-)
-_DISTILBERT = _Names(
-    layers="transformer.layer",
-    attention="attention",
-    query_key_value=("attention.q_lin", "attention.k_lin", "attention.v_lin"),
-    together="attention.out_lin",
-    attention_norm="sa_layer_norm",
-    inner="ffn.lin1",
-    activation="ffn.activation",
-    outer="ffn.lin2",
-    output_norm="output_layer_norm",
-)
-_GPT2 = _Names(
-    layers="h",
-    attention="attn",
-    query_key_value=("attn.c_attn",),
-    together="attn.c_proj",
-    attention_norm="ln_1",
-    inner="mlp.c_fc",
-    activation="mlp.act",
-    outer="mlp.c_proj",
-    output_norm="ln_2",
-    norm_first=True,
-)
-_BART_ENCODER = _Names(
-    layers="encoder.layers",
-    attention="self_attn",
-    query_key_value=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    together="self_attn.out_proj",
-    attention_norm="self_attn_layer_norm",
-    inner="fc1",
-    activation="activation_fn",
-    outer="fc2",
-    output_norm="final_layer_norm",
-)
-_BART_DECODER = replace(
-    _BART_ENCODER, layers="decoder.layers", cross="encoder_attn", cross_norm="encoder_attn_layer_norm"
-)
-_KNOWN: dict[str, dict[str, _Names]] = {
-    **{name: {"encoder": _BERT} for name in ("bert", "roberta", "electra")},
-    "distilbert": {"encoder": _DISTILBERT},
-    "gpt2": {"decoder": _GPT2},
-    **{name: {"decoder": _BART_DECODER, "encoder": _BART_ENCODER} for name in ("marian", "bart")},
-}
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -130,25 +58,26 @@ def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
     kinds = _names(model)
     if kind not in kinds:
         raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
-    names, config = kinds[kind], model.config
+    names, config = kinds[kind], model.network.config
     heads = config.num_attention_heads
     if config.is_encoder_decoder:
         heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
     return tuple(_parts(layer, names, heads) for layer in attrgetter(names.layers)(model.network.base_model))
 
 
-def _names(model: AnyTaskModel) -> dict[str, _Names]:
-    try:
-        return _KNOWN[model.config.model_type]
-    except KeyError:
+def _names(model: AnyTaskModel) -> dict[str, LayerNames]:
+    layers = architecture(model.network.config.model_type).layers
+    whole = {kind: names for kind, names in layers.items() if names.attention}
+    if not whole:
         raise InputError(
             f"{model.checkpoint.title} is built in a way that cannot be taken apart here. Please choose a BERT, "
             "DistilBERT, RoBERTa, ELECTRA, GPT-2, Marian or BART.",
             "checkpoint",
-        ) from None
+        )
+    return whole
 
 
-def _parts(layer: nn.Module, names: _Names, heads: int) -> LayerParts:
+def _parts(layer: nn.Module, names: LayerNames, heads: int) -> LayerParts:
     def part(name: str) -> nn.Module:
         return attrgetter(name)(layer)  # type: ignore[no-any-return]
 

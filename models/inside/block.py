@@ -1,4 +1,4 @@
-"""The rest of a block: heads concatenated and projected, residual, layer norm, feed-forward; and the vectors' path."""
+"""A block by its equations: its heads step by step, residual, layer norm, feed-forward (Vaswani et al., 2017)."""
 
 from dataclasses import dataclass, replace
 
@@ -8,23 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.inside.anatomy import LayerParts
-from models.inside.head import compared, heads_of
-from models.inside.head_outputs import BlockNumbers, HeadNumbers, Numbers, Stage, VectorPath
+from models.inside.formulas import shares
+from models.inside.outputs import BlockNumbers, HeadNumbers, Numbers, Stage, Station, VectorPath
 from models.inside.recording import Recording
-from models.inside.stations import (
-    ACTIVATED,
-    ATTENTION_ADDED,
-    ATTENTION_NORMED,
-    CONCATENATED,
-    CROSS_ADDED,
-    CROSS_NORMED,
-    FEED_FORWARD_ADDED,
-    INPUT,
-    NARROWED,
-    OUTPUT_NORMED,
-    PROJECTED,
-    WIDENED,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,35 +26,58 @@ class Composed:
         return list(self.stations.values())[-1]
 
 
+def attend(queries: Numbers, keys: Numbers, values: Numbers, divisor: float, masked: NDArray[np.bool_]) -> HeadNumbers:
+    """A head over queries, keys and values `[token, d_k]`; its deviation is not known yet and said to be zero."""
+    scores = queries @ keys.T
+    scaled, weights = shares(scores, divisor, masked)
+    return HeadNumbers(queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values, 0.0)
+
+
+def heads_of(parts: LayerParts, vectors: Tensor, masked: NDArray[np.bool_]) -> tuple[HeadNumbers, ...]:
+    """All heads of a layer over what its attention reads, `[token, width]`."""
+    queries, keys, values = (
+        np.split(each.float().cpu().numpy(), parts.heads, axis=-1) for each in parts.project(vectors)
+    )
+    return tuple(
+        attend(query, key, value, 1 / parts.scaling, masked)
+        for query, key, value in zip(queries, keys, values, strict=True)
+    )
+
+
+def compared(numbers: HeadNumbers, weights: Numbers, outputs: Numbers) -> float:
+    """The greatest distance of a head's weights and outputs from the model's own."""
+    return float(max(np.abs(numbers.weights - weights).max(), np.abs(numbers.outputs - outputs).max()))
+
+
 def compose(parts: LayerParts, vectors: Tensor, masked: NDArray[np.bool_], cross: Tensor | None = None) -> Composed:
     """A block over `vectors` `[token, width]`, by the equations and the model's own maps.
 
     `cross` is what the attention to another text puts out, where the block has one.
     """
     with torch.inference_mode():
-        stations = {INPUT: vectors}
+        stations: dict[str, Tensor] = {Station.INPUT: vectors}
         attended = vectors
         if parts.norm_first:
-            attended = stations[ATTENTION_NORMED] = parts.attention_norm(vectors)
+            attended = stations[Station.ATTENTION_NORMED] = parts.attention_norm(vectors)
         heads = heads_of(parts, attended, masked)
         mixed = torch.from_numpy(np.concatenate([head.outputs for head in heads], axis=-1))
-        stations[CONCATENATED] = mixed.to(vectors)
-        stations[PROJECTED] = parts.together(stations[CONCATENATED])
-        current = stations[ATTENTION_ADDED] = vectors + stations[PROJECTED]
+        stations[Station.CONCATENATED] = mixed.to(vectors)
+        stations[Station.PROJECTED] = parts.together(stations[Station.CONCATENATED])
+        current = stations[Station.ATTENTION_ADDED] = vectors + stations[Station.PROJECTED]
         if not parts.norm_first:
-            current = stations[ATTENTION_NORMED] = parts.attention_norm(current)
+            current = stations[Station.ATTENTION_NORMED] = parts.attention_norm(current)
         if cross is not None and parts.cross_norm is not None:
-            stations[CROSS_ADDED] = current + cross
-            current = stations[CROSS_NORMED] = parts.cross_norm(stations[CROSS_ADDED])
+            stations[Station.CROSS_ADDED] = current + cross
+            current = stations[Station.CROSS_NORMED] = parts.cross_norm(stations[Station.CROSS_ADDED])
         read = current
         if parts.norm_first:
-            read = stations[OUTPUT_NORMED] = parts.output_norm(current)
-        stations[WIDENED] = parts.inner(read)
-        stations[ACTIVATED] = parts.activation(stations[WIDENED])
-        stations[NARROWED] = parts.outer(stations[ACTIVATED])
-        stations[FEED_FORWARD_ADDED] = current + stations[NARROWED]
+            read = stations[Station.OUTPUT_NORMED] = parts.output_norm(current)
+        stations[Station.WIDENED] = parts.inner(read)
+        stations[Station.ACTIVATED] = parts.activation(stations[Station.WIDENED])
+        stations[Station.NARROWED] = parts.outer(stations[Station.ACTIVATED])
+        stations[Station.FEED_FORWARD_ADDED] = current + stations[Station.NARROWED]
         if not parts.norm_first:
-            stations[OUTPUT_NORMED] = parts.output_norm(stations[FEED_FORWARD_ADDED])
+            stations[Station.OUTPUT_NORMED] = parts.output_norm(stations[Station.FEED_FORWARD_ADDED])
         return Composed(heads, stations)
 
 
@@ -94,7 +103,7 @@ def block_numbers(recording: Recording, layer: int, composed: Composed, position
         parts.heads,
         composed.heads[0].width,
         width=len(stages[0].vector),
-        inner_width=int(composed.stations[WIDENED].shape[-1]),
+        inner_width=int(composed.stations[Station.WIDENED].shape[-1]),
         activation=activation_name(parts),
         deviation=float((composed.output - recording.vectors[layer + 1]).abs().max()),
     )

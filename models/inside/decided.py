@@ -1,10 +1,12 @@
 """In which layer each written token was decided: where the logit lens first makes it the likeliest next token."""
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from models.decoding.whole_characters import without
-from models.tasks.arrays import batch_of_one
+from models.decoding.scores import without
+from models.engine import Logits
+from models.tasks.base import batch_of_one
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 
 
@@ -22,13 +24,13 @@ def decided_layers(
         return ()
     encoded = model.preprocess(inputs)
     prompt = encoded.ids.shape[1]
-    ids = torch.cat([encoded.ids, batch_of_one(list(written), model.device)], dim=1)
+    ids = np.concatenate([encoded.ids, batch_of_one(written)], axis=1)
     trunk = model.network.base_model
     norm: nn.Module = getattr(trunk, "ln_f", nn.Identity())
     head = model.network.get_output_embeddings()
     # transformers gives the last vectors normed.
     with model.lock, torch.inference_mode():
-        _, *layers, last = trunk(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
+        _, *layers, last = trunk(input_ids=model.tensor(ids), output_hidden_states=True, use_cache=False).hidden_states
         read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
         barred = [
             model.characters.barred(ids[0, : prompt + place].tolist()) if model.characters else ()
@@ -36,10 +38,15 @@ def decided_layers(
         ]
         # One layer at a time: the logits of all layers would take hundreds of megabytes for a large vocabulary.
         likeliest = [
-            [int(without(scores, not_these).argmax()) for scores, not_these in zip(head(vectors), barred, strict=True)]
+            [int(without(row, bad).argmax()) for row, bad in zip(_scores(head, vectors), barred, strict=True)]
             for vectors in read
         ]
     return tuple(
         next((layer for layer, guesses in enumerate(likeliest) if guesses[place] == token), None)
         for place, token in enumerate(written)
     )
+
+
+def _scores(head: nn.Module, vectors: Tensor) -> Logits:
+    """The scores `[token, vocabulary]` that the output embedding gives to `vectors` `[token, width]`."""
+    return np.asarray(head(vectors).float().cpu().numpy())

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from models.architectures import EmbeddingNames, architecture
 from models.errors import InputError
 from models.inside.anatomy import layers_of
 from models.inside.outputs import EmbeddedText
@@ -22,53 +22,22 @@ POSITIONS_SHOWN = 64
 _READ = "read"
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """The names of the embedding tables, and of the norm behind their sum, seen from the trunk.
-
-    `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by.
-    """
-
-    kind: str
-    parts: dict[str, str]
-    norm: str = ""
-    scale: str = ""
-
-
-_BERT = _Tables(
-    "encoder",
-    {
-        "token": "embeddings.word_embeddings",
-        "segment": "embeddings.token_type_embeddings",
-        "position": "embeddings.position_embeddings",
-    },
-    norm="embeddings.LayerNorm",
-)
-_KNOWN = {
-    "bert": _BERT,
-    "gpt2": _Tables("decoder", {"token": "wte", "position": "wpe"}),
-    "marian": _Tables(
-        "encoder", {"token": "encoder.embed_tokens", "position": "encoder.embed_positions"}, scale="encoder.embed_scale"
-    ),
-}
-
-
 def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
     """The vectors of `text` in one forward pass of `model`; raises `InputError`."""
     trunk = model.network.base_model
-    tables = _KNOWN.get(model.config.model_type)
-    if tables is None:
+    names = architecture(model.network.config.model_type).embeddings
+    if names is None:
         raise InputError(f"The vectors of {model.checkpoint.title} are made in a way that is not known here.")
-    reading = read(model, text, tables.kind)
-    given = _looked_up(model, tables, reading)
-    scale = float(attrgetter(tables.scale)(trunk)) if tables.scale else 1.0
+    reading = read(model, text, names.kind)
+    given = _looked_up(model, names, reading)
+    scale = float(attrgetter(names.scale)(trunk)) if names.scale else 1.0
     given["token"] = given["token"] * scale
     own = given.pop(_READ)
     summed = torch.stack(list(given.values())).sum(dim=0)
     with torch.inference_mode():
-        normed = attrgetter(tables.norm)(trunk)(summed) if tables.norm else None
+        normed = attrgetter(names.norm)(trunk)(summed) if names.norm else None
     made = summed if normed is None else normed
-    table = attrgetter(tables.parts["position"])(trunk).weight
+    table = attrgetter(names.tables["position"])(trunk).weight
     return EmbeddedText(
         model.looked_into,
         reading.tokens,
@@ -77,11 +46,11 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
         None if normed is None else _array(normed),
         float((made - own).abs().max()),
         _array(table[:POSITIONS_SHOWN]),
-        learned=model.config.model_type != "marian",
+        learned=names.learned,
     )
 
 
-def _looked_up(model: AnyTaskModel, tables: _Tables, reading: Reading) -> dict[str, Tensor]:
+def _looked_up(model: AnyTaskModel, names: EmbeddingNames, reading: Reading) -> dict[str, Tensor]:
     """What each table gave and, as `_READ`, what the first layer read; all `[token, width]`."""
     trunk = model.network.base_model
     given: dict[str, Tensor] = {}
@@ -97,12 +66,12 @@ def _looked_up(model: AnyTaskModel, tables: _Tables, reading: Reading) -> dict[s
         given[_READ] = inputs[0][0]
 
     with model.lock, ExitStack() as hooks, torch.inference_mode():
-        for name, path in tables.parts.items():
+        for name, path in names.tables.items():
             hooks.callback(attrgetter(path)(trunk).register_forward_hook(noting(name)).remove)
-        first = layers_of(model, tables.kind)[0].layer
+        first = layers_of(model, names.kind)[0].layer
         hooks.callback(first.register_forward_pre_hook(reads).remove)
         trunk(**reading.network_inputs, use_cache=False)
-    return {name: given[name] for name in (*tables.parts, _READ)}
+    return {name: given[name] for name in (*names.tables, _READ)}
 
 
 def _array(vectors: Tensor) -> NDArray[np.float32]:

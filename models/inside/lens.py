@@ -1,15 +1,14 @@
 """The guess after every layer: each layer's vector, read by the model's own last step ("logit lens")."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from models.inside.head_outputs import Guess, LayerGuesses, Lens
+from models.inside.outputs import Guess, LayerGuesses, Lens
 from models.inside.reading import Reading
 from models.inside.recording import Recording
 from models.tasks.base import AnyTaskModel
-from models.tasks.calibration import calibration_of
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
@@ -26,12 +25,12 @@ def lens(model: AnyTaskModel, reading: Reading, recording: Recording, position: 
     `position` makes no difference to them.
     """
     vectors = torch.stack(recording.vectors)
-    names: list[str] | None = None
+    names: Sequence[str] | None = None
     match model:
         case TextClassification():
-            about, place, names = LABEL, 0, _labels(model)
+            about, place, names = LABEL, 0, model.settings.labels
             logits = final_logits(model, recording, vectors[:, :1])
-            logits = logits / calibration_of(model.config).temperature
+            logits = logits / model.settings.calibration.temperature
         case QuestionAnswering():
             about, place, names = ANSWER_STARTS, 0, [token.text for token in reading.tokens]
             logits = _where_answers_start(model, reading, final_logits(model, recording, vectors))
@@ -52,7 +51,7 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     """
     ids = torch.zeros(vectors.shape[:2], dtype=torch.long, device=vectors.device)
     inputs = {"input_ids": ids}
-    if model.config.is_encoder_decoder:
+    if model.network.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = ids
     else:
         # Padding, which the number 0 may be, is not to be guessed at.
@@ -73,7 +72,7 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
 
 def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Tensor) -> Tensor:
     """Calibrated as answers are; where there are two texts, an answer begins in the second or at the start token."""
-    calibration = calibration_of(model.config)
+    calibration = model.settings.calibration
     logits = logits / calibration.temperature
     if any(reading.segments):
         pairs = zip(reading.tokens, reading.segments, strict=True)
@@ -82,7 +81,7 @@ def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Ten
     return logits
 
 
-def _best(model: AnyTaskModel, logits: Tensor, names: list[str] | None) -> Iterator[tuple[Guess, ...]]:
+def _best(model: AnyTaskModel, logits: Tensor, names: Sequence[str] | None) -> Iterator[tuple[Guess, ...]]:
     """The likeliest choices by `logits` `[layer, choice]`; without `names` they are the vocabulary's."""
     best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
     for row, choices, shares in zip(logits.tolist(), best.indices.tolist(), best.values.tolist(), strict=True):
@@ -91,7 +90,3 @@ def _best(model: AnyTaskModel, logits: Tensor, names: list[str] | None) -> Itera
             for choice, share in zip(choices, shares, strict=True)
             if share > 0
         )
-
-
-def _labels(model: TextClassification) -> list[str]:
-    return [str(name).lower() for name in (model.config.id2label or {}).values()]

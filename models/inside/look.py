@@ -2,13 +2,13 @@
 
 from models.errors import InputError
 from models.inside.block import block_numbers, compose_layer, vector_path
-from models.inside.head_outputs import Look
 from models.inside.lens import lens
-from models.inside.places import FROM_THE_MODEL
-from models.inside.reading import read
+from models.inside.outputs import Look, TranslationSteps
+from models.inside.reading import FROM_THE_MODEL, read
 from models.inside.recording import record
 from models.tasks.attention import causal
 from models.tasks.base import AnyTaskModel
+from models.tasks.translation import Translation, TranslationInput
 
 
 def look_inside(
@@ -47,3 +47,14 @@ def look_inside(
         vector_path(recording),
         lens(model, reading, recording, place),
     )
+
+
+def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
+    """The translation of `text` by greedy search, with the cross-attention of every step; raises `InputError`."""
+    if not isinstance(model, Translation):
+        raise InputError(f"{model.checkpoint.title} does not translate.", "checkpoint")
+    inputs = TranslationInput(text, num_beams=1)
+    output = model.answer(inputs)
+    written = tuple(token.id for token in output.target_tokens)
+    cross = model.attend(inputs, written)["cross"]
+    return TranslationSteps(model.identity, cross.key_tokens, output.generated, cross.weights)

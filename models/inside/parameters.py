@@ -1,46 +1,18 @@
 """Step 8: parameters counted from the sizes in a configuration, and from the network's own tensors beside them."""
 
+import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from models.architectures import architecture
 from models.errors import InputError
-from models.inside.outputs import ParameterCount, ParameterPart, PublishedSize
+from models.inside.outputs import ParameterCount, ParameterPart, PublishedSize, Shape
+from models.registry import Checkpoint
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
-
-_BERT_NAMES = (
-    ("token embedding", r"word_embeddings"),
-    ("position embedding", r"position_embeddings"),
-    ("segment embedding", r"token_type_embeddings"),
-    ("norm of the embedding", r"embeddings\.LayerNorm"),
-    ("attention", r"attention\.(self|output\.dense)"),
-    ("feed-forward", r"layer\.\d+\.(intermediate|output\.dense)"),
-    ("norms in the layers", r"layer\.\d+\..*LayerNorm"),
-    ("pooler", r"pooler"),
-    ("task head", r"^(cls|classifier|qa_outputs)\."),
-)
-_GPT2_NAMES = (
-    ("token embedding", r"wte"),
-    ("position embedding", r"wpe"),
-    ("attention", r"attn"),
-    ("feed-forward", r"mlp"),
-    ("norms in the layers", r"h\.\d+\.ln_"),
-    ("last norm", r"ln_f"),
-)
-_MARIAN_NAMES = (
-    ("positions, computed", r"embed_positions"),
-    ("token embedding", r"shared|embed_tokens"),
-    ("attention in the encoder", r"encoder\.layers\.\d+\.self_attn\."),
-    ("feed-forward in the encoder", r"encoder\.layers\.\d+\.fc"),
-    ("norms in the encoder", r"encoder\.layers\.\d+\..*norm"),
-    ("attention in the decoder", r"decoder\.layers\.\d+\.self_attn\."),
-    ("cross-attention", r"decoder\.layers\.\d+\.encoder_attn\."),
-    ("feed-forward in the decoder", r"decoder\.layers\.\d+\.fc"),
-    ("norms in the decoder", r"decoder\.layers\.\d+\..*norm"),
-)
-_NAMES = {"bert": _BERT_NAMES, "gpt2": _GPT2_NAMES, "marian": _MARIAN_NAMES}
 
 _HEADS = {
     "BertForMaskedLM": "mask",
@@ -52,9 +24,9 @@ _HEADS = {
 
 def count_parameters(model: "AnyTaskModel") -> ParameterCount:
     """Every part of `model`, from its sizes and from its tensors; raises `InputError` for an unknown architecture."""
-    config = model.config
-    names = _NAMES.get(config.model_type)
-    if names is None:
+    config = model.network.config
+    names = architecture(config.model_type).parameters
+    if not names:
         raise InputError(f"The parts of {model.checkpoint.title} are named in a way that is not known here.")
     sizes = {**config.to_dict(), "head": _HEADS.get(type(model.network).__name__, "none"), "labels": config.num_labels}
     held = dict.fromkeys((name for name, _ in names), 0)
@@ -192,3 +164,22 @@ def _bert_total(layers: int, width: int) -> int:
         "head": "none",
     }
     return sum(count for *_, count in parts_from_sizes("bert", sizes))
+
+
+def shape_of(checkpoint: Checkpoint) -> Shape:
+    """The stack that reads the text: of an encoder-decoder, the encoder."""
+    config = configuration(checkpoint)
+    match config["model_type"]:
+        case "gpt2":
+            return Shape(config["n_layer"], config["n_head"], config["n_embd"])
+        case "marian":
+            return Shape(config["encoder_layers"], config["encoder_attention_heads"], config["d_model"])
+        case _:
+            return Shape(config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"])
+
+
+@cache
+def configuration(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The `config.json` of a bundled checkpoint."""
+    config: dict[str, Any] = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
+    return config

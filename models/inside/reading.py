@@ -1,25 +1,29 @@
 """A visitor's text as each kind of model reads it: one text, a pair of sentences, or a source and its translation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from models.errors import InputError
 from models.inside.anatomy import kinds_inside
-from models.inside.pairs import texts_of
-from models.inside.places import FROM_THE_MODEL, place_to_follow
+from models.inside.outputs import Piece
 from models.outputs import Token
 from models.registry import Task
-from models.tasks.arrays import batch_of_one
-from models.tasks.base import AnyTaskModel, require_text
+from models.tasks.base import AnyTaskModel, batch_of_one, require_text
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
 from models.text.tokens import read_tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FROM_THE_MODEL = -1
+"""The position that stands for the place where the model makes its guess."""
 
 _BEAMS = 4
 
@@ -34,7 +38,7 @@ class Reading:
 
     kind: str
     kinds: tuple[str, ...]
-    network_inputs: Mapping[str, Tensor]
+    network_inputs: "Mapping[str, Tensor]"
     tokens: tuple[Token, ...]
     segments: tuple[int, ...]
     guess_at: int
@@ -79,19 +83,17 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> Reading:
         raise InputError("The text is empty. Please type something first.", "text")
     if tokenizer.mask_token:
         parts = [part.replace("[MASK]", str(tokenizer.mask_token)) for part in parts]
-    encoded = tokenizer(*parts)
-    ids = list(encoded["input_ids"])
-    model.require_window(len(ids), "text")
-    inputs = {
-        name: batch_of_one(encoded[name], model.device) for name in ("input_ids", "token_type_ids") if name in encoded
-    }
-    sides = encoded.sequence_ids(0)
+    encoded = tokenizer.encode(*parts)
+    model.require_window(len(encoded.ids), "text")
+    inputs = {"input_ids": model.tensor(batch_of_one(encoded.ids))}
+    if tokenizer.settings.has_types:
+        inputs["token_type_ids"] = model.tensor(batch_of_one(encoded.types))
     # The mark that ends a sentence belongs to it.
     segments, current = [], 0
-    for side in sides:
+    for side in encoded.parts:
         current = current if side is None else side
         segments.append(current)
-    tokens = read_tokens(tokenizer, ids)
+    tokens = read_tokens(tokenizer, encoded.ids)
     guess_at = place_to_follow(model.checkpoint.task, tokens, str(tokenizer.mask_token))
     return Reading("encoder", kinds, inputs, tokens, tuple(segments), guess_at)
 
@@ -99,18 +101,40 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> Reading:
 def _prompt(model: TextGeneration, text: str, kinds: tuple[str, ...]) -> Reading:
     encoded = model.preprocess(TextGenerationInput(text, max_new_tokens=1))
     last = len(encoded.tokens) - 1
-    return Reading("decoder", kinds, {"input_ids": encoded.ids}, encoded.tokens, (0,) * (last + 1), last)
+    return Reading("decoder", kinds, {"input_ids": model.tensor(encoded.ids)}, encoded.tokens, (0,) * (last + 1), last)
 
 
 def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]) -> Reading:
-    ids = list(model.tokenizer(text)["input_ids"])
+    ids = model.tokenizer.encode(text).ids
     model.require_window(len(ids), "text")
-    source = EncodedSentence(batch_of_one(ids, model.device), read_tokens(model.tokenizer, ids))
-    with torch.inference_mode():
-        (hypotheses,) = model.forward(EncodedSource((source,), _BEAMS))
+    source = EncodedSentence(batch_of_one(ids), read_tokens(model.tokenizer, ids))
+    (hypotheses,) = model.forward(EncodedSource((source,), _BEAMS))
     # The last token that is written is never read.
-    read_back = torch.cat([model.start(), batch_of_one(list(hypotheses[0].ids[:-1]), model.device)], dim=1)
+    read_back = np.concatenate([model.start, batch_of_one(hypotheses[0].ids[:-1])], axis=1)
     tokens = source.tokens if kind == "encoder" else read_tokens(model.tokenizer, read_back[0].tolist())
-    inputs = {"input_ids": source.ids, "decoder_input_ids": read_back}
+    inputs = {"input_ids": model.tensor(source.ids), "decoder_input_ids": model.tensor(read_back)}
     guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1
     return Reading(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)
+
+
+def texts_of(text: str) -> list[str]:
+    """One text, or a pair as BERT's paper writes it: "[CLS] one [SEP] another [SEP]"; none of nothing but marks."""
+    inner = text.strip().removeprefix("[CLS]").removesuffix("[SEP]")
+    parts = [part.strip() for part in inner.split("[SEP]", maxsplit=1)]
+    return [part for part in parts if part]
+
+
+def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[MASK]") -> int:
+    """The place, from 0, that a model of `task` guesses at, in the text that it reads.
+
+    That is the first blank, written `mask`; the start token where a label or an answer is read off; and the last token
+    of a writer. Where there is nothing to guess at, it is the last word.
+    """
+    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING):
+        return 0
+    if task is Task.COMPLETION:
+        return len(tokens) - 1
+    blanks = [place for place, token in enumerate(tokens) if token.piece == mask and task is Task.FILL_MASK]
+    plain = [place for place, token in enumerate(tokens) if not token.special]
+    words = [place for place in plain if any(character.isalnum() for character in tokens[place].piece)]
+    return blanks[0] if blanks else (words or plain or [0])[-1]

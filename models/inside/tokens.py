@@ -7,9 +7,9 @@ from tokenizers import Tokenizer
 
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
-from models.inside.pairs import texts_of
+from models.inside.reading import texts_of
 from models.registry import BUNDLED, Checkpoint
-from models.text.marks import with_marks_as_text
+from models.text.tokenizer import with_marks_as_text
 
 SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
 """A checkpoint for each way of spelling: WordPiece, byte-level pairs, and pairs that fall back on bytes."""

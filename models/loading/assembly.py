@@ -2,14 +2,14 @@
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from transformers import AutoConfig, AutoTokenizer, GenerationConfig, PretrainedConfig, PreTrainedModel
-
-from models.engine.choice import EXACT, EngineSettings, choose_engine, trunk_of
+from models.engine import Engine
+from models.engine.choice import BFLOAT16, EXACT, FLOAT16, FLOAT32, EngineSettings, is_rounded, uses_openvino
 from models.errors import CheckpointUnavailable
-from models.loading import Progress
-from models.loading.network import load_network
+from models.loading import Progress, silent
+from models.loading.description import describe, load_description
+from models.loading.prepared import model_type_of, prepared_folder, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel, LazyNetwork, Loaded
@@ -18,7 +18,9 @@ from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
 from models.tasks.translation import Translation
-from models.text.marks import read_marks_as_text
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 _WRAPPERS: dict[Task, type[AnyTaskModel]] = {
     Task.FILL_MASK: FillMask,
@@ -36,49 +38,59 @@ def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSetting
 
         folder, revision = fetch(checkpoint, progress)
         progress(1.0, f"Loading {checkpoint.title}")
-        return wrap(checkpoint, folder, revision, settings)
+        return wrap(checkpoint, folder, revision, settings, progress)
     _weights(checkpoint.folder)
     progress(1.0, f"Loading {checkpoint.title}")
-    return wrap(checkpoint, checkpoint.folder, bundled_revision(checkpoint.folder), settings)
+    return wrap(checkpoint, checkpoint.folder, bundled_revision(checkpoint.folder), settings, progress)
 
 
-def wrap(checkpoint: Checkpoint, folder: Path, revision: str, settings: EngineSettings = EXACT) -> AnyTaskModel:
+def wrap(
+    checkpoint: Checkpoint,
+    folder: Path,
+    revision: str,
+    settings: EngineSettings = EXACT,
+    progress: Progress = silent,
+) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     task, trunk = checkpoint.task, trunk_of(checkpoint)
-    config = AutoConfig.from_pretrained(folder)
-    generation_config = _generation_config(folder, config)
+    network = LazyNetwork(lambda: _network(task, folder, trunk))
+    engine: Engine
+    if uses_openvino(model_type_of(folder), settings):
+        from models.engine.openvino import read_graphs
 
-    def load() -> PreTrainedModel:
-        network = load_network(task, folder, trunk)
-        if task.writes:
-            network.generation_config = generation_config
-        return _on_device(network)
+        rounded = is_rounded(task, settings)
+        said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes about half a minute"
+        prepared = prepared_folder(task, folder, trunk, half=rounded, on_making=lambda: progress(1.0, said))
+        engine = read_graphs(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
+        description, tokenizer = load_description(prepared, folder)
+    else:
+        from models.engine.pytorch import PyTorchEngine
 
-    network = LazyNetwork(load)
-    engine = choose_engine(task, folder, trunk, settings, network, network.lock)
+        engine = PyTorchEngine(network(), network.lock)
+        description, tokenizer = describe(folder)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, engine.precision, engine.name)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    read_marks_as_text(tokenizer)
-    loaded = Loaded(checkpoint, identity, config, generation_config, tokenizer, engine, network)
-    return _WRAPPERS[task](loaded)
+    return _WRAPPERS[task](
+        Loaded(checkpoint, identity, folder, description.model, description.generation, tokenizer, engine, network)
+    )
 
 
-def plain_network(checkpoint: Checkpoint) -> PreTrainedModel:
+def plain_network(checkpoint: Checkpoint) -> "PreTrainedModel":
     """The network of a bundled checkpoint as transformers and PEFT load it, to compare with; on the CPU."""
+    from models.loading.network import load_network
+
     return load_network(checkpoint.task, checkpoint.folder, trunk_of(checkpoint))
 
 
-def _on_device(network: PreTrainedModel) -> PreTrainedModel:
+def _network(task: Task, folder: Path, trunk: Path | None) -> "PreTrainedModel":
+    """The network for looks inside, on a GPU where there is one."""
+    import torch
+
+    from models.loading.network import load_network
+
+    network = load_network(task, folder, trunk)
     if torch.cuda.is_available():
         network.to(torch.device("cuda"))  # type: ignore[arg-type]
     return network
-
-
-def _generation_config(folder: Path, config: PretrainedConfig) -> GenerationConfig:
-    """How a checkpoint wants its texts generated; older ones say it in their `config`."""
-    if (folder / "generation_config.json").exists():
-        return GenerationConfig.from_pretrained(folder)
-    return GenerationConfig.from_model_config(config)
 
 
 def bundled_revision(folder: Path) -> str:

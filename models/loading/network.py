@@ -15,7 +15,6 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from models.cancellation import LONGEST_LOAD_S, BoundedLock
-from models.loading.lightly import lightly
 from models.registry import Task
 
 _CLASSES = {
@@ -43,7 +42,7 @@ def load_network(task: Task, folder: Path, trunk: Path | None = None) -> PreTrai
     # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
-    with _loading, lightly():
+    with _loading:
         if trunk is None:
             network: PreTrainedModel = auto_model.from_pretrained(folder, **options)
         else:

@@ -33,6 +33,27 @@ def capture_decoder(network: PreTrainedModel, ids: Tensor, tokens: tuple[Token, 
     return {"decoder": Attention("decoder", weights, tokens, tokens, causal(len(tokens)))}
 
 
+def capture_encoder_decoder(
+    network: PreTrainedModel,
+    source: Tensor,
+    read: Tensor,
+    tokens: tuple[tuple[Token, ...], tuple[Token, ...], tuple[Token, ...]],
+) -> dict[str, Attention]:
+    """The attention of the encoder over `source` `[1, token]`, of the decoder over what it has `read`, and across.
+
+    `tokens` are the source's, those that the decoder has read, and those that it has written from them.
+    """
+    with torch.inference_mode():
+        output = network(input_ids=source, decoder_input_ids=read, output_attentions=True, use_cache=False)
+    cross = stack(output.cross_attentions)
+    of_source, of_read, written = tokens
+    return {
+        "cross": Attention("cross", cross, written, of_source, nothing_masked(cross)),
+        **encoder_attention(output.encoder_attentions, of_source),
+        "decoder": Attention("decoder", stack(output.decoder_attentions), of_read, of_read, causal(len(of_read))),
+    }
+
+
 def stack(layers: Sequence[Tensor]) -> NDArray[np.float32]:
     """Attentions as transformers returns them, a `[1, head, query, key]` per layer, as one array."""
     return np.stack([layer[0].float().cpu().numpy() for layer in layers])

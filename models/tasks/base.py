@@ -3,24 +3,27 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-import torch
-from torch import Tensor
-from transformers import GenerationConfig, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+import numpy as np
+from numpy.typing import NDArray
 
 from models.cancellation import BoundedLock
-from models.engine import Engine, Logits
-from models.engine.pytorch import PyTorchEngine
+from models.decoding.settings import GenerationSettings
+from models.engine import Engine, Ids, Logits
 from models.errors import InputError
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.registry import Checkpoint
-from models.tasks.attention import capture_encoder
+from models.tasks.calibration import Calibration
 from models.text.characters import says_anything
+from models.text.tokenizer import Tokenizer
 
-_NO_LIMIT = 10**9
-_DEFAULT_WINDOW = 512
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
 Inputs = TypeVar("Inputs")
 Encoded = TypeVar("Encoded")
 Raw = TypeVar("Raw")
@@ -28,17 +31,33 @@ Output = TypeVar("Output", bound=TaskOutput)
 
 
 @dataclass(frozen=True)
+class ModelSettings:
+    """What a task reads of a checkpoint's configuration.
+
+    `window` is the greatest number of tokens that the network reads at once, special tokens included; `vocabulary` the
+    number of scores that it has for a token, which may be more than its tokenizer has; `labels` a classifier's, in
+    lower case.
+    """
+
+    window: int
+    vocabulary: int
+    labels: tuple[str, ...] = ()
+    calibration: Calibration = field(default_factory=Calibration)
+
+
+@dataclass(frozen=True)
 class Loaded:
     """What a task's model is made of: where it came from, its tokenizer, and the engine that computes its answers.
 
-    `network` is the same network in float32, which looks inside use.
+    `folder` holds the weights; `network` is the same network in float32, which looks inside use.
     """
 
     checkpoint: Checkpoint
     identity: LoadedCheckpoint
-    config: PretrainedConfig
-    generation_config: GenerationConfig
-    tokenizer: PreTrainedTokenizerBase
+    folder: Path
+    settings: ModelSettings
+    generation: GenerationSettings
+    tokenizer: Tokenizer
     engine: Engine
     network: "LazyNetwork"
 
@@ -46,12 +65,12 @@ class Loaded:
 class LazyNetwork:
     """A network in float32 as transformers loads it, on the first look inside; `lock` is held while it is used."""
 
-    def __init__(self, load: Callable[[], PreTrainedModel]) -> None:
+    def __init__(self, load: Callable[[], "PreTrainedModel"]) -> None:
         self.lock = BoundedLock()
         self._load = load
         self._loaded: PreTrainedModel | None = None
 
-    def __call__(self) -> PreTrainedModel:
+    def __call__(self) -> "PreTrainedModel":
         """The network, which is loaded once."""
         with self.lock:
             if self._loaded is None:
@@ -77,24 +96,28 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         self.identity = loaded.identity
         self.tokenizer = loaded.tokenizer
         self.engine = loaded.engine
-        self.config = loaded.config
-        self.generation_config = loaded.generation_config
+        self.folder = loaded.folder
+        self.settings = loaded.settings
+        self.generation = loaded.generation
         self._lazy = loaded.network
         self.lock = loaded.network.lock
 
     @property
-    def network(self) -> PreTrainedModel:
+    def network(self) -> "PreTrainedModel":
         """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it."""
         return self._lazy()
 
-    @property
-    def device(self) -> torch.device:
-        """The device of the network: a GPU where there is one."""
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    def tensor(self, numbers: NDArray[Any]) -> "Tensor":
+        """`numbers` on the device of `network`."""
+        import torch
+
+        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self.network.device)
 
     @property
     def exact(self) -> Self:
         """The same model, whose answers are computed by `network` itself."""
+        from models.engine.pytorch import PyTorchEngine
+
         other = copy.copy(self)
         other.engine = PyTorchEngine(self.network, self.lock)
         other.identity = self.looked_into
@@ -106,9 +129,8 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     def answer(self, inputs: Inputs) -> Output:
         """`preprocess -> forward -> postprocess` for inputs that are already typed."""
-        with torch.inference_mode():
-            encoded = self.preprocess(inputs)
-            return self.postprocess(inputs, encoded, self.forward(encoded))
+        encoded = self.preprocess(inputs)
+        return self.postprocess(inputs, encoded, self.forward(encoded))
 
     @abstractmethod
     def preprocess(self, inputs: Inputs) -> Encoded:
@@ -126,20 +148,18 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def attend(self, inputs: Inputs, written: tuple[int, ...] = ()) -> Attentions:
         """The attention over the inputs and, for models that write, the ids they have `written`; one forward pass."""
 
-    def encode(self, places: Sequence[int] | None = None, **network_inputs: Tensor) -> tuple[Logits, ...]:
-        """One pass of the engine over inputs `[row, token]`; see `Engine.encode`. Raises `Stopped`."""
-        return self.engine.encode({name: each.cpu().numpy() for name, each in network_inputs.items()}, places)
-
-    def logits(self, ids: Tensor, source: Tensor | None = None) -> Tensor:
+    def logits(self, ids: Ids, source: Ids | None = None) -> Logits:
         """A decoder's logits `[token, vocabulary]` after each of `ids` `[1, token]`; `source` is what it translates."""
-        text = self.engine.start(None if source is None else source.cpu().numpy())
-        return torch.from_numpy(text.read(ids.cpu().numpy(), ids.shape[1]))
+        return self.engine.start(source).read(ids, ids.shape[1])
 
-    def attention_over(self, tokens: tuple[Token, ...], **network_inputs: Tensor) -> Attentions:
+    def attention_over(self, tokens: tuple[Token, ...], **network_inputs: NDArray[Any]) -> Attentions:
         """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
+        from models.tasks.attention import capture_encoder
+
+        given = {name: self.tensor(each) for name, each in network_inputs.items()}
         network = self.network
         with self.lock:
-            return capture_encoder(network, network_inputs, tokens)
+            return capture_encoder(network, given, tokens)
 
     @property
     def looked_into(self) -> LoadedCheckpoint:
@@ -149,26 +169,12 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     @property
     def window(self) -> int:
         """The greatest number of tokens that the network reads at once, special tokens included."""
-        config = self.config
-        # XLNet says -1 for its relative positions.
-        positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or 0)
-        if config.model_type == "roberta":
-            # RoBERTa's positions start after its padding id, so that the first ones are never used.
-            positions -= config.pad_token_id + 1
-        bounds = [bound for bound in (positions, self.tokenizer.model_max_length or 0) if 0 < bound < _NO_LIMIT]
-        # Where neither names a bound, the page's own holds: it draws up to 512 tokens.
-        return min(bounds, default=_DEFAULT_WINDOW)
-
-    @property
-    def vocabulary(self) -> int:
-        """The number of scores that the network has for a token; checkpoints may pad it past the tokenizer's own."""
-        return int(getattr(self.config, "decoder_vocab_size", None) or self.config.vocab_size)
+        return self.settings.window
 
     @property
     def held_bytes(self) -> int:
         """The size of its weights in bytes; those for looks inside count from the first look."""
-        shared = isinstance(self.engine, PyTorchEngine)
-        return self._lazy.bytes + (0 if shared else self.engine.bytes)
+        return self._lazy.bytes + (0 if self.engine.shares_network else self.engine.bytes)
 
     def require_window(self, length: int, field: str, what: str = "That is") -> None:
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
@@ -177,6 +183,11 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
                 f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
                 field,
             )
+
+
+def batch_of_one(ids: Sequence[int]) -> Ids:
+    """`ids` as a batch `[1, token]`."""
+    return np.array(ids, np.int64).reshape(1, -1)
 
 
 def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:

@@ -3,14 +3,14 @@
 import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from models.decoding.choices import best_choices
+from models.decoding.scores import best, best_choices, softmax
+from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
-from models.tasks.arrays import batch_of_one
-from models.tasks.base import TaskModel, require_text
+from models.tasks.base import TaskModel, batch_of_one, require_text
 from models.text.characters import over_marks
 from models.text.tokens import read_tokens, readable
 
@@ -32,13 +32,17 @@ class FillMaskInput:
 class EncodedMasks:
     """`ids` is `[1, token]`; `positions` are the masks' places in it; `text` has the checkpoint's own mask token."""
 
-    ids: Tensor
+    ids: Ids
     positions: list[int]
     text: str
     tokens: tuple[Token, ...]
 
 
-class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
+Logits = NDArray[np.float32]
+"""The scores of all tokens at each mask, `[mask, vocabulary]`."""
+
+
+class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
     """A masked language model with the words it would put in each blank."""
 
     inputs_type = FillMaskInput
@@ -50,25 +54,25 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
             raise InputError(f"The number of candidates must be from 1 to {MAX_TOP_K}.", "top_k")
         mask = str(self.tokenizer.mask_token)
         text = with_masks(text, mask)
-        encoded = self.tokenizer(text, return_offsets_mapping=True)
-        ids = list(encoded["input_ids"])
-        self.require_window(len(ids), "text")
-        positions = [position for position, token_id in enumerate(ids) if token_id == self.tokenizer.mask_token_id]
+        encoded = self.tokenizer.encode(text)
+        self.require_window(len(encoded.ids), "text")
+        mask_id = self.tokenizer.mask_token_id
+        positions = [position for position, token_id in enumerate(encoded.ids) if token_id == mask_id]
         if not positions:
             raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
-        tokens = read_tokens(self.tokenizer, ids, over_marks(text, encoded["offset_mapping"]))
-        return EncodedMasks(batch_of_one(ids, self.device), positions, text, tokens)
+        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
+        return EncodedMasks(batch_of_one(encoded.ids), positions, text, tokens)
 
-    def forward(self, encoded: EncodedMasks) -> Tensor:
+    def forward(self, encoded: EncodedMasks) -> Logits:
         """The logits `[mask, vocabulary]`."""
-        (logits,) = self.encode(encoded.positions, input_ids=encoded.ids)
-        return torch.from_numpy(logits)
+        (logits,) = self.engine.encode({"input_ids": encoded.ids}, encoded.positions)
+        return logits
 
-    def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Tensor) -> FillMaskOutput:
+    def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Logits) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""
-        probabilities, likeliest, shares = _likeliest(raw, inputs.top_k)
+        probabilities = softmax(raw)
         candidates = [
-            list(zip(ids, scores, strict=True)) for ids, scores in zip(likeliest.tolist(), shares.tolist(), strict=True)
+            [(int(token_id), float(row[token_id])) for token_id in best(row, inputs.top_k)] for row in probabilities
         ]
         predictions = tuple(
             tuple(Prediction(readable(self.tokenizer, token_id).strip(), score) for token_id, score in each)
@@ -97,26 +101,22 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Tensor, FillMaskOutput]):
             if piece.startswith("##"):
                 text = text.rstrip() + piece.removeprefix("##") + after
             else:
-                if self._is_word_piece and _joins(text[-1:], piece[:1]):
+                if self.tokenizer.is_word_piece and _joins(text[-1:], piece[:1]):
                     # Only a piece with ## goes on with a word.
                     text += " "
                 text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
         return Prediction(text, math.prod(score for _, score in filling))
 
-    @property
-    def _is_word_piece(self) -> bool:
-        return type(self.tokenizer.backend_tokenizer.model).__name__ == "WordPiece"
-
-    def _standing(self, word: str, probabilities: Tensor) -> tuple[WordStanding, ...]:
+    def _standing(self, word: str, probabilities: Logits) -> tuple[WordStanding, ...]:
         """Where `word` stands at each mask: `probabilities` is `[mask, vocabulary]`."""
         word = word.strip()
         # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
-        ids = self.tokenizer(" " + word, add_special_tokens=False)["input_ids"]
+        ids = self.tokenizer.encode(" " + word, special=False).ids
         pieces = tuple(readable(self.tokenizer, token_id) for token_id in ids)
         if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
             return tuple(WordStanding(word, pieces, None, None) for _ in probabilities)
         own = probabilities[:, ids[0]]
-        ranks = (probabilities > own[:, None]).sum(dim=-1) + 1
+        ranks = (probabilities > own[:, None]).sum(axis=-1) + 1
         return tuple(
             WordStanding(word, pieces, float(score), int(rank)) for score, rank in zip(own, ranks, strict=True)
         )
@@ -130,13 +130,6 @@ def with_masks(text: str, mask: str) -> str:
 def _joins(before: str, after: str) -> bool:
     """Whether two characters beside each other would read as parts of one word."""
     return before.isalnum() and after.isalnum()
-
-
-def _likeliest(logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """All probabilities `[mask, vocabulary]`, and the ids and probabilities `[mask, count]` of the likeliest."""
-    probabilities = logits.float().softmax(-1)
-    shares, ids = probabilities.topk(count, dim=-1)
-    return probabilities, ids, shares
 
 
 def _best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:

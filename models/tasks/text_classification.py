@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
+from models.decoding.scores import softmax
+from models.engine import Ids
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
-from models.tasks.arrays import batch_of_one
-from models.tasks.base import TaskModel, require_text, require_tokens
-from models.tasks.calibration import calibration_of
+from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokens import read_tokens
 
@@ -25,7 +24,7 @@ class TextClassificationInput:
 class EncodedText:
     """`ids` is `[1, token]`."""
 
-    ids: Tensor
+    ids: Ids
     tokens: tuple[Token, ...]
 
 
@@ -41,27 +40,22 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits,
     def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
         """Raises `InputError` for empty text and for one longer than the window."""
         text = require_text(inputs.text, "text", "The text")
-        encoded = self.tokenizer(text, return_offsets_mapping=True)
-        ids = list(encoded["input_ids"])
-        self.require_window(len(ids), "text")
-        offsets = over_marks(text, encoded["offset_mapping"])
-        tokens = read_tokens(self.tokenizer, ids, offsets)
+        encoded = self.tokenizer.encode(text)
+        self.require_window(len(encoded.ids), "text")
+        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
         require_tokens(tokens, "text", "The text")
-        return EncodedText(batch_of_one(ids, self.device), tokens)
+        return EncodedText(batch_of_one(encoded.ids), tokens)
 
     def forward(self, encoded: EncodedText) -> Logits:
         """The logits `[label]`."""
-        (rows,) = self.encode(input_ids=encoded.ids)
+        (rows,) = self.engine.encode({"input_ids": encoded.ids})
         logits: Logits = rows[0]
         return logits
 
     def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Logits) -> SentimentOutput:
-        """Softmax over the calibrated logits; the labels' names come from the checkpoint, in lower case."""
-        shares = np.exp((raw - raw.max()) / np.float32(calibration_of(self.config).temperature))
-        names = dict(enumerate((self.config.id2label or {}).values()))
-        scores = tuple(
-            Prediction(str(names[index]).lower(), score) for index, score in enumerate((shares / shares.sum()).tolist())
-        )
+        """Softmax over the calibrated logits; the labels are the checkpoint's, in lower case."""
+        shares = softmax(raw / np.float32(self.settings.calibration.temperature)).tolist()
+        scores = tuple(map(Prediction, self.settings.labels, shares))
         return SentimentOutput(self.identity, encoded.tokens, max(scores, key=lambda each: each.score).text, scores)
 
     def attend(self, inputs: TextClassificationInput, written: tuple[int, ...] = ()) -> Attentions:

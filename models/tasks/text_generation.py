@@ -4,20 +4,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from models.decoding.beam_search import BeamStep, Hypothesis, beam_search, best_first
-from models.decoding.generate import Chooser, Step, end_ids, greedy, reread, sampling, write
+from models.decoding.generate import Chooser, Step, reread, write
 from models.decoding.generated import generated_tokens, placed
 from models.decoding.loops import LOOP_GUARD
+from models.decoding.sampling import Sampling
 from models.decoding.state import DecoderState
 from models.decoding.whole_characters import byte_rule
+from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
-from models.tasks.arrays import batch_of_one
-from models.tasks.attention import capture_decoder
-from models.tasks.base import Loaded, TaskModel
+from models.tasks.base import Loaded, TaskModel, batch_of_one
 from models.tasks.translation import MAX_BEAMS
 from models.text.tokens import read_tokens
 
@@ -53,7 +52,7 @@ class TextGenerationInput:
 class EncodedPrompt:
     """`ids` is `[1, token]`; `tokens` are the prompt's, or the start token that stands for an empty one."""
 
-    ids: Tensor
+    ids: Ids
     tokens: tuple[Token, ...]
     inputs: TextGenerationInput
 
@@ -74,14 +73,14 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self.characters = byte_rule(self.tokenizer, self.vocabulary)
+        self.characters = byte_rule(self.tokenizer, self.settings.vocabulary)
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
         """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
         check_settings(inputs)
         # A word brings its space along: after a space no word that models have learnt can begin.
         prompt = _LAST_SPACES.sub("", inputs.prompt)
-        ids = list(self.tokenizer(prompt)["input_ids"]) if prompt.strip() else []
+        ids = self.tokenizer.encode(prompt).ids if prompt.strip() else []
         if not ids:
             start = self.tokenizer.bos_token_id
             if start is None:
@@ -95,7 +94,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
             )
         if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
             raise InputError("This model does not know one of the tokens to go on from.", "kept")
-        return EncodedPrompt(batch_of_one(ids, self.device), read_tokens(self.tokenizer, ids), inputs)
+        return EncodedPrompt(batch_of_one(ids), read_tokens(self.tokenizer, ids), inputs)
 
     def forward(self, encoded: EncodedPrompt) -> Written:
         """Write to the end by the strategy that was asked for."""
@@ -108,7 +107,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         return Written((*kept, *self._writing(encoded)))
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
-        """The text behind the prompt, with each token's probability and alternatives."""
+        """The text after the prompt, with each token's probability and alternatives."""
         generated = generated_tokens(self.tokenizer, raw.steps)
         return self._output(encoded, raw, placed(generated, lambda ids: self.text_after(encoded, ids)))
 
@@ -135,22 +134,22 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
         encoded = self.preprocess(inputs)
         ids = [*encoded.ids[0].tolist(), *written]
-        network = self.network
+        from models.tasks.attention import capture_decoder
+
+        network, read = self.network, self.tensor(batch_of_one(ids))
         with self.lock:
-            return capture_decoder(
-                network, batch_of_one(ids, self.device), encoded.tokens + read_tokens(self.tokenizer, written)
-            )
+            return capture_decoder(network, read, encoded.tokens + read_tokens(self.tokenizer, written))
 
     @property
     def end_ids(self) -> tuple[int, ...]:
         """The ids that end a text."""
-        return end_ids(self.generation_config)
+        return self.generation.end_ids
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step; there is at least one step."""
         state = DecoderState(self.engine, self._given(encoded))
         beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
-        return beam_search(state, self.generation_config, beams, room, self.end_ids, characters=self.characters)
+        return beam_search(state, self.generation, beams, room, characters=self.characters)
 
     def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
         """What is written after each token; the last one is finished."""
@@ -179,32 +178,24 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def _writing(self, encoded: EncodedPrompt) -> Iterator[Step]:
         state = DecoderState(self.engine, self._given(encoded))
-        return write(state, self._chooser(encoded), self._room(encoded.inputs), self.end_ids)
+        return write(state, self._chooser(encoded), self._room(encoded.inputs))
 
     def _room(self, inputs: TextGenerationInput) -> int:
         """How many tokens are still to be chosen."""
         return inputs.max_new_tokens - len(inputs.kept)
 
-    def _given(self, encoded: EncodedPrompt) -> Tensor:
+    def _given(self, encoded: EncodedPrompt) -> Ids:
         """The ids of the prompt and of what is kept, `[1, token]`."""
-        return torch.cat([encoded.ids, batch_of_one(list(encoded.inputs.kept), self.device)], dim=1)
+        return np.concatenate([encoded.ids, batch_of_one(encoded.inputs.kept)], axis=1)
 
     def _chooser(self, encoded: EncodedPrompt) -> Chooser:
         """How each token is chosen, or judged where a beam search chooses."""
-        inputs, config = encoded.inputs, self.generation_config
+        inputs = encoded.inputs
         max_length = encoded.ids.shape[1] + inputs.max_new_tokens
         if inputs.strategy != "sample":
-            return greedy(config, max_length, self.characters)
-        return sampling(
-            config,
-            max_length,
-            temperature=inputs.temperature,
-            top_k=inputs.top_k,
-            top_p=inputs.top_p,
-            seed=inputs.seed,
-            loop_guard=inputs.loop_guard,
-            characters=self.characters,
-        )
+            return Chooser(self.generation, max_length, characters=self.characters)
+        sampling = Sampling(inputs.temperature, inputs.top_k, inputs.top_p, inputs.seed)
+        return Chooser(self.generation, max_length, sampling, inputs.loop_guard, self.characters)
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
         return CompletionOutput(
@@ -223,7 +214,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         return self._decode([*prompt, *ids])[len(before) :]
 
     def _decode(self, ids: Sequence[int]) -> str:
-        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+        return self.tokenizer.decode(ids, skip_special_tokens=True)
 
 
 def _draft(searched: BeamStep, kept: tuple[Step, ...]) -> Written:

@@ -5,21 +5,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from models.decoding.beam_search import Hypothesis, beam_search, best_first
-from models.decoding.choices import best_choices
 from models.decoding.copying import Copy, Copying, copied_places, copies_of, is_kept
-from models.decoding.generate import Step, end_ids, greedy, reread
+from models.decoding.generate import Chooser, Step, reread
 from models.decoding.generated import generated_tokens, placed
+from models.decoding.scores import best_choices
 from models.decoding.state import DecoderState
-from models.decoding.whole_characters import WholeCharacters
+from models.decoding.whole_characters import byte_rule
+from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
-from models.tasks.arrays import batch_of_one
-from models.tasks.attention import causal, nothing_masked, side_by_side, stack
-from models.tasks.base import Loaded, TaskModel, require_text, require_tokens
+from models.tasks.base import Loaded, TaskModel, batch_of_one, require_text, require_tokens
 from models.text.byte_pieces import bytes_of_pieces, fallback_byte
 from models.text.characters import over_marks
 from models.text.sentences import sentences_of
@@ -53,7 +51,7 @@ class EncodedSentence:
     the sentence in small letters where it was typed in capitals.
     """
 
-    ids: Tensor
+    ids: Ids
     tokens: tuple[Token, ...]
     gap: str = ""
     kept: tuple[int, ...] = ()
@@ -81,9 +79,8 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self._pieces = bytes_of_pieces(self.tokenizer, self.vocabulary)
-        rule = WholeCharacters(self._pieces)
-        self._characters = rule if rule.barred(()) else None
+        self._pieces = bytes_of_pieces(self.tokenizer, self.settings.vocabulary)
+        self._characters = byte_rule(self.tokenizer, self.settings.vocabulary)
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
         """Raises `InputError` for empty text, for a sentence longer than the window and for too many beams."""
@@ -158,67 +155,60 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
         lengths = accumulate(len(sentence.tokens) for sentence in sentences)
         count = max(1, sum(length <= self.window for length in lengths))
+        from models.tasks.attention import side_by_side
+
         pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
         return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
 
     def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
         """A sentence that stands at the character `start` of the text, after `gap`."""
         prefix = self.checkpoint.prefix
-        read = true_cased(sentence, lambda word: len(self.tokenizer(word, add_special_tokens=False)["input_ids"]))
-        encoded = self.tokenizer(prefix + read, return_offsets_mapping=self.tokenizer.is_fast)
-        ids = list(encoded["input_ids"])
+        read = true_cased(sentence, lambda word: len(self.tokenizer.encode(word, special=False).ids))
+        encoded = self.tokenizer.encode(prefix + read)
         shift = start - len(prefix)
         offsets = [
             (first + shift, last + shift) if first >= len(prefix) and last > first else (-1, -1)
-            for first, last in over_marks(prefix + read, encoded.get("offset_mapping", [(0, 0)] * len(ids)))
+            for first, last in over_marks(prefix + read, encoded.offsets)
         ]
-        tokens = read_tokens(self.tokenizer, ids, offsets)
+        tokens = read_tokens(self.tokenizer, encoded.ids, offsets)
         spelled = [
             (each.start - start, each.end - start)
             for each in tokens
             if each.start >= 0 and fallback_byte(each.piece) is not None
         ]
         return EncodedSentence(
-            batch_of_one(ids, self.device),
+            batch_of_one(encoded.ids),
             tokens,
             gap,
-            copies=tuple(copies_of(sentence, spelled, self._normalised)),
+            copies=tuple(copies_of(sentence, spelled, self.tokenizer.normalise)),
             read_as=read if read != sentence else "",
         )
-
-    def _normalised(self, text: str) -> str:
-        """`text` as the tokenizer normalises it."""
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        if backend is None or backend.normalizer is None:
-            return text
-        return str(backend.normalizer.normalize_str(text))
 
     def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
         """Beam search behind the decoder's start token and what is kept; once more where it has lost a copy."""
         found = self._found(sentence, num_beams)
         if is_kept(self._text(found[0].ids), sentence.copies):
             return found
-        ends = end_ids(self.generation_config)
         beams = max(num_beams, min(4 * len(sentence.copies) + 4, _MOST_COPYING_BEAMS))
-        again = self._found(sentence, beams, Copying(self._pieces, sentence.copies, ends))[:num_beams]
+        copying = Copying(self._pieces, sentence.copies, self.generation.end_ids)
+        again = self._found(sentence, beams, copying)[:num_beams]
         if not is_kept(self._text(again[0].ids), sentence.copies):
             return found
         return list(best_first(self._marked(each, sentence.copies) for each in again))
 
     def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
         """What one beam search finds, best first."""
-        config = self.generation_config
-        ends, room = end_ids(config), self._room(sentence)
-        given = torch.cat([self.start(), batch_of_one(list(sentence.kept), self.device)], dim=1)
+        room, ends = self._room(sentence), self.generation.end_ids
+        given = np.concatenate([self.start, batch_of_one(sentence.kept)], axis=1)
         steps: tuple[Step, ...] = ()
         if sentence.kept:
-            logits = self.logits(given, sentence.ids)
-            steps = tuple(reread(greedy(config, 1 + room, self._characters), given, logits, 1))
+            chooser = Chooser(self.generation, 1 + room, characters=self._characters)
+            steps = tuple(reread(chooser, given, self.logits(given, sentence.ids), 1))
         if len(steps) == room or (steps and steps[-1].id in ends):
             return [Hypothesis((), 0.0).behind(steps)]
         state = DecoderState(self.engine, given, sentence.ids)
         *_, last = beam_search(
-            state, config, num_beams, room - len(steps), ends, characters=self._characters, copying=copying
+            state, self.generation, num_beams, room - len(steps), characters=self._characters, copying=copying
         )
         return list(best_first(each.behind(steps) for each in last.finished))
 
@@ -235,7 +225,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return Hypothesis((), 0.0).behind(tuple(steps))
 
     def _text(self, ids: Sequence[int]) -> str:
-        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+        return self.tokenizer.decode(ids, skip_special_tokens=True).strip()
 
     def _notes(self, encoded: EncodedSource, best: Sequence[Hypothesis]) -> tuple[str, ...]:
         """Sentences that tell what was done to the text before the network read it, and to what it wrote."""
@@ -265,31 +255,22 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
-        read = torch.cat([self.start(), batch_of_one(list(written), self.device)], dim=1)[:, :-1]
-        network = self.network
-        with self.lock, torch.inference_mode():
-            output = network(input_ids=sentence.ids, decoder_input_ids=read, output_attentions=True, use_cache=False)
-        source = sentence.tokens
-        target = read_tokens(self.tokenizer, list(written))
-        read_by_decoder = read_tokens(self.tokenizer, read[0].tolist())
-        cross = stack(output.cross_attentions)
-        own = stack(output.decoder_attentions)
-        encoder = stack(output.encoder_attentions)
-        return {
-            "cross": Attention("cross", cross, target, source, nothing_masked(cross)),
-            "encoder": Attention("encoder", encoder, source, source, nothing_masked(encoder)),
-            "decoder": Attention("decoder", own, read_by_decoder, read_by_decoder, causal(len(target))),
-        }
+        from models.tasks.attention import capture_encoder_decoder
 
-    def start(self) -> Tensor:
+        read = np.concatenate([self.start, batch_of_one(written)], axis=1)[:, :-1]
+        network, source_ids, read_ids = self.network, self.tensor(sentence.ids), self.tensor(read)
+        target, read_by_decoder = (read_tokens(self.tokenizer, ids) for ids in (written, read[0].tolist()))
+        with self.lock:
+            return capture_encoder_decoder(network, source_ids, read_ids, (sentence.tokens, read_by_decoder, target))
+
+    @property
+    def start(self) -> Ids:
         """The decoder's first token, `[1, 1]`."""
-        config = self.generation_config
-        start = config.decoder_start_token_id
-        return batch_of_one([int(config.bos_token_id if start is None else start)], self.device)
+        return batch_of_one([self.generation.start_id or 0])
 
     def _room(self, sentence: EncodedSentence) -> int:
         """How many tokens the translation of a sentence may have."""
-        wanted = sentence.ids.shape[1] * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
+        wanted = len(sentence.tokens) * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
         return min(wanted, self.window - 1)
 
     def _parted(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
@@ -297,7 +278,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
         The last sentences may have none yet; what none has room for is one part more.
         """
-        ends = end_ids(self.generation_config)
+        ends = self.generation.end_ids
         parts: list[tuple[int, ...]] = []
         left = ids
         for sentence in sentences:

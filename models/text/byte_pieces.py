@@ -1,10 +1,9 @@
 """The bytes that a vocabulary's pieces stand for."""
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from models.text.tokenizer import Tokenizer
 
 _PIECE = re.compile("<0x([0-9A-F]{2})>")
 _METASPACE = "\u2581"
@@ -23,23 +22,17 @@ def fallback_byte(piece: str) -> int | None:
     return int(found[1], 16) if found else None
 
 
-def is_byte_level(tokenizer: "PreTrainedTokenizerBase") -> bool:
-    """Whether the tokenizer spells bytes as printable characters, as GPT-2's does (Radford et al., 2019)."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    return backend is not None and "ByteLevel" in str(backend.decoder)
-
-
-def bytes_of_pieces(tokenizer: "PreTrainedTokenizerBase", size: int) -> list[bytes | None]:
+def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
     """What each id from 0 to `size` (exclusive) writes, with a space for SentencePiece's mark; None for special tokens.
 
     WordPiece's and the first GPT's spellings have marks of their own and are not read here.
     """
-    specials, byte_level = set(tokenizer.all_special_ids), is_byte_level(tokenizer)
+    byte_level = tokenizer.is_byte_level
     known = min(size, len(tokenizer))
     found: list[bytes | None] = []
     for token_id, piece in enumerate(tokenizer.convert_ids_to_tokens(list(range(known)))):
         byte = fallback_byte(piece or "")
-        if piece is None or token_id in specials:
+        if piece is None or token_id in tokenizer.all_special_ids:
             found.append(None)
         elif byte is not None:
             found.append(bytes([byte]))

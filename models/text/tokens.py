@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from transformers import PreTrainedTokenizerBase
-
 from models.outputs import Token
-from models.text.byte_pieces import fallback_byte, is_byte_level
+from models.text.byte_pieces import fallback_byte
+from models.text.tokenizer import Tokenizer
 
 _METASPACE = "\u2581"
 _WORD_END = "</w>"
 _NOWHERE = (-1, -1)
 _MORE_THAN_ASCII = 0x80
 # Every text asks for the same few thousand tokens: spelling each of them once costs a vocabulary's size at most.
-_KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[int, tuple[str, str, bool]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Tokenizer, dict[int, tuple[str, str, bool]]] = WeakKeyDictionary()
 
 
-def readable(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
+def readable(tokenizer: Tokenizer, token_id: int) -> str:
     """The text of one token: WordPiece keeps its `##`, a piece that begins a word elsewhere has its space in front.
 
     A piece of a character's bytes (byte-level BPE may split an emoji) has no text of its own and keeps its spelling.
@@ -26,7 +25,7 @@ def readable(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
 
 
 def read_tokens(
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: Tokenizer,
     ids: Sequence[int],
     offsets: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Token, ...]:
@@ -46,16 +45,16 @@ def read_tokens(
     )
 
 
-def _spelt(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[tuple[str, str, bool]]:
+def _spelt(tokenizer: Tokenizer, ids: list[int]) -> list[tuple[str, str, bool]]:
     """How each token reads, the vocabulary's spelling, and whether it is special."""
-    specials, byte_level = set(tokenizer.all_special_ids), is_byte_level(tokenizer)
-    return [
-        (piece if token_id in specials else _text(tokenizer, token_id, piece, byte_level), piece, token_id in specials)
-        for token_id, piece in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True)
-    ]
+    found = []
+    for token_id, piece in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True):
+        spelling, special = piece or "", token_id in tokenizer.all_special_ids
+        found.append((spelling if special else _text(tokenizer, token_id, spelling), spelling, special))
+    return found
 
 
-def _text(tokenizer: PreTrainedTokenizerBase, token_id: int, piece: str, byte_level: bool) -> str:
+def _text(tokenizer: Tokenizer, token_id: int, piece: str) -> str:
     """How a piece that is no special token reads."""
     byte = fallback_byte(piece)
     if byte is not None:
@@ -67,7 +66,7 @@ def _text(tokenizer: PreTrainedTokenizerBase, token_id: int, piece: str, byte_le
         return piece.replace(_METASPACE, " ")
     if piece.endswith(_WORD_END):
         return piece.removesuffix(_WORD_END)
-    if not byte_level:
+    if not tokenizer.is_byte_level:
         return piece
-    text = str(tokenizer.decode([token_id], clean_up_tokenization_spaces=False))
+    text = tokenizer.decode([token_id])
     return piece if "\ufffd" in text else text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.inputs import INPUTS
-from benchmarks.plain_transformers import PLAIN
+from benchmarks.plain_transformers import plain
 from benchmarks.processes import until_first_page
 from benchmarks.speed import WORKS
 from benchmarks.work import Work, in_turns, measure
@@ -55,7 +55,7 @@ def test_each_side_is_the_first_of_a_pair_half_of_the_time() -> None:
 def test_the_baseline_does_the_same_work(task: Task) -> None:
     """Same weights, same input, same answer."""
     model, fields = load_model(task.endpoint), INPUTS[task.endpoint]
-    theirs, ours = PLAIN[task.endpoint](model.network, model.tokenizer)(**fields), model(**fields)
+    theirs, ours = plain(model.checkpoint)(**fields), model(**fields)
     match task:
         case Task.FILL_MASK:
             assert [each["token_str"] for each in theirs] == [each.text for each in ours.predictions[0]]

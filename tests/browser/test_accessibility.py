@@ -14,7 +14,14 @@ _STANDARDS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds on the page once it stands still: rule, element and why."""
+    """What axe-core finds on the page once it stands still, and finds again: rule, element and why.
+
+    An element that is redrawn fades for a moment, with less contrast than it has otherwise.
+    """
+    return found_now(page) and found_now(page)
+
+
+def found_now(page: Page) -> list[str]:
     settle(page)
     response = Axe().run(page, options=_STANDARDS).response
     return [

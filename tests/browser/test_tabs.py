@@ -65,7 +65,7 @@ def test_a_sentence_is_translated_and_cross_attention_comes_first(page: Page) ->
     expect_live_answer(panel)
     expect(panel.locator(".best-text")).not_to_be_empty()
     expect(panel.get_by_role("radio", name="cross-attention")).to_be_checked()
-    expect_heatmap(panel)
+    expect_heatmap(panel, "noir")
     panel.get_by_role("radio", name="Encoder").check()
     expect_heatmap(panel, "black")
 

@@ -14,15 +14,14 @@ from demo.components.inside.worked import scores_of, worked_row, worked_square
 from demo.plots.inside_matrix import scores_matrix, shares_matrix
 from demo.plots.inside_path import cosines_figure, norms_figure
 from models.errors import InputError
-from models.inside import stations
-from models.inside.head_outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, VectorPath
-from models.inside.softmax import shares
+from models.inside.formulas import shares
+from models.inside.outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, Station, VectorPath
 from models.outputs import LoadedCheckpoint, Token
 
 TOKENS = tuple(Token(text, text, place) for place, text in enumerate(("<i>the", "robot", "waits")))
 ORDER = (
-    stations.INPUT, stations.CONCATENATED, stations.PROJECTED, stations.ATTENTION_ADDED, stations.ATTENTION_NORMED,
-    stations.WIDENED, stations.ACTIVATED, stations.NARROWED, stations.FEED_FORWARD_ADDED, stations.OUTPUT_NORMED,
+    Station.INPUT, Station.CONCATENATED, Station.PROJECTED, Station.ATTENTION_ADDED, Station.ATTENTION_NORMED,
+    Station.WIDENED, Station.ACTIVATED, Station.NARROWED, Station.FEED_FORWARD_ADDED, Station.OUTPUT_NORMED,
 )  # fmt: skip
 
 
@@ -33,7 +32,7 @@ def made_up(masked: bool = False) -> Look:
     scores = queries @ keys.T
     scaled, weights = shares(scores, 2.0, hidden)
     head = HeadNumbers(queries, keys, values, scores, 2.0, scaled, hidden, weights, weights @ values, 3e-7)
-    wide = {stations.WIDENED, stations.ACTIVATED}
+    wide = {Station.WIDENED, Station.ACTIVATED}
     stages = tuple(Stage(name, rng.normal(size=32 if name in wide else 8).astype(np.float32)) for name in ORDER)
     path = VectorPath(np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.array([[1, 1, 1], [0.5, 0.25, 0]], np.float32))
     layers = (

@@ -103,7 +103,7 @@ class ModelContract:
 
     def test_tokens_have_the_ids_of_their_pieces(self, model: AnyTaskModel) -> None:
         for token in model(**self.fields).tokens:
-            assert model.tokenizer.convert_tokens_to_ids(token.piece) == token.id
+            assert model.tokenizer.convert_ids_to_tokens([token.id]) == [token.piece]
 
     def test_attention_is_a_distribution_over_what_may_be_seen(self, model: AnyTaskModel) -> None:
         output = model(**self.fields)

@@ -123,7 +123,7 @@ def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
 def test_a_layer_that_is_used_twice_is_silent_in_one_of_its_uses(layer: int, tiny: TinyModel) -> None:
     model = tiny("albert", Task.SENTIMENT, engine=TORCH)
     fields = FIELDS[Task.SENTIMENT]
-    ids = model.preprocess(model.inputs_type(**fields)).ids
+    ids = model.tensor(model.preprocess(model.inputs_type(**fields)).ids)
     projection = model.network.get_submodule("albert.encoder.albert_layer_groups.0.albert_layers.0.attention.dense")
     seen: list[torch.Tensor] = []
 

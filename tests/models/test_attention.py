@@ -14,6 +14,7 @@ from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import AUTO, FITTING
 from tests.models.conftest import BundledModel, TinyModel
+from tests.models.plain import plain_tokenizer
 
 ENCODERS = [
     (task, architecture)
@@ -49,7 +50,7 @@ def test_an_encoders_attention_is_transformers_own(
     texts = [text.replace("[MASK]", model.tokenizer.mask_token) for text in texts]
     with torch.inference_mode():
         plain = eager(task, tiny_folder(architecture, task, 0))(
-            **model.tokenizer(*texts, return_tensors="pt"), output_attentions=True
+            **plain_tokenizer(model)(*texts, return_tensors="pt"), output_attentions=True
         )
     (attention,) = model.attend(model.inputs_type(**fields)).values()
     np.testing.assert_allclose(attention.weights, stacked(plain.attentions), atol=1e-6)
@@ -81,10 +82,10 @@ def test_an_encoder_decoders_three_attentions_are_transformers_own(
 ) -> None:
     model, fields = tiny(architecture, Task.TRANSLATION), FIELDS[Task.TRANSLATION]
     written = generated_ids(model(**fields))
-    start = model.generation_config.decoder_start_token_id
+    start = model.network.generation_config.decoder_start_token_id
     with torch.inference_mode():
         plain = eager(Task.TRANSLATION, tiny_folder(architecture, Task.TRANSLATION, 0))(
-            **model.tokenizer(fields["text"], return_tensors="pt"),
+            **plain_tokenizer(model)(fields["text"], return_tensors="pt"),
             decoder_input_ids=torch.tensor([[start, *written[:-1]]]),
             output_attentions=True,
         )

@@ -100,7 +100,7 @@ def test_value_is_the_logit_that_the_answer_came_from(task: Task, architecture: 
                 end = max(range(len(output.tokens)), key=lambda place: _within(output, place, "end"))
                 expected = float(raw[0][0][start] + raw[1][0][end])
             case Task.COMPLETION:
-                expected = float(model.network(input_ids=encoded.ids).logits[0, -1].max())
+                expected = float(model.network(input_ids=torch.from_numpy(encoded.ids)).logits[0, -1].max())
             case Task.FILL_MASK:
                 expected = float(raw[0].max())
             case _:

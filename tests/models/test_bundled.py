@@ -23,7 +23,6 @@ from transformers import (
 
 from models.outputs import generated_ids
 from models.registry import BUNDLED, REGISTRY, Checkpoint
-from models.tasks.calibration import calibration_of
 from tests.models.conftest import BundledModel
 
 CHECKPOINTS = [checkpoint for checkpoint in REGISTRY.values() if not checkpoint.hub_id]
@@ -125,7 +124,7 @@ def test_sentiment_is_that_of_the_adapter_over_the_trunk(text: str, label: str, 
     tokenizer = AutoTokenizer.from_pretrained(REGISTRY["clearhead-sentiment"].folder)
     with torch.inference_mode():
         logits = network(**tokenizer(text, return_tensors="pt")).logits[0]
-    probabilities = (logits / calibration_of(network.config).temperature).softmax(-1)
+    probabilities = (logits / network.config.calibration["temperature"]).softmax(-1)
     ours = bundled("clearhead-sentiment")(text=text)
     assert [each.score for each in ours.scores] == pytest.approx(probabilities.tolist(), abs=1e-4)
     assert ours.label == label

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from models.decoding.choices import best_choices
+from models.decoding.scores import best_choices
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -11,7 +11,8 @@ from typing import ClassVar
 import pytest
 import torch
 
-from models.engine.choice import CONVERTIBLE, OPENVINO
+from models.architectures import architecture as known
+from models.engine.choice import OPENVINO
 from models.errors import InputError
 from models.outputs import (
     CompletionOutput,
@@ -27,6 +28,7 @@ from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import tiny_checkpoint
 from tests.models.contract import WRITINGS, Case, NeedsText, ReadsOneWindow, assert_best_first, bare, is_probability
+from tests.models.plain import plain_tokenizer
 
 
 def cases_of(task: Task) -> Iterator[Case]:
@@ -36,7 +38,7 @@ def cases_of(task: Task) -> Iterator[Case]:
             yield Case(checkpoint, FAMILIES[checkpoint.family] if checkpoint.hub_id else "")
     for architecture in FITTING[task]:
         yield Case(tiny_checkpoint(architecture, task), architecture)
-        if architecture in CONVERTIBLE[task]:
+        if known(architecture).converts:
             yield Case(tiny_checkpoint(architecture, task), architecture, OPENVINO)
 
 
@@ -87,7 +89,7 @@ class TestFillMask(NeedsText, ReadsOneWindow):
 
     def test_a_named_word_has_its_probability_and_rank(self, model: AnyTaskModel) -> None:
         probabilities = plain_mask_probabilities(model, "The keeper [MASK] the lamp.")
-        (token_id,) = model.tokenizer(" the", add_special_tokens=False)["input_ids"]
+        (token_id,) = plain_tokenizer(model)(" the", add_special_tokens=False)["input_ids"]
         (standing,) = model(text="The keeper [MASK] the lamp.", word="the").word
         assert standing.probability == pytest.approx(float(probabilities[token_id]), rel=1e-4)
         assert standing.rank == probabilities.argsort(descending=True).tolist().index(token_id) + 1
@@ -162,7 +164,7 @@ class TestTranslation(NeedsText, ReadsOneWindow):
         assert_best_first(output.translations)
         assert all(each.score <= 0 for each in output.translations)
         assert output.target_tokens
-        written = model.tokenizer.decode(list(generated_ids(output)), skip_special_tokens=True)
+        written = plain_tokenizer(model).decode(list(generated_ids(output)), skip_special_tokens=True)
         assert output.translations[0].text == written.strip()
 
     def test_offers_cross_attention_first(self, model: AnyTaskModel) -> None:
@@ -196,7 +198,7 @@ class TestCompletion(ReadsOneWindow):
             assert_best_first(each.alternatives)
             assert sum(other.score for other in each.alternatives) <= 1 + 1e-5
         prompt = [token.id for token in output.tokens]
-        whole = model.tokenizer.decode([*prompt, *generated_ids(output)], skip_special_tokens=True)
+        whole = plain_tokenizer(model).decode([*prompt, *generated_ids(output)], skip_special_tokens=True)
         assert whole.endswith(output.text)
 
     @pytest.mark.parametrize("blank", ["", "  \n\t "])
@@ -229,7 +231,7 @@ class TestCompletion(ReadsOneWindow):
 
 def plain_mask_probabilities(model: AnyTaskModel, text: str) -> torch.Tensor:
     """The probabilities `[vocabulary]` at the one mask, from the network alone."""
-    encoded = model.tokenizer(text.replace("[MASK]", model.tokenizer.mask_token), return_tensors="pt")
+    encoded = plain_tokenizer(model)(text.replace("[MASK]", model.tokenizer.mask_token), return_tensors="pt")
     with torch.inference_mode():
         logits = model.network(**encoded).logits[0]
     return logits[encoded.input_ids[0] == model.tokenizer.mask_token_id][0].softmax(-1)

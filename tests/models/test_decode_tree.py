@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from transformers import LogitsProcessorList
 
-from models.decoding.whole_characters import byte_rule
 from models.errors import InputError
 from models.explain.strategy_tree import decode_tree
 from models.outputs import DecodeTree
@@ -15,6 +13,7 @@ from models.tasks.base import AnyTaskModel
 from models.tasks.text_generation import TextGeneration
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
+from tests.models.plain import whole_characters
 
 PROMPT = "The boats turned"
 EVERY = pytest.mark.parametrize("which", [*FITTING[Task.COMPLETION], "clearhead-stories"])
@@ -38,8 +37,7 @@ def path_of(tree: DecodeTree, strategy: str) -> tuple[int, ...]:
 @EVERY
 def test_greedy_and_beam_search_write_what_generate_writes(model: AnyTaskModel, num_beams: int) -> None:
     tree = grown(model, num_beams=num_beams)
-    ids = model.preprocess(model.inputs_type(prompt=PROMPT)).ids
-    whole = byte_rule(model.tokenizer, model.vocabulary)
+    ids = torch.from_numpy(model.preprocess(model.inputs_type(prompt=PROMPT)).ids)
     for strategy, beams in (("greedy", 1), ("beam", num_beams)):
         (theirs,) = model.network.generate(
             ids,
@@ -48,11 +46,11 @@ def test_greedy_and_beam_search_write_what_generate_writes(model: AnyTaskModel, 
             num_beams=beams,
             max_new_tokens=8,
             pad_token_id=0,
-            logits_processor=LogitsProcessorList([whole] if whole else []),
+            logits_processor=whole_characters(model),
         )
         expected = tuple(theirs[ids.shape[1] :].tolist())
         assert path_of(tree, strategy) == tree.text_of(strategy).ids == expected[: len(path_of(tree, strategy))]
-        assert set(expected[len(path_of(tree, strategy)) :]) <= {0, model.generation_config.pad_token_id}
+        assert set(expected[len(path_of(tree, strategy)) :]) <= {0, model.network.generation_config.pad_token_id}
 
 
 @EVERY

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from transformers import LogitsProcessorList
 
 from models.decoding.whole_characters import byte_rule
 from models.errors import InputError
@@ -14,6 +13,7 @@ from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
+from tests.models.plain import plain_tokenizer, whole_characters
 
 PROMPT = "The boats turned"
 COMPLETION = pytest.mark.parametrize("which", [*FITTING[Task.COMPLETION], "clearhead-stories"])
@@ -32,13 +32,12 @@ def model(which: str, tiny: TinyModel, bundled: BundledModel) -> Iterator[AnyTas
 def test_a_drawn_token_has_the_shares_that_generate_draws_by(model: AnyTaskModel) -> None:
     settings = {"temperature": 0.7, "top_k": 8, "top_p": 0.9}
     output: CompletionOutput = model(prompt=PROMPT, strategy="sample", max_new_tokens=6, seed=3, **settings)
-    ids = model.preprocess(model.inputs_type(prompt=PROMPT)).ids
-    whole = byte_rule(model.tokenizer, model.vocabulary)
+    ids = torch.from_numpy(model.preprocess(model.inputs_type(prompt=PROMPT)).ids)
     torch.manual_seed(3)
     theirs = model.network.generate(
         ids, attention_mask=torch.ones_like(ids), do_sample=True, max_new_tokens=6, pad_token_id=0,
         return_dict_in_generate=True, output_scores=True,
-        logits_processor=LogitsProcessorList([whole] if whole else []), **settings,
+        logits_processor=whole_characters(model), **settings,
     )  # fmt: skip
     for each, scores in zip(output.generated, theirs.scores, strict=True):
         shares = scores[0].softmax(-1)
@@ -70,7 +69,7 @@ def test_a_text_goes_on_from_another_token(model: AnyTaskModel, strategy: str) -
     assert forked.generated[4].probability == pytest.approx(other.score, rel=1e-3)
     assert len(forked.generated) <= 10
     assert model(**settings, kept=kept) == forked
-    whole = model.tokenizer.decode([*(each.id for each in first.tokens), *generated_ids(forked)])
+    whole = plain_tokenizer(model).decode([*(each.id for each in first.tokens), *generated_ids(forked)])
     assert forked.text.strip() and forked.text in whole
 
 
@@ -119,10 +118,10 @@ def test_each_token_of_a_translation_has_its_probability(model: AnyTaskModel) ->
     output: TranslationOutput = model(text="Who lit the lamp?", num_beams=3)
     assert tuple(each.token for each in output.generated) == output.target_tokens
     encoded = model.preprocess(model.inputs_type(text="Who lit the lamp?"))
-    read = torch.cat([model.start(), torch.tensor([generated_ids(output)])], dim=1)[:, :-1]  # type: ignore[attr-defined]
+    read = torch.tensor([[model.generation.start_id, *generated_ids(output)[:-1]]])
     with torch.inference_mode():
-        logits = model.network(input_ids=encoded.sentences[0].ids, decoder_input_ids=read).logits[0]
-    whole, written = byte_rule(model.tokenizer, model.vocabulary), generated_ids(output)
+        logits = model.network(input_ids=torch.from_numpy(encoded.sentences[0].ids), decoder_input_ids=read).logits[0]
+    whole, written = byte_rule(model.tokenizer, model.settings.vocabulary), generated_ids(output)
     for position, (each, row) in enumerate(zip(output.generated, logits.softmax(-1), strict=True)):
         assert each.probability == pytest.approx(float(row[each.token.id]), rel=1e-2, abs=1e-6)
         if whole:

@@ -1,10 +1,7 @@
 """Both engines answer as transformers does, run plainly; damaged files are made anew; torch stays out."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,19 +11,22 @@ import numpy as np
 import pytest
 import torch
 
+from models.architectures import architecture as known
 from models.cancellation import only_while
 from models.decoding.state import DecoderState
-from models.engine import saved
-from models.engine.choice import CONVERTIBLE, FLOAT32, OPENVINO, TORCH, EngineSettings, trunk_of, uses_openvino
+from models.engine.choice import FLOAT32, OPENVINO, TORCH, EngineSettings, uses_openvino
 from models.errors import CheckpointUnavailable, Stopped
+from models.loading import prepared
+from models.loading.assembly import wrap
+from models.loading.description import save_description
 from models.loading.network import load_network
 from models.registry import REGISTRY, Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
-from tests.models.conftest import BundledModel, TinyModel
+from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
 
 ENCODERS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
-BY_OPENVINO = [(task, each) for task in Task for each in FITTING[task] if each in CONVERTIBLE[task]]
+BY_OPENVINO = [(task, each) for task in Task for each in FITTING[task] if known(each).converts]
 READ = [(task, each, engine) for engine in (OPENVINO, TORCH) for task, each in BY_OPENVINO if task in ENCODERS]
 WRITTEN = [(task, each, engine) for engine in (OPENVINO, TORCH) for task, each in BY_OPENVINO if task.writes]
 
@@ -41,7 +41,7 @@ def test_an_encoder_answers_as_transformers_does(tiny: TinyModel, task: Task, ar
     assert model.engine.name == engine
     chance = np.random.default_rng(0)
     for rows, tokens in ((1, 3), (2, 9), (1, 30)):
-        ids = chance.integers(5, model.config.vocab_size, (rows, tokens))
+        ids = chance.integers(5, model.settings.vocabulary, (rows, tokens))
         mask = np.ones_like(ids)
         mask[-1, tokens - 1 :] = 0
         with torch.inference_mode():
@@ -60,18 +60,19 @@ def test_rows_that_exchange_their_places_go_on_as_if_read_at_once(
 ) -> None:
     model = tiny(architecture, task, engine=engine)
     chance = np.random.default_rng(0)
-    source = torch.tensor([[5, 9, 7, 3]]) if task is Task.TRANSLATION else None
-    state = DecoderState(model.engine, torch.tensor([[3, 4, 5]]), source)
-    state.next_best()
+    source = np.array([[5, 9, 7, 3]]) if task is Task.TRANSLATION else None
+    state = DecoderState(model.engine, np.array([[3, 4, 5]]), source)
+    state.next_logits()
     state.reorder([0] * 4)
     for step in range(12):
         state.append([7] * 4 if step % 5 < 2 else chance.integers(1, 50, 4).tolist())
-        inputs = {"input_ids": state.ids}
+        ids = torch.tensor(state.rows)
+        inputs = {"input_ids": ids}
         if source is not None:
-            inputs = {"input_ids": source.expand(4, -1), "decoder_input_ids": state.ids}
+            inputs = {"input_ids": torch.from_numpy(source).expand(4, -1), "decoder_input_ids": ids}
         with torch.inference_mode():
             expected = model.network(**inputs).logits[:, -1]
-        torch.testing.assert_close(state.next_best().logits, expected, atol=1e-4, rtol=1e-4)
+        np.testing.assert_allclose(state.next_logits(), expected.numpy(), atol=1e-4, rtol=1e-4)
         state.reorder([0] * 4 if step % 5 == 4 else chance.integers(0, 4, 4).tolist())
 
 
@@ -83,12 +84,9 @@ def test_every_bundled_checkpoint_is_answered_by_openvino(bundled: BundledModel,
 
 
 @pytest.mark.parametrize(("task", "architecture"), [(task, each) for task in Task for each in FITTING[task]], ids=str)
-def test_what_was_not_compared_is_left_to_pytorch(
-    tiny_folder: Callable[..., Path], task: Task, architecture: str
-) -> None:
-    folder = tiny_folder(architecture, task, 0)
-    assert uses_openvino(task, folder, EngineSettings()) == (architecture in CONVERTIBLE[task])
-    assert not uses_openvino(task, folder, EngineSettings(TORCH))
+def test_what_was_not_compared_is_left_to_pytorch(tiny: TinyModel, task: Task, architecture: str) -> None:
+    assert (tiny(architecture, task).engine.name == OPENVINO) == known(architecture).converts
+    assert not uses_openvino(architecture, EngineSettings(TORCH))
 
 
 def test_visitors_at_once_are_answered_as_each_alone(bundled: BundledModel) -> None:
@@ -123,64 +121,82 @@ def damaged(folder: Path, how: str) -> None:
     elif how == "gone":
         weights.unlink()
     elif how == "no sums":
-        next(folder.glob("*.json")).write_text("{")
+        (folder / "sums.json").write_text("{")
 
 
 @pytest.mark.parametrize("how", ["short", "other", "gone", "no sums"])
 def test_damaged_graphs_are_made_anew_and_whole_ones_are_kept(
     how: str, tiny_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saved, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(prepared, "kept_folder", lambda: tmp_path)
+    monkeypatch.setattr(prepared, "writable_folder", lambda: tmp_path)
     weights = tiny_folder("bert", Task.SENTIMENT, 0)
-    monkeypatch.setattr(saved, "_run", lambda command: write_in_this_process(command))
-    folder = saved.saved_graphs(Task.SENTIMENT, weights, None, half=False)
+    monkeypatch.setattr(prepared, "_run", lambda command: write_in_this_process(command))
+    folder = prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False)
     sums = json.loads((folder / "sums.json").read_text())
-    assert set(sums) == {"encoder.xml", "encoder.bin"}
+    assert set(sums) == {"encoder.xml", "encoder.bin", "description.json", "tokenizer.json"}
     damaged(folder, how)
-    assert saved.saved_graphs(Task.SENTIMENT, weights, None, half=False) == folder
-    assert saved.sums_of(folder).keys() == sums.keys()
-    monkeypatch.setattr(saved, "_run", lambda _command: pytest.fail("made although it is there"))
-    assert saved.saved_graphs(Task.SENTIMENT, weights, None, half=False) == folder
+    assert prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False) == folder
+    assert prepared.sums_of(folder).keys() == sums.keys()
+    monkeypatch.setattr(prepared, "_run", lambda _command: pytest.fail("made although it is there"))
+    assert prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False) == folder
+
+
+def test_what_was_prepared_is_read_where_nothing_can_be_written(
+    tiny_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, writable = tmp_path / "kept", tmp_path / "writable"
+    kept.mkdir()
+    writable.mkdir()
+    weights = tiny_folder("bert", Task.SENTIMENT, 0)
+    monkeypatch.setattr(prepared, "kept_folder", lambda: kept)
+    monkeypatch.setattr(prepared, "writable_folder", lambda: kept)
+    monkeypatch.setattr(prepared, "_run", lambda command: write_in_this_process(command))
+    folder = prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False)
+    monkeypatch.setattr(prepared, "writable_folder", lambda: writable)
+    assert prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False) == folder
+    damaged(folder, "other")
+    anew = prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False)
+    assert anew == writable / folder.name
+
+
+def test_a_visitor_is_told_while_a_checkpoint_is_prepared_and_only_then(
+    tiny_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cache in ("kept_folder", "writable_folder"):
+        monkeypatch.setattr(prepared, cache, lambda: tmp_path)
+    monkeypatch.setattr(prepared, "_run", lambda command: write_in_this_process(command))
+    checkpoint, weights = tiny_checkpoint("bert", Task.SENTIMENT), tiny_folder("bert", Task.SENTIMENT, 0)
+    told: list[str] = []
+    for _ in range(2):
+        wrap(checkpoint, weights, "0" * 40, progress=lambda _fraction, message: told.append(message))
+    assert len(told) == 1 and told[0].startswith("Preparing Tiny")
 
 
 def write_in_this_process(command: list[str]) -> None:
     from models.engine.convert import save_graphs
 
     task, weights, to = Task(command[3]), Path(command[4]), Path(command[5])
+    save_description(weights, to)
     save_graphs(load_network(task, weights), to, half="--half" in command)
 
 
 def test_a_checkpoint_that_cannot_be_prepared_is_refused_in_a_sentence(
     tiny_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saved, "cache_folder", lambda: tmp_path / "graphs")
+    for cache in ("kept_folder", "writable_folder"):
+        monkeypatch.setattr(prepared, cache, lambda: tmp_path / "graphs")
     (tmp_path / "graphs").mkdir()
     broken = tmp_path / "broken"
     shutil.copytree(tiny_folder("bert", Task.SENTIMENT, 0), broken)
     (broken / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointUnavailable, match="could not be prepared"):
-        saved.saved_graphs(Task.SENTIMENT, broken, None, half=False)
+        prepared.prepared_folder(Task.SENTIMENT, broken, None, half=False)
     assert list((tmp_path / "graphs").iterdir()) == []
 
 
 def test_graphs_of_other_weights_have_other_names(tiny_folder: Callable[..., Path]) -> None:
     first, second = (tiny_folder("bert", Task.SENTIMENT, seed) for seed in (0, 1))
-    keys = {saved._key(folder, None, half) for folder in (first, second) for half in (False, True)}
+    keys = {prepared._key(folder, None, half) for folder in (first, second) for half in (False, True)}
     assert len(keys) == 4
-    assert saved._key(first, second, False) not in keys
-
-
-def test_the_openvino_engine_needs_no_torch() -> None:
-    checkpoint = REGISTRY["clearhead-sentiment"]
-    folder = saved.saved_graphs(checkpoint.task, checkpoint.folder, trunk_of(checkpoint), half=False)
-    script = (
-        "import sys, pathlib, numpy as np; from models.engine.openvino import OpenVINOEncoder;"
-        f"engine = OpenVINOEncoder(pathlib.Path({str(folder / 'encoder.xml')!r}), 'float32');"
-        "print(engine.encode({'input_ids': np.array([[101, 2023, 102]])})[0].shape, 'torch' in sys.modules,"
-        "'openvino_telemetry' in sys.modules)"
-    )
-    said = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=Path(saved.__file__).parents[2],
-        env=dict(os.environ),
-    ).stdout  # fmt: skip
-    assert said.strip() == "(1, 2) False False"
+    assert prepared._key(first, second, False) not in keys

@@ -5,6 +5,10 @@ import sys
 
 import pytest
 
+from benchmarks.inputs import INPUTS
+
+NOT_NEEDED = ("torch", "transformers", "peft", "scipy", "openvino_telemetry")
+
 
 def imported_by(modules: str, among: str) -> str:
     """Which of the libraries `among` a fresh process holds after importing `modules`."""
@@ -28,3 +32,11 @@ def test_no_network_library_is_imported_before_a_model_is_wanted(modules: str) -
 
 def test_models_know_nothing_of_the_page() -> None:
     assert imported_by("models.loading.assembly, models.loading.hub", among="gradio plotly sqlalchemy demo") == ""
+
+
+@pytest.mark.parametrize("task", list(INPUTS))
+def test_a_bundled_model_answers_without_torch_and_transformers(task: str) -> None:
+    code = f"from models import load_model; load_model({task!r})(**{INPUTS[task]!r})"
+    code += f"; import sys; print(*(name for name in {NOT_NEEDED!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == ""

@@ -3,7 +3,7 @@
 import pytest
 
 from models.errors import InputError
-from models.inside.operations import layer_costs
+from models.inside.formulas import layer_costs
 from models.inside.parameters import count_parameters, gpt2_total, published_sizes
 from models.registry import Task
 from tests.models.conftest import BundledModel, TinyModel

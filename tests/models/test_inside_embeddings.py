@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from models.inside.embeddings import POSITIONS_SHOWN, embed
-from models.inside.positions import sinusoidal
+from models.inside.formulas import sinusoidal
 from tests.models.conftest import BundledModel
 
 PAIR = "[CLS] the man [MASK] to the store [SEP] penguin [MASK] are flightless birds [SEP]"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from models.errors import InputError
+from models.inside.formulas import shares
 from models.inside.look import look_inside
 from models.inside.reading import read
-from models.inside.softmax import shares
 from models.outputs import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from models.inside.head_outputs import Lens
 from models.inside.look import look_inside
+from models.inside.outputs import Lens
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,

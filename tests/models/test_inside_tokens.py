@@ -6,7 +6,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from models.errors import InputError
-from models.inside.shapes import shape_of
+from models.inside.parameters import shape_of
 from models.inside.tokens import tokenize
 from models.registry import BUNDLED, REGISTRY
 from tests.models.conftest import BundledModel
@@ -18,8 +18,7 @@ BUNDLED_ONES = [name for name, each in REGISTRY.items() if not each.hub_id]
 @pytest.mark.parametrize("name", BUNDLED_ONES)
 @pytest.mark.parametrize("text", TEXTS)
 def test_pieces_are_those_that_the_checkpoint_reads(name: str, text: str, bundled: BundledModel) -> None:
-    encoded = bundled(name).tokenizer(text)
-    assert [piece.id for piece in tokenize(REGISTRY[name], text).pieces] == encoded["input_ids"]
+    assert [piece.id for piece in tokenize(REGISTRY[name], text).pieces] == bundled(name).tokenizer.encode(text).ids
 
 
 def test_the_three_ways_of_spelling_are_told_apart() -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from models.decoding.scores import softmax
 from models.errors import InputError
-from models.inside.scores import EXAMPLE, additive, bilinear, dot, scaled_dot, softmax
-from models.inside.translating import translation_steps
+from models.inside.formulas import EXAMPLE, additive, bilinear, dot, scaled_dot
+from models.inside.look import translation_steps
 from tests.models.conftest import BundledModel
 
 
@@ -15,7 +16,7 @@ def test_each_steps_probabilities_and_weights_are_those_of_a_plain_forward(bundl
     model = bundled("clearhead-en-fr")
     seen = translation_steps(model, text)
     written = [each.token.id for each in seen.generated]
-    source = torch.tensor([model.tokenizer(text)["input_ids"]])
+    source = torch.tensor([model.tokenizer.encode(text).ids])
     read = torch.tensor([[model.network.config.decoder_start_token_id, *written[:-1]]])
     with model.lock, torch.inference_mode():
         output = model.network(input_ids=source, decoder_input_ids=read, output_attentions=True)

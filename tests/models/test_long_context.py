@@ -1,12 +1,13 @@
 """A context longer than the window is read in overlapping windows, and the best answer over all of them wins."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from models.registry import Task
-from models.tasks.calibration import KEY, Calibration
+from models.tasks.calibration import Calibration
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.spans import Window
 from tests.models.architectures import FITTING
@@ -85,8 +86,7 @@ def test_padding_changes_no_window(architecture: str, tiny: TinyModel) -> None:
     last = model.windows(encoded, model.forward(encoded))[-1]
     ids = [token.id for token in encoded.tokens[-1]]
     assert len(ids) < len(encoded.tokens[0])
-    real = encoded.network_inputs["attention_mask"][-1].bool()
-    alone = {name: tensor[-1:, real] for name, tensor in encoded.network_inputs.items()}
+    alone = {name: model.tensor(numbers) for name, numbers in encoded.window(len(encoded.tokens) - 1).items()}
     plain = model.network(**alone)
     assert alone["input_ids"][0].tolist() == ids
     np.testing.assert_allclose(last.start_logits, plain.start_logits[0].detach().numpy(), atol=1e-4)
@@ -127,7 +127,7 @@ def test_one_answer_in_two_windows_has_the_probability_of_both(
     """The worked example: plain transformers gives the answer 0.136 in one window and 0.295 in the other."""
     model = bundled("clearhead-qa")
     calibration = Calibration(temperature=1.2, answerable_scale=0.33, answerable_bias=0.4375)
-    monkeypatch.setattr(model.config, KEY, calibration.as_config()[KEY])
+    monkeypatch.setattr(model, "settings", replace(model.settings, calibration=calibration))
     filler = "The committee met again in the afternoon and talked about the budget for the next year. "
     context = f"{filler * 16}The ferry, people said, went from somewhere near Kessel harbour in spring. {filler * 18}"
     output = model(question="Where does the ferry leave?", context=context)

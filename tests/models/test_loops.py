@@ -3,11 +3,10 @@
 from collections import Counter
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
-from models.decoding.loops import LOOP_GUARD, LoopGuard, barred
+from models.decoding.loops import LOOP_GUARD, barred
 from models.loading.store import ModelStore
 from models.outputs import CompletionOutput, generated_ids
 from models.registry import find
@@ -31,14 +30,6 @@ def test_what_is_barred_would_be_said_a_third_time(written: list[int], size: int
 def test_runs_may_overlap() -> None:
     assert barred([7, 7, 7, 7, 7], 4) == [7]
     assert barred([7, 7, 7, 7], 4) == []
-
-
-def test_logits_are_cut_in_each_row_by_itself() -> None:
-    ids = torch.tensor([[1, 2, 1, 2, 1], [1, 3, 1, 2, 1]])
-    scores = torch.zeros(2, 5)
-    guarded = LoopGuard(2)(ids, scores)
-    assert guarded.isinf().nonzero().tolist() == [[0, 2]]
-    assert not scores.any(), "what came in is as it was"
 
 
 @pytest.mark.parametrize("size", [2, LOOP_GUARD])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from demo.recorded import recorded
-from models.explain.head_groups import HeadGroup, head_groups
+from models.explain.head_roles import HeadGroup, head_groups
 from models.explain.opening import Opening, opening, token_that_matters
 from models.outputs import (
     Answer,

@@ -9,17 +9,21 @@ import torch
 from transformers import LogitsProcessorList
 
 from models.decoding.beam_search import Hypothesis
-from models.decoding.loops import LOOP_GUARD, LoopGuard
+from models.decoding.loops import LOOP_GUARD
 from models.decoding.whole_characters import byte_rule
+from models.engine import Ids
 from models.engine.choice import TORCH
 from models.outputs import CompletionOutput, generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
+from tests.models.plain import loop_guard, set_generation, whole_characters
 
-SEEDS = (0, 1, 2)
-GUARDED = LogitsProcessorList([LoopGuard(LOOP_GUARD)])
+SEEDS = (1, 2, 3)
+"""Seeds of weights with which no two drafts tie: which of them is kept is up to the last bit."""
+
+GUARDED = LogitsProcessorList([loop_guard(LOOP_GUARD)])
 PROMPTS = ("The boats turned", "I would rather walk to the river than", "lamp")
 SOURCES = ("The rain falls on the garden.", "Who lit the lamp? A storm came over the hills.", "Bread")
 TINY_COMPLETION = [(architecture, seed) for architecture in FITTING[Task.COMPLETION] for seed in SEEDS]
@@ -41,18 +45,17 @@ def model(
     model = tiny(name, task, seed, engine=TORCH)
     vocabulary = list(range(5, len(model.tokenizer)))
     ends = [model.tokenizer.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
-    monkeypatch.setattr(model.generation_config, "eos_token_id", ends)
+    set_generation(model, monkeypatch, eos_token_id=ends)
     # In float32 a processor may round batches of different sizes differently, enough for another draft to be dropped.
     model.network.double()
     yield model
     model.network.float()
 
 
-def plainly(model: AnyTaskModel, ids: torch.Tensor, **settings: Any) -> Any:
-    """What `generate` gives for `ids` `[1, token]`."""
-    pad = model.generation_config.pad_token_id
-    whole = byte_rule(model.tokenizer, model.vocabulary)
-    rules = LogitsProcessorList([*settings.pop("logits_processor", ()), *([whole] if whole else ())])
+def plainly(model: AnyTaskModel, given: Ids, **settings: Any) -> Any:
+    """What `generate` gives for ids `[1, token]`."""
+    ids, pad = torch.from_numpy(given), model.network.generation_config.pad_token_id
+    rules = LogitsProcessorList([*settings.pop("logits_processor", ()), *whole_characters(model)])
     return model.network.generate(
         ids,
         attention_mask=torch.ones_like(ids),
@@ -73,8 +76,7 @@ def written(sequence: torch.Tensor, prompt_length: int, ends: Sequence[int]) -> 
 
 
 def ends_of(model: AnyTaskModel) -> list[int]:
-    ends = model.generation_config.eos_token_id
-    return ends if isinstance(ends, list) else [ends]
+    return list(model.generation.end_ids)
 
 
 def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> None:
@@ -91,7 +93,7 @@ def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> 
 
 
 def assert_equal_to_generate(
-    model: AnyTaskModel, ids: torch.Tensor, ours: Sequence[Hypothesis], beams: int, room: int, prompt_length: int
+    model: AnyTaskModel, ids: Ids, ours: Sequence[Hypothesis], beams: int, room: int, prompt_length: int
 ) -> None:
     theirs = plainly(model, ids, do_sample=False, num_beams=beams, num_return_sequences=beams, max_new_tokens=room)
     assert [each.ids for each in ours] == [written(each, prompt_length, ends_of(model)) for each in theirs.sequences]
@@ -140,8 +142,7 @@ def test_beam_search_translates_as_generate_does(model: AnyTaskModel, num_beams:
 def test_a_checkpoints_own_settings_are_followed(
     model: AnyTaskModel, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in setting.items():
-        monkeypatch.setattr(model.generation_config, name, value)
+    set_generation(model, monkeypatch, **setting)
     if model.checkpoint.task is Task.TRANSLATION:
         assert_equal_to_beam_search(model, {"text": SOURCES[0], "num_beams": 3})
     else:
@@ -197,7 +198,7 @@ def test_guarded_sampling_draws_what_generate_draws_with_the_same_guard(model: A
     inputs = model.inputs_type(prompt=prompt, max_new_tokens=24, seed=1, loop_guard=1, **settings)
     ids, output = model.preprocess(inputs).ids, model.answer(inputs)
     torch.manual_seed(1)
-    guard = LogitsProcessorList([LoopGuard(1)])
+    guard = LogitsProcessorList([loop_guard(1)])
     theirs = plainly(model, ids, do_sample=True, max_new_tokens=24, logits_processor=guard, **settings)
     assert generated_ids(output) == written(theirs.sequences[0], ids.shape[1], ends_of(model))
     assert any(each.barred for each in output.generated)
@@ -217,7 +218,7 @@ def test_a_steps_probabilities_are_the_models_own(model: AnyTaskModel, strategy:
     prompt = [token.id for token in output.tokens]
     with torch.inference_mode():
         logits = model.network(input_ids=torch.tensor([[*prompt, *generated_ids(output)]])).logits[0]
-    whole = byte_rule(model.tokenizer, model.vocabulary)
+    whole = byte_rule(model.tokenizer, model.settings.vocabulary)
     for position, each in enumerate(output.generated):
         plain = logits[len(prompt) + position - 1].softmax(-1)
         assert each.probability == pytest.approx(float(plain[each.token.id]), rel=1e-3, abs=1e-6)

@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from transformers import pipeline
 
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
-from models.tasks.calibration import KEY
+from models.tasks.calibration import Calibration
 from models.tasks.spans import MAX_ANSWER_TOKENS
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
+from tests.models.plain import plain_tokenizer
 
 SEEDS = (0, 1)
 TEXTS = ("The keeper [MASK] the lamp.", "[MASK] bread is sold, and [MASK] apples are not!", "😀 l'[MASK] — ça va?")
@@ -36,7 +38,7 @@ def model(which: tuple[Task, str, int], tiny: TinyModel, bundled: BundledModel) 
 @pytest.mark.parametrize("text", TEXTS)
 @models_of(Task.FILL_MASK, "clearhead-minilm")
 def test_filled_blanks_equal_the_pipeline(model: AnyTaskModel, text: str) -> None:
-    plain = pipeline("fill-mask", model=model.network, tokenizer=model.tokenizer)
+    plain = pipeline("fill-mask", model=model.network, tokenizer=plain_tokenizer(model))
     theirs = plain(text.replace("[MASK]", model.tokenizer.mask_token), top_k=5)
     theirs = [theirs] if isinstance(theirs[0], dict) else theirs
     ours = model(text=text, top_k=5).predictions
@@ -52,13 +54,13 @@ def test_filled_blanks_equal_the_pipeline(model: AnyTaskModel, text: str) -> Non
 @pytest.fixture
 def uncalibrated(model: AnyTaskModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network says nothing of its calibration, which has tests of its own."""
-    monkeypatch.setattr(model.config, KEY, None, raising=False)
+    monkeypatch.setattr(model, "settings", replace(model.settings, calibration=Calibration()))
 
 
 @pytest.mark.parametrize("text", ["She reads a quiet book.", "rain, rain … 😀", "no " * 30])
 @models_of(Task.SENTIMENT, "clearhead-sentiment")
 def test_sentiment_equals_the_pipeline(model: AnyTaskModel, uncalibrated: None, text: str) -> None:
-    plain = pipeline("text-classification", model=model.network, tokenizer=model.tokenizer, top_k=None)
+    plain = pipeline("text-classification", model=model.network, tokenizer=plain_tokenizer(model), top_k=None)
     (scores,) = plain([text])
     theirs = {each["label"].lower(): each["score"] for each in scores}
     assert {each.text: each.score for each in model(text=text).scores} == pytest.approx(theirs, rel=1e-4)
@@ -72,7 +74,7 @@ def whole_words(start: int, end: int) -> bool:
 @pytest.mark.parametrize("question", ["Who lit the lamp?", "When?", "Whose boats turned home?"])
 @models_of(Task.QUESTION_ANSWERING, "clearhead-qa")
 def test_answers_equal_trying_every_span(model: AnyTaskModel, uncalibrated: None, question: str) -> None:
-    encoded = model.tokenizer(question, CONTEXT, return_tensors="pt", return_offsets_mapping=True)
+    encoded = plain_tokenizer(model)(question, CONTEXT, return_tensors="pt", return_offsets_mapping=True)
     offsets = encoded.pop("offset_mapping")[0].tolist()
     with torch.inference_mode():
         logits = model.network(**encoded)

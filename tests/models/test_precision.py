@@ -165,6 +165,7 @@ def test_attention_is_that_of_the_network_itself(rounded: Callable[[str], AnyTas
         inputs = model.inputs_type(**made(number))
         encoded = model.preprocess(inputs)
         given = getattr(encoded, "network_inputs", None) or {"input_ids": encoded.ids}
+        given = {name: torch.from_numpy(numbers) for name, numbers in given.items()}
         with torch.inference_mode():
             layers = plain(**given, output_attentions=True).attentions
         expected = torch.stack([layer[0] for layer in layers]).numpy()

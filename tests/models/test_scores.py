@@ -1,32 +1,33 @@
-"""The best tokens at hand are those of the whole vocabulary, and any other can be asked for."""
+"""Probabilities and rankings in NumPy are torch's."""
 
+import numpy as np
 import pytest
 import torch
 
-from models.decoding.scores import MOST, Best, best_of, scores_of
-
-PARTS = (slice(0, 1), slice(1, 4), slice(4, 5))
+from models.decoding.scores import best, log_softmax, softmax, without
 
 
-@pytest.mark.parametrize("vocabulary", [5, MOST, 500])
-def test_they_are_the_logarithms_of_all_probabilities(vocabulary: int) -> None:
-    logits = 4 * torch.randn(3, vocabulary, generator=torch.Generator().manual_seed(0))
-    expected = logits.log_softmax(dim=-1)
-    for row, scores in enumerate(scores_of(logits)):
-        assert list(scores.ids) == expected[row].argsort(descending=True)[:MOST].tolist()
-        assert torch.equal(scores.logits, logits[row])
-        found = [scores.log_probability(token) for token in range(vocabulary)]
-        assert found == pytest.approx(expected[row].tolist(), abs=1e-5)
+@pytest.mark.parametrize("vocabulary", [1, 5, 500])
+def test_probabilities_are_torchs(vocabulary: int) -> None:
+    logits = 40 * torch.randn(3, vocabulary, generator=torch.Generator().manual_seed(0))
+    np.testing.assert_allclose(log_softmax(logits.numpy()), logits.log_softmax(-1).numpy(), atol=1e-4)
+    np.testing.assert_allclose(softmax(logits.numpy()), logits.softmax(-1).numpy(), atol=1e-6)
 
 
-def test_texts_together_have_the_scores_that_each_has_alone() -> None:
-    texts = torch.randn(5, 200, generator=torch.Generator().manual_seed(1)).split([1, 3, 1])
-    for together, text in zip(_parts(best_of(torch.cat(texts))), texts, strict=True):
-        alone = best_of(text)
-        assert torch.equal(together.logits, text)
-        assert torch.equal(together.ids, alone.ids)
-        assert torch.equal(together.log_probabilities, alone.log_probabilities)
+@pytest.mark.parametrize("count", [1, 3, 500, 900])
+def test_the_best_come_in_order(count: int) -> None:
+    scores = torch.randn(500, generator=torch.Generator().manual_seed(1))
+    scores[::7] = float("-inf")
+    expected = scores.topk(min(count, 500)).values.tolist()
+    assert scores.numpy()[best(scores.numpy(), count)].tolist() == expected
 
 
-def _parts(best: Best) -> list[Best]:
-    return [Best(*(each[part] for each in (best.logits, best.ids, best.log_probabilities))) for part in PARTS]
+def test_of_equal_scores_the_first_comes_first() -> None:
+    assert best(np.array([1, 2, 2, 1, 2], np.float32), 4).tolist() == [1, 2, 4, 0]
+
+
+def test_what_is_barred_is_left_out_unless_nothing_else_is_left() -> None:
+    scores = np.array([1, 2, -np.inf], np.float32)
+    assert without(scores, {1}).tolist() == [1, -np.inf, -np.inf]
+    assert without(scores, {0, 1}) is scores
+    assert scores.tolist() == [1, 2, -np.inf], "what came in is as it was"

@@ -12,7 +12,7 @@ from models.engine.openvino import OpenVINOText
 from models.errors import Stopped
 from models.explain.attribution import attribute
 from models.explain.strategy_tree import decode_tree
-from models.inside.translating import translation_steps
+from models.inside.look import translation_steps
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 

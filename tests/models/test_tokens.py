@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from demo.components.written_text import chunks
-from models.registry import Task
+from models.registry import REGISTRY, Task
+from models.tasks.base import AnyTaskModel
 from models.text.byte_pieces import fallback_byte
 from models.text.characters import over_marks
 from models.text.tokens import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.contract import bare
+from tests.models.plain import plain_tokenizer
 
 KINDS = {
     "bert": Task.FILL_MASK,
@@ -37,36 +39,89 @@ KINDS = {
 )
 def test_tokens_read_as_text(architecture: str, text: str, tokens: list[str], tiny: TinyModel) -> None:
     tokenizer = tiny(architecture, KINDS[architecture]).tokenizer
-    ids = tokenizer(text)["input_ids"]
+    ids = tokenizer.encode(text).ids
     assert [token.text for token in read_tokens(tokenizer, ids)] == tokens
+
+
+PLAIN = (
+    "The old lighthouse keeper lit the lamp.",
+    "rain, rain … isn't 3.5% of €1,250 — “quoted”",
+    "Ça va ? 日本 🦊 e\u0301\u00a0x\ty\nz",
+    "word" * 40,
+    "  spaces   here ",
+    "",
+)
+
+
+def assert_reads_as_transformers(model: AnyTaskModel) -> None:
+    """Ids, types, offsets, and the way back, of texts without special tokens in them."""
+    own, plain = model.tokenizer, plain_tokenizer(model)
+    for text in PLAIN:
+        for special in (True, False):
+            found = own.encode(text, special=special)
+            expected = plain(text, add_special_tokens=special, return_offsets_mapping=plain.is_fast)
+            assert found.ids == expected["input_ids"]
+            if plain.is_fast:
+                assert found.offsets == expected["offset_mapping"]
+            for skip in (True, False):
+                decoded = plain.decode(found.ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
+                assert own.decode(found.ids, skip_special_tokens=skip) == decoded
+        assert own.convert_ids_to_tokens(found.ids) == plain.convert_ids_to_tokens(found.ids)
+    assert len(own) == len(plain)
+
+
+@pytest.mark.parametrize("architecture", [*KINDS, "xlnet", "electra", "distilbert", "bart"])
+def test_a_tokenizer_reads_as_transformers_does(architecture: str, tiny: TinyModel) -> None:
+    task = Task.TRANSLATION if architecture == "bart" else KINDS.get(architecture, Task.SENTIMENT)
+    assert_reads_as_transformers(tiny(architecture, task))
+
+
+@pytest.mark.parametrize("name", [each.name for each in REGISTRY.values() if not each.hub_id])
+def test_a_bundled_tokenizer_reads_as_transformers_does(name: str, bundled: BundledModel) -> None:
+    assert_reads_as_transformers(bundled(name))
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "albert", "xlnet"])
+def test_windows_of_a_long_text_are_those_of_transformers(architecture: str, tiny: TinyModel) -> None:
+    model = tiny(architecture, Task.QUESTION_ANSWERING)
+    plain, question, context = plain_tokenizer(model), "Who lit the lamp?", " ".join(PLAIN[:1] * 12)
+    expected = plain(
+        question, context, truncation="only_second", max_length=40, stride=10, return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )  # fmt: skip
+    found = model.tokenizer.windows(question, context, 40, 10)
+    assert [each.ids for each in found] == expected["input_ids"] and len(found) > 3
+    assert [each.offsets for each in found] == expected["offset_mapping"]
+    assert [each.parts for each in found] == [expected.sequence_ids(row) for row in range(len(found))]
 
 
 @pytest.mark.parametrize("architecture", KINDS)
 def test_marks_of_the_models_own_are_told_apart_and_stand_nowhere(architecture: str, tiny: TinyModel) -> None:
     tokenizer = tiny(architecture, KINDS[architecture]).tokenizer
-    encoded = tokenizer("the lamp", return_offsets_mapping=tokenizer.is_fast)
-    offsets = encoded.get("offset_mapping", [(0, 0)] * len(encoded["input_ids"]))
-    for token, place in zip(read_tokens(tokenizer, encoded["input_ids"], offsets), offsets, strict=True):
+    encoded = tokenizer.encode("the lamp")
+    tokens = read_tokens(tokenizer, encoded.ids, encoded.offsets)
+    for token, place in zip(tokens, encoded.offsets, strict=True):
         assert token.special == token.is_mark == (token.id in tokenizer.all_special_ids)
         assert (token.start, token.end) == ((-1, -1) if token.special else place)
 
 
 @pytest.mark.parametrize("architecture", [*KINDS, "xlnet"])
 def test_marks_in_a_text_are_spelt_like_any_other_text(architecture: str, tiny: TinyModel) -> None:
-    tokenizer = tiny(architecture, KINDS.get(architecture, Task.SENTIMENT)).tokenizer
+    model = tiny(architecture, KINDS.get(architecture, Task.SENTIMENT))
+    tokenizer = model.tokenizer
     mask = tokenizer.mask_token or ""
-    marks = " ".join(mark for mark in tokenizer.all_special_tokens if mark != mask)
-    ids = tokenizer(f"the {marks}{mask} lamp")["input_ids"]
+    marks = " ".join(mark for mark in plain_tokenizer(model).all_special_tokens if mark != mask)
+    ids = tokenizer.encode(f"the {marks}{mask} lamp").ids
     specials = [token.piece for token in read_tokens(tokenizer, ids) if token.special]
-    around = [token.piece for token in read_tokens(tokenizer, tokenizer("the lamp")["input_ids"]) if token.special]
+    around = [token.piece for token in read_tokens(tokenizer, tokenizer.encode("the lamp").ids) if token.special]
     assert sorted(specials) == sorted([*around, *([mask] if mask else [])])
     assert bare(marks) in bare("".join(token.text for token in read_tokens(tokenizer, ids)))
 
 
 def test_what_is_unknown_or_blank_stands_where_it_was_written(bundled: BundledModel) -> None:
     tokenizer, text = bundled("clearhead-qa").tokenizer, "A 🍎 is [MASK]."
-    encoded = tokenizer(text, return_offsets_mapping=True)
-    tokens = read_tokens(tokenizer, encoded["input_ids"], encoded["offset_mapping"])
+    encoded = tokenizer.encode(text)
+    tokens = read_tokens(tokenizer, encoded.ids, encoded.offsets)
     written = {token.piece: text[token.start : token.end] for token in tokens if token.special and not token.is_mark}
     assert written == {"[UNK]": "🍎", "[MASK]": "[MASK]"}
     assert [token.piece for token in tokens if token.is_mark] == ["[CLS]", "[SEP]"]
@@ -88,24 +143,24 @@ def test_a_token_reaches_over_the_marks_that_no_token_has(bundled: BundledModel)
 
 def test_a_piece_of_a_character_keeps_its_spelling(tiny: TinyModel) -> None:
     tokenizer = tiny("gpt2", Task.COMPLETION).tokenizer
-    ids = tokenizer("🦊")["input_ids"]
+    ids = tokenizer.encode("🦊").ids
     assert len(ids) > 1, "the tiny vocabulary holds no foxes"
     for token_id in ids:
         text = readable(tokenizer, token_id)
-        assert text == tokenizer.convert_ids_to_tokens(token_id)
+        assert [text] == tokenizer.convert_ids_to_tokens([token_id])
         assert "\ufffd" not in text
 
 
 def test_a_byte_that_is_a_character_reads_as_one_and_a_part_of_one_keeps_its_spelling(bundled: BundledModel) -> None:
     tokenizer = bundled("clearhead-en-fr").tokenizer
-    pieces = read_tokens(tokenizer, tokenizer("<é☃")["input_ids"])
+    pieces = read_tokens(tokenizer, tokenizer.encode("<é☃").ids)
     assert [token.text for token in pieces if not token.special] == [" ", "<", "é", "<0xE2>", "<0x98>", "<0x83>"]
     assert fallback_byte("<0xE2>") == 0xE2 and fallback_byte("<0xE2") is fallback_byte("<s>") is None
 
 
 def test_a_byte_level_space_is_a_space(tiny: TinyModel) -> None:
     tokenizer = tiny("gpt2", Task.COMPLETION).tokenizer
-    pieces = [token.text for token in read_tokens(tokenizer, tokenizer("a\nb\tc  d")["input_ids"])]
+    pieces = [token.text for token in read_tokens(tokenizer, tokenizer.encode("a\nb\tc  d").ids)]
     assert "".join(pieces) == "a\nb\tc  d"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerBase
 
+from models.loading.description import tokenizer_of
 from models.outputs import Token
 from models.text.characters import inside_words
 from models.text.tokens import read_tokens
@@ -61,7 +62,8 @@ def test_words_are_what_a_reader_sees(tokens: tuple[Token, ...], words: list[str
 
 
 def piece_by_piece(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[Token, ...]:
-    return read_tokens(tokenizer, tokenizer(text)["input_ids"])
+    own = tokenizer_of(tokenizer)
+    return read_tokens(own, own.encode(text).ids)
 
 
 ACCENTS, EMOJI, CJK, MIXED = (

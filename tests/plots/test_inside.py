@@ -10,9 +10,8 @@ from demo.components.inside.positions import positions_numbers
 from demo.components.inside.tokens import input_picture, tokens_picture
 from demo.plots.inside_costs import costs_figure
 from demo.plots.inside_strips import position_grid, vector_strips
-from models.inside.operations import layer_costs
+from models.inside.formulas import layer_costs, sinusoidal
 from models.inside.outputs import Piece, TokenizedText
-from models.inside.positions import sinusoidal
 
 
 def test_strips_share_a_scale_but_for_the_one_that_has_its_own() -> None:

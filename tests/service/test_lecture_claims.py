@@ -15,7 +15,7 @@ from demo.lectures import LectureStep, TaskView, lectures_of
 from demo.service import DemoService
 from demo.sessions.database import open_runs
 from demo.settings import Limits, Settings
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 from models.inside.parameters import published_sizes
 from models.loading.store import ModelStore
 from models.outputs import (

@@ -28,7 +28,7 @@ from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
 from demo.ui import build_demo
 from models.errors import InputError
-from models.inside.shapes import shape_of
+from models.inside.parameters import shape_of
 from models.loading.store import ModelStore
 from models.registry import REGISTRY
 

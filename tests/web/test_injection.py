@@ -45,8 +45,7 @@ from demo.tabs.fill_mask import draw_answer
 from demo.web.host_page import _table as host_table
 from demo.web.log import JsonLines, PlainLines
 from models.errors import InputError
-from models.inside.head_outputs import Guess, Look
-from models.inside.outputs import Piece, TokenizedText
+from models.inside.outputs import Guess, Look, Piece, TokenizedText
 from models.outputs import (
     Alternative,
     Attribution,

@@ -15,8 +15,7 @@ from demo.inside_look import look_at_source
 from demo.inside_request import InsideRequest
 from demo.plots.inside_path import cosines_figure, norms_figure
 from demo.plots.inside_strips import strip_top
-from models.inside import stations
-from models.inside.head_outputs import BlockNumbers, Look
+from models.inside.outputs import BlockNumbers, Look, Station
 
 _TEXT = (
     "What all heads of a layer hand on is put side by side (<em>concatenated</em>) and multiplied by one more learned "
@@ -25,22 +24,22 @@ _TEXT = (
     "stretches the numbers to mean 0 and spread 1. The <em>feed-forward</em> part then works on each token by itself: "
     "widen, bend by a curve, narrow. One layer, or <em>block</em>, is both parts; a model is a stack of blocks."
 )
-_TITLES = {
-    stations.INPUT: ("comes in", "from the layer below"),
-    stations.CONCATENATED: ("heads side by side", "concatenated"),
-    stations.PROJECTED: ("projected", "× one learned table for all heads"),
-    stations.ATTENTION_ADDED: ("+ what came in", "the residual"),
-    stations.ATTENTION_NORMED: ("layer norm", "mean 0, spread 1"),
-    stations.CROSS_ADDED: ("+ what the source adds", "the decoder’s look at the other text"),
-    stations.CROSS_NORMED: ("layer norm", "once more"),
-    stations.WIDENED: ("widened", "feed-forward, first half"),
-    stations.ACTIVATED: ("bent", "each number by a curve"),
-    stations.NARROWED: ("narrowed", "feed-forward, second half"),
-    stations.FEED_FORWARD_ADDED: ("+ what came before it", "the residual again"),
-    stations.OUTPUT_NORMED: ("layer norm", "mean 0, spread 1"),
+_TITLES: dict[str, tuple[str, str]] = {
+    Station.INPUT: ("comes in", "from the layer below"),
+    Station.CONCATENATED: ("heads side by side", "concatenated"),
+    Station.PROJECTED: ("projected", "× one learned table for all heads"),
+    Station.ATTENTION_ADDED: ("+ what came in", "the residual"),
+    Station.ATTENTION_NORMED: ("layer norm", "mean 0, spread 1"),
+    Station.CROSS_ADDED: ("+ what the source adds", "the decoder’s look at the other text"),
+    Station.CROSS_NORMED: ("layer norm", "once more"),
+    Station.WIDENED: ("widened", "feed-forward, first half"),
+    Station.ACTIVATED: ("bent", "each number by a curve"),
+    Station.NARROWED: ("narrowed", "feed-forward, second half"),
+    Station.FEED_FORWARD_ADDED: ("+ what came before it", "the residual again"),
+    Station.OUTPUT_NORMED: ("layer norm", "mean 0, spread 1"),
 }
-_ADDED = {stations.INPUT, stations.ATTENTION_ADDED, stations.CROSS_ADDED, stations.FEED_FORWARD_ADDED}
-_NORMS = {stations.ATTENTION_NORMED, stations.CROSS_NORMED, stations.OUTPUT_NORMED}
+_ADDED = {Station.INPUT, Station.ATTENTION_ADDED, Station.CROSS_ADDED, Station.FEED_FORWARD_ADDED}
+_NORMS = {Station.ATTENTION_NORMED, Station.CROSS_NORMED, Station.OUTPUT_NORMED}
 _SHOWN_NUMBERS = 4
 
 
@@ -154,7 +153,7 @@ def _parts(block: BlockNumbers) -> Iterator[list[str]]:
 
 def _part(block: BlockNumbers, names: list[str]) -> str:
     boxes = "".join(_station(block, name) for name in names)
-    passes = names[-1] in (stations.ATTENTION_ADDED, stations.FEED_FORWARD_ADDED)
+    passes = names[-1] in (Station.ATTENTION_ADDED, Station.FEED_FORWARD_ADDED)
     side = '<span class="way-line"></span><span class="way-past">passes by</span>' if passes else ""
     return f'<div class="block-part{" with-way-past" if passes else ""}">{side}<ol>{boxes}</ol></div>'
 
@@ -163,17 +162,17 @@ def _station(block: BlockNumbers, name: str) -> str:
     vector = next(stage.vector for stage in block.stages if stage.name == name)
     title, explained = _TITLES[name]
     size = f"{len(vector):,}"
-    if name == stations.CONCATENATED:
+    if name == Station.CONCATENATED:
         size = f"{block.heads} × {block.head_width} = {size}"
         strips = "".join(strip(each, strip_top(vector)) for each in np.split(vector, block.heads))
         shown = f'<span class="head-strips">{strips}</span>'
     else:
         shown = strip(vector, strip_top(vector))
-    if name == stations.ACTIVATED:
+    if name == Station.ACTIVATED:
         explained = f"each number by a curve, {block.activation}"
     arrow = (
         ""
-        if name == stations.INPUT
+        if name == Station.INPUT
         else f'<span class="arrow"><span aria-hidden="true">↓</span> {_in(block, name)}</span>'
     )
     return (
@@ -186,13 +185,14 @@ def _station(block: BlockNumbers, name: str) -> str:
 def _in(block: BlockNumbers, name: str) -> str:
     """The sizes on the arrow into a station: of the vector, and of the table that it meets there."""
     width, inner = f"{block.width:,}", f"{block.inner_width:,}"
-    return {
-        stations.CONCATENATED: f"{width} → {block.heads} heads of {block.head_width}",
-        stations.PROJECTED: f"{width} × {width}",
-        stations.WIDENED: f"{width} × {inner}",
-        stations.ACTIVATED: inner,
-        stations.NARROWED: f"{inner} × {width}",
-    }.get(name, width)
+    sizes: dict[str, str] = {
+        Station.CONCATENATED: f"{width} → {block.heads} heads of {block.head_width}",
+        Station.PROJECTED: f"{width} × {width}",
+        Station.WIDENED: f"{width} × {inner}",
+        Station.ACTIVATED: inner,
+        Station.NARROWED: f"{inner} × {width}",
+    }
+    return sizes.get(name, width)
 
 
 BLOCK = Step(5, "block", "Many heads, and the rest", _TEXT, _create, uses=frozenset({"layer", "position"}))

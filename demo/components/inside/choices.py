@@ -6,7 +6,7 @@ from demo.components.inside.step import Step
 from demo.components.inside.word_list import WordList, value_of, words_of
 from demo.inside_request import InsideRequest
 from demo.recorded_inside import recorded_tokens
-from models.inside.shapes import shape_of
+from models.inside.parameters import shape_of
 from models.registry import REGISTRY
 
 

@@ -12,7 +12,7 @@ from demo.components.inside.numbers import fold_out, table
 from demo.components.inside.step import BuiltStep, InsideControls, Step
 from demo.inside_request import InsideRequest
 from demo.plots.inside_costs import costs_figure
-from models.inside.operations import layer_costs
+from models.inside.formulas import layer_costs
 from models.inside.outputs import ParameterCount
 from models.inside.parameters import published_sizes
 from models.outputs import Prediction

@@ -13,7 +13,7 @@ from demo.inside_look import look_at_source
 from demo.inside_request import InsideRequest
 from demo.plots.inside_strips import strip_top
 from demo.plots.reading import percent
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 
 _TEXT = (
     "In each layer several <em>heads</em> look through the text side by side. A head turns every token’s vector into "

@@ -13,7 +13,7 @@ from demo.inside_look import look_at_guess
 from demo.inside_request import InsideRequest
 from demo.plots.inside_strips import strip_top
 from demo.plots.reading import percent
-from models.inside.head_outputs import Guess, Lens, Look
+from models.inside.outputs import Guess, Lens, Look
 
 _TEXT = (
     "At the end the vector is multiplied by one last learned table (<em>linear</em>), which has a column for each "

@@ -16,7 +16,7 @@ from demo.inside_look import look, require_drawable, within_reach
 from demo.inside_request import InsideRequest
 from demo.plots.inside_matrix import scores_matrix, shares_matrix
 from demo.plots.reading import percent
-from models.inside.head_outputs import Look
+from models.inside.outputs import Look
 
 _TEXT = (
     "BERT fills blanks, so each token may look at every other. GPT-2 writes the next word, so a token that could look "

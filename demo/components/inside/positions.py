@@ -13,8 +13,8 @@ from demo.components.attention_table import KEEP_OPEN
 from demo.components.figure import drawn
 from demo.components.inside.numbers import fold_out, table
 from demo.plots.inside_strips import position_grid
+from models.inside.formulas import PAPERS_BASE, sinusoidal
 from models.inside.outputs import EmbeddedText
-from models.inside.positions import PAPERS_BASE, sinusoidal
 
 _LENGTH, _DIMENSION = 50, 64
 _ROBOT = ("I", "am", "a", "robot")

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from demo.components.inside.numbers import fold_out, table
 from demo.plots.reading import percent
-from models.inside.scores import EXAMPLE, softmax
+from models.decoding.scores import softmax
+from models.inside.formulas import EXAMPLE
 
 _WAYS = (
     (

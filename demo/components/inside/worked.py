@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from demo.components.inside.numbers import table
 from demo.components.inside.strip import number
 from models.errors import InputError
-from models.inside.softmax import shares
+from models.inside.formulas import shares
 
 _MOST_ROWS = 8
 _GREATEST = 10_000.0

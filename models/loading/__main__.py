@@ -1,6 +1,6 @@
-"""Make graphs: `python -m models.engine` those of the bundled checkpoints, where they are not there yet.
+"""Prepare checkpoints for OpenVINO: `python -m models.loading` the bundled ones, where that was not done yet.
 
-With arguments it converts one folder of weights, as `models/engine/saved.py` asks it to.
+With arguments it prepares one folder of weights, as `models/loading/prepared.py` asks it to.
 """
 
 import argparse
@@ -26,13 +26,16 @@ def main() -> None:
         # Visitors come first.
         os.nice(5)
     from models.engine.convert import save_graphs
+    from models.loading.description import save_description
     from models.loading.network import load_network
 
+    save_description(given.weights, given.to)
     save_graphs(load_network(given.task, given.weights, given.trunk), given.to, half=given.half)
 
 
 def _bundled() -> None:
-    from models.engine.choice import has_openvino, prepare
+    from models.engine.choice import has_openvino
+    from models.loading.prepared import prepare
     from models.registry import REGISTRY
 
     bundled = [each for each in REGISTRY.values() if not each.hub_id]

@@ -1,4 +1,4 @@
-"""Four ways to say how well a query fits a key, on a worked example that can be followed by hand."""
+"""Formulas of the walk that need no model: scores, softmax, positions, and what a layer costs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models.decoding.scores import softmax
+from models.inside.outputs import LayerCost, Numbers
+
 Vector = NDArray[np.float64]
+PAPERS_BASE = 10_000
+KERNEL = 3
+"""How many neighbouring tokens a convolution sees at once."""
 
 
 def dot(query: Vector, key: Vector) -> float:
@@ -32,12 +38,6 @@ def additive(
     (Bahdanau et al., 2015.)
     """
     return float(out @ np.tanh(of_query @ query + of_key @ key))
-
-
-def softmax(scores: Vector) -> Vector:
-    """Scores as shares of one."""
-    raised = np.exp(scores - scores.max())
-    return np.asarray(raised / raised.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +73,37 @@ EXAMPLE = WorkedExample(
     out=np.array([1.0, 2.0]),
 )
 """What a decoder may hold when it is about to write "voiture", and the encoder for "the red car"."""
+
+
+def shares(scores: Numbers, divisor: float, masked: NDArray[np.bool_] | None = None) -> tuple[Numbers, Numbers]:
+    """The scores divided by `divisor`, with −∞ where they are `masked`, and the softmax of that."""
+    scaled = np.asarray(scores, dtype=np.float32) / np.float32(divisor)
+    hidden = scaled if masked is None else np.where(masked, -np.inf, scaled).astype(np.float32)
+    return scaled, softmax(hidden)
+
+
+def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> NDArray[np.float64]:
+    """The encoding `[position, component]`: a sine in each even component, in the odd one behind it its cosine.
+
+    Component pair i turns by `base ** (-2i / dimension)` radians from one position to the next.
+    """
+    pair = np.arange(dimension) // 2
+    angles = np.arange(length)[:, None] / base ** (2 * pair / dimension)
+    return np.where(np.arange(dimension) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+def layer_costs(length: int, width: int, kernel: int = KERNEL) -> tuple[LayerCost, ...]:
+    """The costs of a layer of each kind for `length` tokens of `width` numbers."""
+    return (
+        LayerCost("self-attention", "n² · d", length**2 * width, 1, 1),
+        LayerCost("recurrence", "n · d²", length * width**2, length, length),
+        LayerCost("convolution", f"k · n · d², k = {kernel}", kernel * length * width**2, 1, _layers(length, kernel)),
+    )
+
+
+def _layers(length: int, kernel: int) -> int:
+    """How many convolutions, each reaching `kernel` times as far, join the two ends: log to the base `kernel`."""
+    layers, reach = 1, kernel
+    while reach < length:
+        layers, reach = layers + 1, reach * kernel
+    return layers

@@ -1,0 +1,189 @@
+"""Where each architecture of transformers keeps its parts, by the names that its own modules have.
+
+Ablation, the tab Inside and the engine read this table; nothing else knows an architecture by name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class LayerNames:
+    """The names of a layer's parts: `layers` is the list of them in the network's trunk, the others are seen from one.
+
+    `together` is the linear map that brings the heads together, W^O of Vaswani et al. (2017, section 3.2.2).
+    `query_key_value` has one name where one map makes all three. `cross` and `cross_norm` name the attention to another
+    text, where a layer has it. Where only the first two names are given, heads can be switched off and no more.
+    """
+
+    layers: str
+    together: str
+    attention: str = ""
+    query_key_value: tuple[str, ...] = ()
+    attention_norm: str = ""
+    inner: str = ""
+    activation: str = ""
+    outer: str = ""
+    output_norm: str = ""
+    norm_first: bool = False
+    cross: str = ""
+    cross_norm: str = ""
+
+
+@dataclass(frozen=True)
+class EmbeddingNames:
+    """The names of the embedding tables in the trunk by what they embed, and of the norm after their sum.
+
+    `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by, and positions
+    are `learned` or computed.
+    """
+
+    kind: str
+    tables: Mapping[str, str]
+    norm: str = ""
+    scale: str = ""
+    learned: bool = True
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """An architecture: its layers by the kind of attention in them, the one to show first in front.
+
+    `parameters` are the parts of which its parameters are counted, each with a pattern of their names, tried in order.
+    `converts` says that its OpenVINO graphs were compared with transformers.
+    """
+
+    layers: Mapping[str, LayerNames] = field(default_factory=dict)
+    embeddings: EmbeddingNames | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    converts: bool = False
+
+
+_BERT_LAYERS = LayerNames(
+    layers="encoder.layer",
+    together="attention.output.dense",
+    attention="attention.self",
+    query_key_value=("attention.self.query", "attention.self.key", "attention.self.value"),
+    attention_norm="attention.output.LayerNorm",
+    inner="intermediate.dense",
+    activation="intermediate.intermediate_act_fn",
+    outer="output.dense",
+    output_norm="output.LayerNorm",
+)
+_BERT_EMBEDDINGS = EmbeddingNames(
+    "encoder",
+    {
+        "token": "embeddings.word_embeddings",
+        "segment": "embeddings.token_type_embeddings",
+        "position": "embeddings.position_embeddings",
+    },
+    norm="embeddings.LayerNorm",
+)
+_BERT_PARAMETERS = (
+    ("token embedding", r"word_embeddings"),
+    ("position embedding", r"position_embeddings"),
+    ("segment embedding", r"token_type_embeddings"),
+    ("norm of the embedding", r"embeddings\.LayerNorm"),
+    ("attention", r"attention\.(self|output\.dense)"),
+    ("feed-forward", r"layer\.\d+\.(intermediate|output\.dense)"),
+    ("norms in the layers", r"layer\.\d+\..*LayerNorm"),
+    ("pooler", r"pooler"),
+    ("task head", r"^(cls|classifier|qa_outputs)\."),
+)
+_DISTILBERT_LAYERS = LayerNames(
+    layers="transformer.layer",
+    together="attention.out_lin",
+    attention="attention",
+    query_key_value=("attention.q_lin", "attention.k_lin", "attention.v_lin"),
+    attention_norm="sa_layer_norm",
+    inner="ffn.lin1",
+    activation="ffn.activation",
+    outer="ffn.lin2",
+    output_norm="output_layer_norm",
+)
+_GPT2_LAYERS = LayerNames(
+    layers="h",
+    together="attn.c_proj",
+    attention="attn",
+    query_key_value=("attn.c_attn",),
+    attention_norm="ln_1",
+    inner="mlp.c_fc",
+    activation="mlp.act",
+    outer="mlp.c_proj",
+    output_norm="ln_2",
+    norm_first=True,
+)
+_GPT2_PARAMETERS = (
+    ("token embedding", r"wte"),
+    ("position embedding", r"wpe"),
+    ("attention", r"attn"),
+    ("feed-forward", r"mlp"),
+    ("norms in the layers", r"h\.\d+\.ln_"),
+    ("last norm", r"ln_f"),
+)
+_BART_ENCODER = LayerNames(
+    layers="encoder.layers",
+    together="self_attn.out_proj",
+    attention="self_attn",
+    query_key_value=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    attention_norm="self_attn_layer_norm",
+    inner="fc1",
+    activation="activation_fn",
+    outer="fc2",
+    output_norm="final_layer_norm",
+)
+_BART_LAYERS = {
+    "decoder": replace(
+        _BART_ENCODER, layers="decoder.layers", cross="encoder_attn", cross_norm="encoder_attn_layer_norm"
+    ),
+    "encoder": _BART_ENCODER,
+    "cross": LayerNames("decoder.layers", "encoder_attn.out_proj"),
+}
+_MARIAN_EMBEDDINGS = EmbeddingNames(
+    "encoder",
+    {"token": "encoder.embed_tokens", "position": "encoder.embed_positions"},
+    scale="encoder.embed_scale",
+    learned=False,
+)
+_MARIAN_PARAMETERS = (
+    ("positions, computed", r"embed_positions"),
+    ("token embedding", r"shared|embed_tokens"),
+    ("attention in the encoder", r"encoder\.layers\.\d+\.self_attn\."),
+    ("feed-forward in the encoder", r"encoder\.layers\.\d+\.fc"),
+    ("norms in the encoder", r"encoder\.layers\.\d+\..*norm"),
+    ("attention in the decoder", r"decoder\.layers\.\d+\.self_attn\."),
+    ("cross-attention", r"decoder\.layers\.\d+\.encoder_attn\."),
+    ("feed-forward in the decoder", r"decoder\.layers\.\d+\.fc"),
+    ("norms in the decoder", r"decoder\.layers\.\d+\..*norm"),
+)
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "bert": Architecture({"encoder": _BERT_LAYERS}, _BERT_EMBEDDINGS, _BERT_PARAMETERS, converts=True),
+    "roberta": Architecture({"encoder": _BERT_LAYERS}, converts=True),
+    "electra": Architecture({"encoder": _BERT_LAYERS}, converts=True),
+    "distilbert": Architecture({"encoder": _DISTILBERT_LAYERS}, converts=True),
+    # One layer of ALBERT is used again and again.
+    "albert": Architecture({"encoder": LayerNames("encoder.albert_layer_groups", "albert_layers.0.attention.dense")}),
+    "gpt2": Architecture(
+        {"decoder": _GPT2_LAYERS},
+        EmbeddingNames("decoder", {"token": "wte", "position": "wpe"}),
+        _GPT2_PARAMETERS,
+        converts=True,
+    ),
+    "openai-gpt": Architecture({"decoder": LayerNames("h", "attn.c_proj")}),
+    "marian": Architecture(_BART_LAYERS, _MARIAN_EMBEDDINGS, _MARIAN_PARAMETERS, converts=True),
+    "bart": Architecture(_BART_LAYERS),
+    "t5": Architecture(
+        {
+            "encoder": LayerNames("encoder.block", "layer.0.SelfAttention.o"),
+            "decoder": LayerNames("decoder.block", "layer.0.SelfAttention.o"),
+            "cross": LayerNames("decoder.block", "layer.1.EncDecAttention.o"),
+        }
+    ),
+}
+"""By `model_type`, the name that a checkpoint's `config.json` gives its architecture."""
+
+
+def architecture(model_type: str) -> Architecture:
+    """The architecture of this name; of one that is not known, no part is."""
+    return ARCHITECTURES.get(model_type, Architecture())

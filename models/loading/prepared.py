@@ -1,0 +1,162 @@
+"""What OpenVINO needs of a checkpoint: graphs and a description, made once and kept as files in the user's cache.
+
+They are checked before they are read. Another process makes them, so that torch stays out of this one's memory.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from models.engine.choice import AUTO, EngineSettings, is_rounded, uses_openvino
+from models.errors import CheckpointUnavailable
+from models.registry import BUNDLED, Checkpoint, Task
+
+_ROOT = Path(__file__).parents[2]
+_READ = (".json", ".model", ".safetensors", ".spm", ".txt")
+_MADE_BY = ("engine/convert.py", "loading/description.py")
+_SUMS = "sums.json"
+_LONGEST_S = 600.0
+"""How long a conversion may take a slow machine."""
+
+_FORGOTTEN_AFTER_S = 60 * 24 * 3600
+
+
+def prepared_folder(
+    task: Task, weights: Path, trunk: Path | None, *, half: bool, on_making: Callable[[], None] = lambda: None
+) -> Path:
+    """The folder with what was made of a checkpoint: `weights` is its folder, `trunk` that of the model it adapts.
+
+    The weights in it are in float16 where `half`, else in float32. It is made where it is not there yet, or damaged,
+    and `on_making` is called before. Raises `CheckpointUnavailable` where that fails.
+    """
+    name = _key(weights, trunk, half)
+    # What was made when an image was built is read even where nothing can be written.
+    folder = kept_folder() / name
+    if not _is_whole(folder):
+        folder = writable_folder() / name
+    if not _is_whole(folder):
+        on_making()
+        _make(task, weights, trunk, folder, half)
+        if not _is_whole(folder):
+            raise CheckpointUnavailable(f"The model {weights.name} could not be prepared. Please choose another.")
+        _forget_old(folder.parent)
+    with suppress(OSError):
+        os.utime(folder)
+    return folder
+
+
+def kept_folder() -> Path:
+    """The folder of the user's cache for what is prepared, whether it is there or not."""
+    return user_cache_path("clearhead") / "graphs"
+
+
+@cache
+def writable_folder() -> Path:
+    """The folder of the user's cache; where nothing can be kept there, one that ends with this process."""
+    kept = kept_folder()
+    with suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True)
+        if os.access(kept, os.W_OK):
+            return kept
+    _passing.append(tempfile.TemporaryDirectory(prefix="clearhead-"))
+    return Path(_passing[0].name)
+
+
+_passing: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def model_type_of(weights: Path) -> str:
+    """The architecture that the folder's `config.json` names, such as `bert`."""
+    return str(json.loads((weights / "config.json").read_text(encoding="utf-8"))["model_type"])
+
+
+def prepare(checkpoint: Checkpoint) -> None:
+    """Prepare a bundled checkpoint as a page with this environment's settings reads it."""
+    engine, precision = (os.environ.get(f"CLEARHEAD_{name}", AUTO) for name in ("ENGINE", "PRECISION"))
+    settings, task = EngineSettings(engine, precision), checkpoint.task
+    if uses_openvino(model_type_of(checkpoint.folder), settings):
+        prepared_folder(task, checkpoint.folder, trunk_of(checkpoint), half=is_rounded(task, settings))
+
+
+def trunk_of(checkpoint: Checkpoint) -> Path | None:
+    """The folder of the network that an adapter was trained on."""
+    return BUNDLED / checkpoint.base if checkpoint.base else None
+
+
+def sums_of(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file that was made in `folder`, by name."""
+    return {path.name: _sum(path) for path in sorted(folder.iterdir()) if path.name != _SUMS}
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether all files are there as they were written; OpenVINO would crash on a damaged one."""
+    try:
+        expected = json.loads((folder / _SUMS).read_text())
+        return bool(expected) and sums_of(folder) == expected
+    except (OSError, ValueError):
+        return False
+
+
+def _key(weights: Path, trunk: Path | None, half: bool) -> str:
+    """A name for what these libraries and this code make of these weights."""
+    digest = hashlib.sha256(f"{half}".encode())
+    for library in ("openvino", "tokenizers", "torch", "transformers"):
+        digest.update(version(library).encode())
+    for part in _MADE_BY:
+        digest.update((Path(__file__).parents[1] / part).read_bytes())
+    for folder in (weights, trunk):
+        for path in sorted(folder.iterdir()) if folder else ():
+            if path.suffix in _READ:
+                digest.update(f"{path.name} {_sum(path)}".encode())
+    return digest.hexdigest()[:24]
+
+
+def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: bool) -> None:
+    beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix="making-"))
+    command = [sys.executable, "-m", "models.loading", task.value, str(weights), str(beside)]
+    command += ["--trunk", str(trunk)] * (trunk is not None) + ["--half"] * half
+    try:
+        _run(command)
+        (beside / _SUMS).write_text(json.dumps(sums_of(beside)))
+        shutil.rmtree(folder, ignore_errors=True)
+        # Where another process was quicker, its files are as good.
+        with suppress(OSError):
+            beside.rename(folder)
+    except (subprocess.SubprocessError, OSError) as error:
+        raise CheckpointUnavailable(
+            f"The model {weights.name} could not be prepared. Please choose another."
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _run(command: list[str]) -> None:
+    # What the libraries warn about while they trace would be news to the host, and to nobody else.
+    subprocess.run(  # noqa: S603 our own module
+        command, cwd=_ROOT, check=True, timeout=_LONGEST_S, stdin=subprocess.DEVNULL, capture_output=True
+    )
+
+
+def _forget_old(graphs: Path) -> None:
+    """Delete what nobody has loaded for long; another process may be deleting it, too."""
+    for other in graphs.iterdir():
+        with suppress(OSError):
+            if time.time() - other.stat().st_mtime > _FORGOTTEN_AFTER_S:
+                shutil.rmtree(other)

@@ -1,0 +1,58 @@
+"""What transformers has of a model, and our rules as it applies them, to compare with."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoTokenizer, LogitsProcessor, LogitsProcessorList
+
+from models.decoding.loops import barred
+from models.decoding.whole_characters import byte_rule
+from models.loading.description import generation_settings
+from models.tasks.base import AnyTaskModel
+
+
+def plain_tokenizer(model: AnyTaskModel) -> Any:
+    """The tokenizer of a model as transformers loads it."""
+    return _tokenizer(model.folder)
+
+
+@cache
+def _tokenizer(folder: Path) -> Any:
+    return AutoTokenizer.from_pretrained(folder)
+
+
+class Barred(LogitsProcessor):
+    """For `generate`: tokens that may not follow what is written, unless nothing else is left."""
+
+    def __init__(self, rule: Callable[[Sequence[int]], Collection[int]]) -> None:
+        self.rule = rule
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        left = scores.clone()
+        for row, written in zip(left, input_ids.tolist(), strict=True):
+            row[list(self.rule(written))] = float("-inf")
+        return torch.where(left.isfinite().any(dim=-1, keepdim=True), left, scores)
+
+
+def loop_guard(size: int) -> Barred:
+    """No run of `size` tokens stands three times."""
+    return Barred(lambda written: barred(written, size))
+
+
+def whole_characters(model: AnyTaskModel) -> LogitsProcessorList:
+    """No character of a byte-level vocabulary comes out broken."""
+    rule = byte_rule(model.tokenizer, model.settings.vocabulary)
+    return LogitsProcessorList([Barred(rule.barred)] if rule else [])
+
+
+def set_generation(model: AnyTaskModel, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+    """Change a checkpoint's own settings for writing, ours and transformers' alike."""
+    config = model.network.generation_config
+    for name, value in settings.items():
+        monkeypatch.setattr(config, name, value)
+    monkeypatch.setattr(model, "generation", generation_settings(config))
