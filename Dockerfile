@@ -23,7 +23,7 @@ COPY models models
 COPY demo demo
 # Compiled now, because the user that runs it may not write here.
 RUN /opt/clearhead/bin/python -m compileall -q app.py demo models
-# Graphs of the bundled models. They are in the volume, because a folder that is read-only at run time is not used.
+# Graphs of the bundled models, in the volume, where those of published models are written, too.
 ENV XDG_CACHE_HOME=/var/lib/clearhead/cache
 RUN /opt/clearhead/bin/python -m models.loading && chown -R clearhead:clearhead /var/lib/clearhead/cache
 

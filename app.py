@@ -5,6 +5,8 @@
 
 import gc
 import os
+from importlib import import_module
+from threading import Timer
 
 if __name__ == "__main__":
     # Before anything is imported, so that asking what the settings are starts nothing.
@@ -49,8 +51,13 @@ except SettingError as error:
 
 gc.freeze()
 gc.enable()
+LOOKS_AFTER_S = 3.0
+"""When torch and transformers are imported: after the first page, and before a visitor has read it and asked."""
 
 if __name__ == "__main__":
+    looks = Timer(LOOKS_AFTER_S, import_module, ["models.loading.network"])
+    looks.daemon = True
+    looks.start()
     try:
         serve(app, demo, settings)
     except SettingError as error:

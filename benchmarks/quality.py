@@ -1,6 +1,6 @@
 """How good a checkpoint is on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
 
-With `--probes` in place of `--data`, on what a visitor might try (`benchmarks/probes`), for one task or for all.
+With `--probes` in place of `--data`, on what a visitor might try (`evaluation/probes`), for one task or for all.
 
 The file's format goes with the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
 question-answering, SQuAD JSON of version 1 or 2; translation, `source<TAB>reference`; text-generation, plain text.
@@ -19,10 +19,10 @@ from typing import cast
 import torch
 from transformers import AutoTokenizer
 
-from benchmarks.masking import masked, packed
-from benchmarks.metrics import calibration_error, exact_match, f1
-from benchmarks.perplexity import losses
-from benchmarks.probes import passed_share, verdicts
+from evaluation.masking import masked, packed
+from evaluation.metrics import calibration_error, exact_match, f1
+from evaluation.perplexity import losses
+from evaluation.probes import passed_share, verdicts
 from models import load_model
 from models.registry import Task, find
 from models.tasks.base import AnyTaskModel

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from benchmarks.metrics import calibration_error, exact_match, f1
+from evaluation.metrics import calibration_error, exact_match, f1
 from models import load_model
 from models.tasks.base import AnyTaskModel
 from models.tasks.calibration import Calibration

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
-from benchmarks.masking import PASSAGE_LENGTH, masked, packed
-from benchmarks.probes import OF_CARDS, bundled_share
+from evaluation.masking import PASSAGE_LENGTH, masked, packed
+from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
 from training.cards import CHECKPOINTS, Card, Source, write_card

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
-from benchmarks.metrics import exact_match, f1
-from benchmarks.probes import OF_CARDS, bundled_share
+from evaluation.metrics import exact_match, f1
+from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
 from training.adapters import (

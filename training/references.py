@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from benchmarks.metrics import f1, normalised_answer
+from evaluation.metrics import f1, normalised_answer
 from training.text import Question
 
 SURROUNDINGS = 90

@@ -17,7 +17,7 @@ from peft import PeftModel
 from torch import Tensor, nn
 from transformers import BertForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from benchmarks.probes import OF_CARDS, bundled_share
+from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
 from training.adapters import (

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from benchmarks.perplexity import perplexity_per_word
-from benchmarks.probes import OF_CARDS, bundled_share
+from evaluation.perplexity import perplexity_per_word
+from evaluation.probes import OF_CARDS, bundled_share
 from models.decoding.loops import LOOP_GUARD
 from models.registry import Task
 from training import samples, stories, tiles

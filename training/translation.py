@@ -21,8 +21,8 @@ from transformers.models.marian.modeling_marian import (
     MarianEncoderLayer,
 )
 
-from benchmarks import alignment
-from benchmarks.probes import OF_CARDS, bundled_share
+from evaluation import alignment
+from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training.bpe import translation_tokenizer
 from training.cards import CHECKPOINTS, Card, Source, write_card

@@ -1,4 +1,4 @@
-"""Capture attention: one eager forward pass over a finished text."""
+"""Capture attention: one eager forward pass over a finished text, by the network's trunk: no head is needed for it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ def capture_encoder(network: PreTrainedModel, encoded: Mapping[str, Tensor], tok
     Call it while the network's attention is eager.
     """
     with torch.inference_mode():
-        return encoder_attention(network(**encoded, output_attentions=True).attentions, tokens)
+        return encoder_attention(network.base_model(**encoded, output_attentions=True).attentions, tokens)
 
 
 def encoder_attention(layers: Sequence[Tensor], tokens: tuple[Token, ...]) -> Attentions:
@@ -29,7 +29,7 @@ def encoder_attention(layers: Sequence[Tensor], tokens: tuple[Token, ...]) -> At
 def capture_decoder(network: PreTrainedModel, ids: Tensor, tokens: tuple[Token, ...]) -> Attentions:
     """The masked self-attention over `ids` `[1, token]`: no token looks at a later one."""
     with torch.inference_mode():
-        weights = stack(network(input_ids=ids, output_attentions=True).attentions)
+        weights = stack(network.base_model(input_ids=ids, output_attentions=True).attentions)
     return {"decoder": Attention("decoder", weights, tokens, tokens, causal(len(tokens)))}
 
 
@@ -44,7 +44,7 @@ def capture_encoder_decoder(
     `tokens` are the source's, those that the decoder has read, and those that it has written from them.
     """
     with torch.inference_mode():
-        output = network(input_ids=source, decoder_input_ids=read, output_attentions=True, use_cache=False)
+        output = network.base_model(input_ids=source, decoder_input_ids=read, output_attentions=True, use_cache=False)
     cross = stack(output.cross_attentions)
     of_source, of_read, written = tokens
     return {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.metrics import calibration_error
+from evaluation.metrics import calibration_error
 from models.tasks.calibration import Calibration
 from training.calibration import Judged, Shown, fit_questions, shown
 

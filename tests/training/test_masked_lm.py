@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from benchmarks.masking import PASSAGE_LENGTH, masked, packed
+from evaluation.masking import PASSAGE_LENGTH, masked, packed
 from training import masked_lm, text
 from training.cards import Card, Source, render
 

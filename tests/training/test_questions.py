@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from benchmarks.metrics import exact_match, f1, normalised_answer
+from evaluation.metrics import exact_match, f1, normalised_answer
 from training import spans, text
 from training.question_answering import apart, paragraphs_of, read_material, steadying_of
 from training.references import agreed

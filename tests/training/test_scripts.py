@@ -137,7 +137,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                         monkeypatch.setattr(module, known, ours)
                 if hasattr(module, "published_encoder"):
                     monkeypatch.setattr(module, "published_encoder", lambda: encoder)
-        probes = import_module("benchmarks.probes")
+        probes = import_module("evaluation.probes")
         some = probes.probes_of
         monkeypatch.setattr(probes, "probes_of", lambda task: some(task)[:3])
         monkeypatch.setattr("models.loading.store._default", ModelStore())

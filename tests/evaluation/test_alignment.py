@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.alignment import WordAttention, agreement, by_ibm_model_1, diagonal, word_attention
+from evaluation.alignment import WordAttention, agreement, by_ibm_model_1, diagonal, word_attention
 from models.outputs import Attention, Token
 
 

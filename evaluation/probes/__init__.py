@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import torch
 
-from benchmarks.metrics import normalised_answer
+from evaluation.metrics import normalised_answer
 from models import load_model
 from models.outputs import (
     CompletionOutput,

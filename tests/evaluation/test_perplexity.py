@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from benchmarks.perplexity import losses, perplexity_per_word
+from evaluation.perplexity import losses, perplexity_per_word
 from training.bpe import byte_level_tokenizer
 
 TEXT = "One day a small cat sat on the wall. " * 40

@@ -1,4 +1,4 @@
-"""Which cross-attention head aligns words best: `python -m benchmarks.alignment --train TSV --data TSV [--json]`.
+"""Which cross-attention head aligns words best: `python -m evaluation.alignment --train TSV --data TSV [--json]`.
 
 Each head's choice of a source word for every target word, over the model's own translations, against IBM model 1
 (Brown et al., 1993, as NLTK fits it on the pairs of `--train`), which knows nothing of the network. The diagonal, the

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.probes import OF_CARDS, Verdict, bundled_share, probes_of, verdicts
 from benchmarks.quality import probed
+from evaluation.probes import OF_CARDS, Verdict, bundled_share, probes_of, verdicts
 from models import load_model
 from models.registry import Task, find
 

@@ -1,0 +1,1 @@
+"""How good an answer is: metrics, probes, perplexity, alignment. Used by training and by benchmarks."""
