@@ -8,7 +8,6 @@ from demo.inspection import OUR_FAULT
 from demo.limits import clean, plain_text
 from demo.settings import Settings
 from models.errors import InputError
-from models.explain.strategy_tree import decode_tree
 from models.loading import Progress
 from models.loading.store import ModelStore
 from models.outputs import DecodeTree
@@ -28,6 +27,8 @@ def grow_tree(
     found = find(plain_text(checkpoint, "The checkpoint", "checkpoint"), Task.COMPLETION)
     try:
         model = cast("TextGeneration", store.load(found, progress))
+        from models.explain.strategy_tree import decode_tree
+
         return decode_tree(model, model.inputs_type(**cleaned))
     except InputError:
         raise

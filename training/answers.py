@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 
@@ -13,11 +12,7 @@ class Answers:
     pieces: Tensor
     shares: Tensor
 
-    @classmethod
-    def certain(cls, pieces: Tensor) -> "Answers":
-        """One piece for each place, `[...]`, and no other."""
-        return cls(pieces[..., None].contiguous(), torch.ones(*pieces.shape, 1, device=pieces.device))
-
-    def flat(self) -> "Answers":
-        """The same for all places in one row, `[n, k]`."""
-        return Answers(self.pieces.flatten(0, -2).contiguous(), self.shares.flatten(0, -2).contiguous())
+    def loss(self, logits: Tensor) -> Tensor:
+        """The mean cross-entropy over all places, by `logits` `[..., word]`."""
+        log_shares = logits.float().log_softmax(dim=-1).gather(-1, self.pieces)
+        return -(log_shares * self.shares).sum(dim=-1).mean()

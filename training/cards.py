@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +38,16 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def render(card: Card, digests: dict[str, str]) -> str:
+def commit() -> str:
+    """The commit that the scripts are of, which a card names; raises `CalledProcessError` outside a checkout."""
+    found = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"],  # noqa: S607 wherever it is installed
+        cwd=CHECKPOINTS, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return found.stdout.strip()
+
+
+def render(card: Card, digests: dict[str, str], commit: str) -> str:
     """The card as Markdown with the Hub's YAML head."""
     head = ["---", f"license: {card.license}", f"language: {json.dumps(list(card.languages))}"]
     head += [f"pipeline_tag: {card.task}", "library_name: transformers"]
@@ -45,7 +55,7 @@ def render(card: Card, digests: dict[str, str]) -> str:
         head.append(f"base_model: {card.base_model}")
     parts = ["\n".join([*head, "---"]), f"# {card.name}", card.what]
     parts += ["## Data", "\n".join(f"- {source.name}: {source.license}" for source in card.sources)]
-    parts += ["## Recipe", card.recipe]
+    parts += ["## Recipe", card.recipe, f"Made by the scripts of commit `{commit}`."]
     if card.figures:
         rows = "\n".join(f"| {measured} | {value:.1f} |" for measured, value in card.figures.items())
         parts += ["## Figures", f"| measured | |\n|---|---|\n{rows}"]
@@ -58,4 +68,4 @@ def write_card(card: Card) -> None:
     """Write the card beside the weights, whose digests it states; the weights have to be saved before it."""
     folder = CHECKPOINTS / card.name
     digests = {file.name: sha256(file) for file in sorted(folder.glob("*.safetensors"))}
-    (folder / "README.md").write_text(render(card, digests), encoding="utf-8")
+    (folder / "README.md").write_text(render(card, digests, commit()), encoding="utf-8")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training.expectations import expectations_of
+from training.expectations import Expectations
 from training.vocabularies import START, Vocabularies
 
 # Of the teacher's own tokens at a time.
@@ -44,7 +44,7 @@ class Reader:
     ) -> None:
         """`teacher` may be made bfloat16."""
         self._both = Vocabularies(theirs, tokenizer)
-        self._expectations = expectations_of(teacher, self._both.together)
+        self._expectations = Expectations(teacher, self._both.together)
 
     def read(self, documents: list[str]) -> Foreseen:
         """What is expected in `documents`, which fit into one batch. Each stands behind a piece that ends one."""

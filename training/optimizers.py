@@ -4,8 +4,6 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from training.tiles import Muon
-
 
 def muon_and_adamw(
     model: PreTrainedModel,
@@ -25,6 +23,7 @@ def muon_and_adamw(
             (matrices if inside else rest).append(parameter)
     groups = [{"params": [words], "weight_decay": embeddings_decay}, {"params": rest, "weight_decay": 0.0}]
     return [
-        Muon(matrices, lr=muon_rate, weight_decay=weight_decay),
+        # Rates are adjusted to a matrix's shape as by Muon's inventor.
+        torch.optim.Muon(matrices, lr=muon_rate, weight_decay=weight_decay, adjust_lr_fn="original"),
         torch.optim.AdamW(groups, lr=adamw_rate, betas=betas, fused=True),
     ]

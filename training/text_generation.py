@@ -18,7 +18,7 @@ from evaluation.perplexity import perplexity_per_word
 from evaluation.probes import OF_CARDS, bundled_share
 from models.decoding.loops import LOOP_GUARD
 from models.registry import Task
-from training import samples, stories, tiles
+from training import samples, stories
 from training.answers import Answers
 from training.averaging import mean_of
 from training.beginnings import learn_to_begin
@@ -33,7 +33,6 @@ from training.saving import save_tokenizer
 from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
 from training.taught import FORESEEN, WRITTEN, sources_of_a_teacher
 from training.teacher import REVIEWS, STORIES
-from training.vocabulary_loss import vocabulary_loss
 from training.whole_steps import to_whole_steps
 from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
 
@@ -142,15 +141,8 @@ DEVELOPMENT_CHARACTERS = 60_000
 
 def next_piece_loss(model: GPT2LMHeadModel, batch: Batch) -> Tensor:
     """Mean cross-entropy of what is to follow every piece given those before it, over windows [B, L + 1]."""
-    pieces = batch["pieces"]
-    answers = Answers(batch["answers"], batch["shares"])
-    tiled = tiles.next_piece_loss(model, pieces, answers)
-    if tiled is not None:
-        return tiled
-    # Of short windows plain attention is the quicker one to differentiate.
-    model.set_attn_implementation("eager" if pieces.shape[1] <= WINDOW + 1 else "sdpa")
-    hidden = model.transformer(input_ids=pieces[:, :-1], use_cache=False).last_hidden_state
-    return vocabulary_loss(hidden.flatten(0, 1), model.lm_head.weight, answers.flat())
+    logits = model(input_ids=batch["pieces"][:, :-1], use_cache=False).logits
+    return Answers(batch["answers"], batch["shares"]).loss(logits)
 
 
 def development(tokenizer: PreTrainedTokenizerFast, text: stories.Prose) -> Callable[[nn.Module], dict[str, float]]:
@@ -233,7 +225,6 @@ def build(data: Path, workdir: Path) -> None:
             evaluate_every=EVALUATED_EVERY,
         )
     model.load_state_dict(mean_of([before, model.state_dict()], AVERAGED))
-    model.set_attn_implementation("sdpa")
     learn_to_begin(model, sources, BEGINNINGS)
     to_whole_steps(model)
     model.half().save_pretrained(CHECKPOINTS / NAME)

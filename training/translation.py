@@ -271,7 +271,7 @@ def card(figures: dict[str, float]) -> Card:
         "the layers are rounded to whole multiples, at most 127, of a power of two for each output. Four beams for the "
         "figures. These weights were rounded before the part with marks and before the long one as well, their "
         "vocabulary was learned before typographic marks were read as plain ones, and the long part read its first "
-        "pass with the first 162 phrases alone: `training/README.md`.",
+        "pass with the first 162 phrases alone: `docs/experiments/generators.md`.",
         figures=figures,
         limits="Short everyday sentences and captions are what it has read: long sentences, idioms and rare words go "
         "wrong, addresses and words of other scripts are not always copied whole, and it chooses tu or vous, he or she "

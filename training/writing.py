@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training.expectations import expectations_of
+from training.expectations import Expectations
 from training.foreseen import Foreseen, joined, kept_in_files
 from training.stories import FOR_ADULTS
 from training.text import normalised
@@ -61,7 +61,7 @@ class Writer:
     ) -> None:
         """`teacher` may be made bfloat16; each document begins as one of `examples`."""
         self._both = Vocabularies(theirs, tokenizer)
-        self._expectations = expectations_of(teacher, self._both.together)
+        self._expectations = Expectations(teacher, self._both.together)
         self._openings = [self._both.tokens_of(example)[: OPENING[1]] for example in examples]
         self._unwritten = set(theirs.all_special_ids) - {START}
 

@@ -4,7 +4,6 @@ Written out here, rather than called, so that a token can be shown as soon as it
 between two tokens, and each step's probabilities are at hand.
 """
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -99,7 +98,7 @@ def reread(chooser: Chooser, ids: Ids, logits: Logits, prompt_length: int) -> It
 def step_of(logits: Logits, chosen: int, barred: Collection[int] = ()) -> Step:
     """What `chosen` was worth by the `logits` `[vocabulary]`, and the likeliest tokens that are not `barred`."""
     own = log_softmax(logits)
-    return Step(chosen, math.exp(own[chosen]), alternatives_of(own, barred))
+    return Step(chosen, float(np.exp(own[chosen])), alternatives_of(own, barred))
 
 
 def alternatives_of(log_probabilities: Logits, barred: Collection[int]) -> tuple[tuple[int, float], ...]:

@@ -2,14 +2,16 @@
 
 import threading
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from models.cancellation import LONGEST_LOAD_S, BoundedLock
 from models.engine.choice import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
-from models.loading.assembly import assemble
 from models.registry import Checkpoint, find
-from models.tasks.base import AnyTaskModel
+
+if TYPE_CHECKING:
+    from models.tasks.base import AnyTaskModel
 
 
 class ModelStore:
@@ -28,7 +30,7 @@ class ModelStore:
         self._found_too_large: dict[str, int] = {}
         self._loading: dict[str, BoundedLock] = {}
 
-    def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> AnyTaskModel:
+    def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> "AnyTaskModel":
         """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`."""
         with self._lock:
             turn = self._loading.setdefault(checkpoint.name, BoundedLock(LONGEST_LOAD_S))
@@ -40,6 +42,9 @@ class ModelStore:
                     self._evict()
                     return self._models[checkpoint.name]
             progress(0.0, f"Loading {checkpoint.title}")
+            # Imported for the first model, since the first page needs none.
+            from models.loading.assembly import assemble
+
             expected = expected_bytes(checkpoint.parameters, self.settings)
             self._require_room(checkpoint, max(expected, self._found_too_large.get(checkpoint.name, 0)))
             model = assemble(checkpoint, progress, self.settings)
@@ -87,6 +92,6 @@ def expected_bytes(parameters: int, engine: EngineSettings) -> int:
 _default = ModelStore()
 
 
-def load_model(name: str) -> AnyTaskModel:
+def load_model(name: str) -> "AnyTaskModel":
     """The model of a checkpoint, or of a task's default checkpoint: `load_model("sentiment")(text="…")`."""
     return _default.load(find(name))

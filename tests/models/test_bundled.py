@@ -89,6 +89,7 @@ def test_a_card_says_what_it_learned_from_and_how_well(checkpoint: Checkpoint) -
     assert f"pipeline_tag: {checkpoint.task.value}" in card
     for heading in ("## Data", "## Recipe", "## Figures", "## Limits"):
         assert heading in card
+    assert re.search("^Made by the scripts of commit `[0-9a-f]{12}`", card, re.MULTILINE)
     assert "More Information Needed" not in card
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import models.loading.store
+import models.loading.assembly
 from models.engine.choice import OPENVINO, TORCH, EngineSettings
 from models.errors import CheckpointUnavailable, Overdue
 from models.loading import Progress, silent
@@ -51,7 +51,7 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     recorded = Loads()
-    monkeypatch.setattr(models.loading.store, "assemble", recorded)
+    monkeypatch.setattr(models.loading.assembly, "assemble", recorded)
     yield recorded
 
 

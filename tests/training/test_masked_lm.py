@@ -47,6 +47,7 @@ def test_development_sentences_are_cut_out_of_training_however_they_are_printed(
 def test_a_card_states_data_licences_figures_and_digests() -> None:
     barns = (Source("Barns", "CC0"),)
     card = Card("owl", "fill-mask", ("en",), "apache-2.0", "An owl.", barns, "Sleep.", {"rest, h": 8.04}, "Day.")
-    text_of_card = render(card, {"model.safetensors": "abc"})
+    text_of_card = render(card, {"model.safetensors": "abc"}, "0123abcd")
     assert "license: apache-2.0" in text_of_card and "- Barns: CC0" in text_of_card
     assert "| rest, h | 8.0 |" in text_of_card and "sha256 `abc`" in text_of_card
+    assert "commit `0123abcd`" in text_of_card

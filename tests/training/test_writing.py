@@ -50,7 +50,7 @@ def reciting(
 ) -> Writer:
     """Writes the second document behind an opening of the first one."""
     tokens = Vocabularies(theirs, ours).tokens_of(DOCUMENTS[1])
-    monkeypatch.setattr(writing, "expectations_of", lambda _, order: Reciting(tokens, order))
+    monkeypatch.setattr(writing, "Expectations", lambda _, order: Reciting(tokens, order))
     return Writer(larger, theirs, ours, DOCUMENTS[:1])
 
 
