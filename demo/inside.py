@@ -12,7 +12,7 @@ from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
-from models.inside.reading import FROM_THE_MODEL, place_to_follow, texts_of
+from models.inside.texts import FROM_THE_MODEL, place_to_follow, texts_of
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task, find
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from urllib.parse import urlencode
 
-from models.inside.reading import FROM_THE_MODEL
+from models.inside.texts import FROM_THE_MODEL
 
 STEP_IN_QUERY = "inside"
 """The name of the step in an address: `?inside=tokens&text=…`."""

@@ -1,18 +1,14 @@
 """The modules of each layer of a network, found by the names in `models/architectures.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
 
 from models.architectures import LayerNames, architecture
 from models.errors import InputError
 from models.tasks.base import AnyTaskModel
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)

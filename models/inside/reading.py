@@ -1,14 +1,14 @@
 """A visitor's text as each kind of model reads it: one text, a pair of sentences, or a source and its translation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from torch import Tensor
 
 from models.errors import InputError
 from models.inside.anatomy import kinds_inside
-from models.inside.outputs import Piece
+from models.inside.texts import FROM_THE_MODEL, place_to_follow, texts_of
 from models.outputs import Token
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, batch_of_one, require_text
@@ -18,12 +18,6 @@ from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
 from models.text.tokens import read_tokens
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-FROM_THE_MODEL = -1
-"""The position that stands for the place where the model makes its guess."""
 
 _BEAMS = 4
 
@@ -38,7 +32,7 @@ class Reading:
 
     kind: str
     kinds: tuple[str, ...]
-    network_inputs: "Mapping[str, Tensor]"
+    network_inputs: Mapping[str, Tensor]
     tokens: tuple[Token, ...]
     segments: tuple[int, ...]
     guess_at: int
@@ -115,26 +109,3 @@ def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]
     inputs = {"input_ids": model.tensor(source.ids), "decoder_input_ids": model.tensor(read_back)}
     guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1
     return Reading(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)
-
-
-def texts_of(text: str) -> list[str]:
-    """One text, or a pair as BERT's paper writes it: "[CLS] one [SEP] another [SEP]"; none of nothing but marks."""
-    inner = text.strip().removeprefix("[CLS]").removesuffix("[SEP]")
-    parts = [part.strip() for part in inner.split("[SEP]", maxsplit=1)]
-    return [part for part in parts if part]
-
-
-def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[MASK]") -> int:
-    """The place, from 0, that a model of `task` guesses at, in the text that it reads.
-
-    That is the first blank, written `mask`; the start token where a label or an answer is read off; and the last token
-    of a writer. Where there is nothing to guess at, it is the last word.
-    """
-    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING):
-        return 0
-    if task is Task.COMPLETION:
-        return len(tokens) - 1
-    blanks = [place for place, token in enumerate(tokens) if token.piece == mask and task is Task.FILL_MASK]
-    plain = [place for place, token in enumerate(tokens) if not token.special]
-    words = [place for place in plain if any(character.isalnum() for character in tokens[place].piece)]
-    return blanks[0] if blanks else (words or plain or [0])[-1]

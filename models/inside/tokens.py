@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
-from models.inside.reading import texts_of
+from models.inside.texts import texts_of
 from models.registry import BUNDLED, Checkpoint
 from models.text.tokenizer import with_marks_as_text
 
