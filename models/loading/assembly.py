@@ -64,9 +64,10 @@ def wrap(
         engine = read_graphs(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
         description, tokenizer = load_description(prepared, folder)
     else:
-        from models.engine.pytorch import PyTorchEngine
+        from models.engine.pytorch import PyTorchEngine, rounds_quickly
 
-        engine = PyTorchEngine(network(), network.lock)
+        rounded = settings.precision != FLOAT32 and not task.writes and rounds_quickly()
+        engine = PyTorchEngine(network(), network.lock, BFLOAT16 if rounded else FLOAT32)
         description, tokenizer = describe(folder)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, engine.precision, engine.name)
     return _WRAPPERS[task](

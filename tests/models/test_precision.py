@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.engine.choice import AUTO, EngineSettings
+from models.engine.choice import AUTO, TORCH, EngineSettings
+from models.engine.pytorch import rounds_quickly
 from models.loading.assembly import plain_network
 from models.loading.store import ModelStore
 from models.outputs import (
@@ -140,6 +141,18 @@ def test_first_answers_and_probabilities_stay(rounded: Callable[[str], AnyTaskMo
     assert changed > COUNT / 2, "it was computed twice the same way"
     assert agreed >= share * COUNT
     assert moved <= MOST_MOVED
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if not REGISTRY[name].task.writes])
+def test_answers_that_pytorch_rounds_stay(name: str) -> None:
+    model = ModelStore(engine=EngineSettings(TORCH, AUTO)).load(REGISTRY[name])
+    assert (model.engine.name, model.engine.precision) == ("torch", "bfloat16" if rounds_quickly() else "float32")
+    for number in range(40):
+        fields = INPUTS[name][0](number)
+        (exact, shown), (quick, rounded) = first_answer(model.exact(**fields)), first_answer(model(**fields))
+        assert exact == quick
+        assert max(abs(shown[each] - rounded[each]) for each in shown.keys() & rounded.keys()) <= MOST_MOVED
+        assert (shown != rounded) == rounds_quickly()
 
 
 @pytest.mark.parametrize("name", list(INPUTS))
