@@ -1,5 +1,6 @@
 """From start and end logits to answer spans, over one window or several (SQuAD 2.0; Devlin et al., 2019, 4.3)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -73,9 +74,15 @@ class Reading:
     probabilities: tuple[NDArray[np.float64], ...]
     no_answer_probability: float
 
+    def spans(self) -> Iterator[Span]:
+        """The likeliest places that may answer, best first."""
+        starts, ends, shares = self._ranked
+        for start, end, probability in zip(starts, ends, shares, strict=True):
+            yield Span(int(start), int(end), float(probability))
+
     @cached_property
-    def spans(self) -> tuple[Span, ...]:
-        """The likeliest places that may answer, best first.
+    def _ranked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Their first characters, ends (exclusive) and probabilities, best first.
 
         One place may be several spans of tokens: in overlapping windows, or where a number or an address is made of
         several tokens and always answered whole. Their probabilities are added up.
@@ -84,17 +91,17 @@ class Reading:
         starts, ends, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
         base = int(ends.max(initial=0)) + 1
         distinct, numbers = np.unique(starts * base + ends, return_inverse=True)
-        summed = np.bincount(numbers, shares, len(distinct))
+        summed = np.bincount(numbers, shares, len(distinct)).astype(np.float64)
         best_first = (-summed).argsort(kind="stable")
-        ranked = zip(distinct[best_first].tolist(), summed[best_first].tolist(), strict=True)
-        return tuple(Span(place // base, place % base, probability) for place, probability in ranked)
+        return (*np.divmod(distinct[best_first], base), summed[best_first])
 
     @property
     def best_window(self) -> int:
         """The window that adds most to the probability of the likeliest place; the first one where no place answers."""
-        if not self.spans:
+        best = next(self.spans(), None)
+        if best is None:
             return 0
-        best, shares = self.spans[0], []
+        shares = []
         for window, probabilities in zip(self.windows, self.probabilities, strict=True):
             starts, ends, each = _places(window, probabilities)
             shares.append(float(each[(starts == best.start) & (ends == best.end)].sum()))
@@ -128,7 +135,7 @@ def answerable(log_odds: float, calibration: Calibration) -> float:
 def best_spans(reading: Reading, count: int) -> list[Span]:
     """The `count` likeliest spans, best first, none overlapping a better one."""
     found: list[Span] = []
-    for span in reading.spans:
+    for span in reading.spans():
         if len(found) == count:
             break
         if all(span.end <= better.start or span.start >= better.end for better in found):
