@@ -5,7 +5,6 @@
 
 import gc
 import os
-from importlib import import_module
 from threading import Timer
 
 if __name__ == "__main__":
@@ -33,6 +32,7 @@ from demo.web.app import create_app
 from demo.web.log import set_up_log, stop
 from demo.web.server import serve
 from models.engine.choice import EngineSettings
+from models.loading.looks import import_looks
 from models.loading.store import ModelStore
 
 set_up_log("plain")
@@ -55,7 +55,7 @@ LOOKS_AFTER_S = 3.0
 """When torch and transformers are imported: after the first page, and before a visitor has read it and asked."""
 
 if __name__ == "__main__":
-    looks = Timer(LOOKS_AFTER_S, import_module, ["models.loading.network"])
+    looks = Timer(LOOKS_AFTER_S, import_looks)
     looks.daemon = True
     looks.start()
     try:

@@ -13,6 +13,7 @@ from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
 from models.inside.texts import FROM_THE_MODEL, place_to_follow, texts_of
+from models.loading.looks import import_looks
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task, find
 
@@ -168,7 +169,9 @@ class Inside:
         Raises `InputError`; the details of any other error go to the host's log.
         """
         try:
-            return look(self._store.load(REGISTRY[checkpoint] if checkpoint else self.checkpoint(request)))
+            model = self._store.load(REGISTRY[checkpoint] if checkpoint else self.checkpoint(request))
+            import_looks()
+            return look(model)
         except InputError:
             raise
         except Exception as error:

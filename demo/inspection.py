@@ -12,6 +12,7 @@ from demo.limits import clean, plain_text
 from demo.settings import Settings
 from demo.turns import Turns
 from models.errors import InputError
+from models.loading.looks import import_looks
 from models.loading.store import ModelStore
 from models.outputs import MEAN, Attentions, Attribution, SwitchedOff, TaskOutput, generated_ids
 from models.registry import find
@@ -131,6 +132,7 @@ class Inspection:
             raise InputError(FORGOTTEN)
         try:
             model = self._store.load(find(source.checkpoint, source.task))
+            import_looks()
             with self._turns.large(), _as_in(source, model) as asked:
                 return ask(asked, asked.inputs_type(**dict(source.inputs)))
         except InputError:

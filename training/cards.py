@@ -42,7 +42,7 @@ def commit() -> str:
     """The commit that the scripts are of, which a card names; raises `CalledProcessError` outside a checkout."""
     found = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"],  # noqa: S607 wherever it is installed
-        cwd=CHECKPOINTS, capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parent, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return found.stdout.strip()
 

@@ -9,6 +9,7 @@ from models.engine.choice import BFLOAT16, EXACT, FLOAT16, FLOAT32, EngineSettin
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
 from models.loading.description import describe, load_description
+from models.loading.looks import import_looks
 from models.loading.prepared import model_type_of, prepared_folder, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
@@ -64,6 +65,7 @@ def wrap(
         engine = read_graphs(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
         description, tokenizer = load_description(prepared, folder)
     else:
+        import_looks()
         from models.engine.pytorch import PyTorchEngine, rounds_quickly
 
         rounded = settings.precision != FLOAT32 and not task.writes and rounds_quickly()
@@ -77,6 +79,7 @@ def wrap(
 
 def plain_network(checkpoint: Checkpoint) -> "PreTrainedModel":
     """The network of a bundled checkpoint as transformers and PEFT load it, to compare with; on the CPU."""
+    import_looks()
     from models.loading.network import load_network
 
     return load_network(checkpoint.task, checkpoint.folder, trunk_of(checkpoint))
@@ -84,6 +87,7 @@ def plain_network(checkpoint: Checkpoint) -> "PreTrainedModel":
 
 def _network(task: Task, folder: Path, trunk: Path | None) -> "PreTrainedModel":
     """The network for looks inside, on a GPU where there is one."""
+    import_looks()
     import torch
 
     from models.loading.network import load_network

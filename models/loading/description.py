@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tokenizers
 
 from models.decoding.settings import GenerationSettings
+from models.loading.looks import import_looks
 from models.tasks.base import ModelSettings
 from models.tasks.calibration import KEY, Calibration
 from models.text.tokenizer import FastTokenizer, SlowTokenizer, Tokenizer, TokenizerSettings
@@ -51,6 +52,7 @@ def load_description(folder: Path, weights: Path) -> tuple[Description, Tokenize
     if settings.is_fast:
         backend = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
         return Description(model, generation, settings), FastTokenizer(settings, backend)
+    import_looks()
     from transformers import AutoTokenizer
 
     return Description(model, generation, settings), SlowTokenizer(settings, AutoTokenizer.from_pretrained(weights))

@@ -109,17 +109,18 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     def tensor(self, numbers: NDArray[Any]) -> "Tensor":
         """`numbers` on the device of `network`."""
+        device = self.network.device
         import torch
 
-        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self.network.device)
+        return torch.from_numpy(np.ascontiguousarray(numbers)).to(device)
 
     @property
     def exact(self) -> Self:
         """The same model, whose answers are computed by `network` itself."""
+        other, network = copy.copy(self), self.network
         from models.engine.pytorch import PyTorchEngine
 
-        other = copy.copy(self)
-        other.engine = PyTorchEngine(self.network, self.lock)
+        other.engine = PyTorchEngine(network, self.lock)
         other.identity = self.looked_into
         return other
 
@@ -154,10 +155,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     def attention_over(self, tokens: tuple[Token, ...], **network_inputs: NDArray[Any]) -> Attentions:
         """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
+        network, given = self.network, {name: self.tensor(each) for name, each in network_inputs.items()}
         from models.tasks.attention import capture_encoder
 
-        given = {name: self.tensor(each) for name, each in network_inputs.items()}
-        network = self.network
         with self.lock:
             return capture_encoder(network, given, tokens)
 

@@ -134,9 +134,9 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
         encoded = self.preprocess(inputs)
         ids = [*encoded.ids[0].tolist(), *written]
+        network, read = self.network, self.tensor(batch_of_one(ids))
         from models.tasks.attention import capture_decoder
 
-        network, read = self.network, self.tensor(batch_of_one(ids))
         with self.lock:
             return capture_decoder(network, read, encoded.tokens + read_tokens(self.tokenizer, written))
 

@@ -155,9 +155,9 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
         lengths = accumulate(len(sentence.tokens) for sentence in sentences)
         count = max(1, sum(length <= self.window for length in lengths))
+        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
         from models.tasks.attention import side_by_side
 
-        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
         return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
 
     def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
@@ -255,10 +255,10 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
-        from models.tasks.attention import capture_encoder_decoder
-
         read = np.concatenate([self.start, batch_of_one(written)], axis=1)[:, :-1]
         network, source_ids, read_ids = self.network, self.tensor(sentence.ids), self.tensor(read)
+        from models.tasks.attention import capture_encoder_decoder
+
         target, read_by_decoder = (read_tokens(self.tokenizer, ids) for ids in (written, read[0].tolist()))
         with self.lock:
             return capture_encoder_decoder(network, source_ids, read_ids, (sentence.tokens, read_by_decoder, target))

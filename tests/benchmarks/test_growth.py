@@ -26,8 +26,8 @@ def test_as_many_tokens_are_written_as_it_says(monkeypatch: pytest.MonkeyPatch) 
     model = load_model("completion")
     assert isinstance(model, TextGeneration)
     asked = []
-    next_best = DecoderState.next_best
-    monkeypatch.setattr(DecoderState, "next_best", lambda state: asked.append(1) or next_best(state))
+    next_logits = DecoderState.next_logits
+    monkeypatch.setattr(DecoderState, "next_logits", lambda state: asked.append(1) or next_logits(state))
     written(model, 20)
     assert len(asked) == 20
 
