@@ -19,6 +19,7 @@ _PRECISIONS = {
 }
 
 
+_ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch"}
 _ASKED = ("question", "text", "context", "prompt")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
 
@@ -28,7 +29,7 @@ _NAMED_ENTITIES = 3
 
 
 def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = False, kept: bool = True) -> str:
-    """Checkpoint, revision, licence, duration and precision of a run; a recorded one, or not `kept`, is marked so.
+    """Checkpoint, revision, licence, duration, precision and engine of a run; says if it is recorded, or not `kept`.
 
     With its `output` it also holds, for the page's scripts, the texts that were asked about and the answer as screen
     readers are told it. A second line says so where HTML entities were read as typed.
@@ -39,7 +40,7 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         f'<span title="which version of the model’s numbers: {html.escape(run.revision)}">revision '
         f"{html.escape(run.revision[:_SHOWN_OF_REVISION])}</span>",
         f"<span>{html.escape(run.license)}</span>",
-        f"<span>{_duration(run.duration_ms)}{_in_precision(run.precision)}</span>",
+        f"<span>{_duration(run.duration_ms)}{_in_precision(run.precision, run.engine)}</span>",
         *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
@@ -73,6 +74,6 @@ def _duration(duration_ms: float) -> str:
     return f"{duration_ms / 1000:.1f} s" if duration_ms >= 1000 else f"{max(1, round(duration_ms))} ms"
 
 
-def _in_precision(precision: str) -> str:
-    told = _PRECISIONS.get(precision)
-    return f' in <abbr title="{told}">{precision}</abbr>' if told else ""
+def _in_precision(precision: str, engine: str) -> str:
+    told, by = _PRECISIONS.get(precision), _ENGINES.get(engine, engine)
+    return f' in <abbr title="computed by {html.escape(by)}; {told}">{precision}</abbr>' if told else ""

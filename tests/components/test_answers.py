@@ -96,11 +96,16 @@ def test_the_header_says_which_html_entities_were_read_as_typed() -> None:
         assert "as typed" not in run_header(failed_run(inputs={"text": plain_text}))
 
 
-def test_the_header_names_the_precision_of_an_answer_and_none_of_a_failed_run() -> None:
-    for named in ("float32", "float16", "bfloat16"):
-        used = LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0", named)
+def test_the_header_names_precision_and_engine_of_an_answer_and_none_of_a_failed_run() -> None:
+    for named, engine, by in (
+        ("float32", "torch", "PyTorch"), ("float16", "openvino", "OpenVINO"), ("bfloat16", "openvino", "OpenVINO")
+    ):  # fmt: skip
+        used = LoadedCheckpoint("clearhead-sentiment", "0123456789ab", "Apache-2.0", named, engine)
         output = SentimentOutput(used, (), "positive", (Prediction("positive", 1.0),))
-        assert re.search(rf"41 ms in <abbr [^>]*>{named}</abbr>", run_header(failed_run(answer=dump_answer(output))))
+        assert re.search(
+            rf'41 ms in <abbr title="computed by {by}; [^>]*>{named}</abbr>',
+            run_header(failed_run(answer=dump_answer(output))),
+        )
     assert "float" not in run_header(failed_run())
 
 
