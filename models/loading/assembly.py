@@ -9,7 +9,7 @@ from models.engine.choice import BFLOAT16, EXACT, FLOAT16, FLOAT32, EngineSettin
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
 from models.loading.description import describe, load_description
-from models.loading.looks import import_looks
+from models.loading.looks import apart, import_looks
 from models.loading.prepared import model_type_of, prepared_folder, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
@@ -54,7 +54,7 @@ def wrap(
 ) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     task, trunk = checkpoint.task, trunk_of(checkpoint)
-    network = LazyNetwork(lambda: _network(task, folder, trunk))
+    network = LazyNetwork(lambda: apart(lambda: _network(task, folder, trunk)))
     engine: Engine
     if uses_openvino(model_type_of(folder), settings):
         from models.engine.openvino import read_graphs
