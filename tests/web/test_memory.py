@@ -161,7 +161,7 @@ def test_no_object_of_the_process_holds_a_text_that_is_to_be_gone(site: Site, wa
         # What was to be kept stays in the log alone.
         assert len(site.service.history(session)) == 1
     # What was just answered is let go of when its connection has ended. Looking itself takes a while.
-    for _ in range(150):
+    for _ in range(50):
         if not _holders(pieces):
             break
         time.sleep(0.2)
