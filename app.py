@@ -32,7 +32,7 @@ from demo.web.app import create_app
 from demo.web.log import set_up_log, stop
 from demo.web.server import serve
 from models.engine.choice import EngineSettings
-from models.loading.looks import import_looks
+from models.loading import import_looks
 from models.loading.store import ModelStore
 
 set_up_log("plain")

@@ -13,7 +13,7 @@ from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, ParameterCount, Shape, TokenizedText, TranslationSteps
 from models.inside.texts import FROM_THE_MODEL, place_to_follow, texts_of
-from models.loading.looks import import_looks
+from models.loading import import_looks
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task, find
 

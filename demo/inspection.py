@@ -12,7 +12,7 @@ from demo.limits import clean, plain_text
 from demo.settings import Settings
 from demo.turns import Turns
 from models.errors import InputError
-from models.loading.looks import import_looks
+from models.loading import import_looks
 from models.loading.store import ModelStore
 from models.outputs import MEAN, Attentions, Attribution, SwitchedOff, TaskOutput, generated_ids
 from models.registry import find

@@ -143,6 +143,12 @@ class PromptQueue(Queue):
                 for event in line.queue:
                     _end(event, SERVER_STOPPED)
 
+    async def start_progress_updates(self) -> None:
+        """Tell of progress. Gradio's own loop would hold the last event, with its texts, until there is another."""
+        while not self.stopped:
+            self._tell_progress()
+            await asyncio.sleep(self.progress_update_sleep_when_free)
+
     async def clean_events(self, *, session_hash: str | None = None, event_id: str | None = None) -> None:
         """Forget what waits for a listener who left, and let what runs for them end."""
         for line in self.event_queue_per_concurrency_id.values():
@@ -198,6 +204,12 @@ class PromptQueue(Queue):
         self._told_at_s[concurrency_id] = time.monotonic()
         if self._heard:
             super().broadcast_estimations(concurrency_id)
+
+    def _tell_progress(self) -> None:
+        for event in (event for job in self.active_jobs for event in job or ()):
+            if event.progress_pending and event.progress:
+                event.progress_pending = False
+                self.send_message(event, event.progress)
 
     def _tell_session(self, called: Called, told: Told) -> None:
         output = {"data": told.output} if told.success else told.output

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.floating[Any])
 _GROUP = 32
+"""The number of scores in a group, of which only the greatest is looked at first."""
 
 
 def log_softmax(logits: Scores) -> Scores:
@@ -27,7 +28,7 @@ def softmax(logits: NDArray[Number]) -> NDArray[Number]:
 def best(scores: Scores, count: int) -> NDArray[np.int64]:
     """The places of the `count` greatest of `scores` `[place]`, greatest first; of equal ones, the first."""
     count = min(count, len(scores))
-    # `count` groups of the vocabulary have a greatest score at or above the least that is looked for here.
+    # At least `count` scores reach the `count`-th greatest of the groups' maxima, so no lower one is among the best.
     peaks = scores[: len(scores) - len(scores) % _GROUP].reshape(_GROUP, -1).max(axis=0)
     if len(peaks) < count:
         peaks = scores

@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.decoding.loops import barred
-from models.decoding.scores import log_softmax
-
-Scores = NDArray[np.float32]
+from models.decoding.scores import Scores, log_softmax
 
 
 @dataclass(frozen=True)

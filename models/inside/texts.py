@@ -11,7 +11,10 @@ FROM_THE_MODEL = -1
 
 
 def texts_of(text: str) -> list[str]:
-    """One text, or a pair as BERT's paper writes it: "[CLS] one [SEP] another [SEP]"; none of nothing but marks."""
+    """Return one text, or two of a pair written as in BERT's paper: "[CLS] one [SEP] another [SEP]".
+
+    The list is empty where `text` holds nothing but such marks.
+    """
     inner = text.strip().removeprefix("[CLS]").removesuffix("[SEP]")
     parts = [part.strip() for part in inner.split("[SEP]", maxsplit=1)]
     return [part for part in parts if part]

@@ -1,10 +1,29 @@
 """From a checkpoint of the registry to a model in memory."""
 
 from collections.abc import Callable
+from importlib import import_module
+
+from models.cancellation import LONGEST_LOAD_S, BoundedLock
 
 Progress = Callable[[float, str], None]
 """Told how much of a download is done, from 0 to 1, and what is happening in words."""
 
+_LOOKS = ("torch", "transformers", "models.engine.pytorch", "models.loading.network", "models.tasks.attention")
+"""The modules that looks inside a model need, and answers by OpenVINO do not."""
+
+_importing = BoundedLock(LONGEST_LOAD_S)
+
 
 def silent(_fraction: float, _message: str) -> None:
     """The `Progress` of callers that show none."""
+
+
+def import_looks() -> None:
+    """Import the libraries that looks inside a model need, unless that was done before.
+
+    Modules of transformers import each other. Two threads that import some of them at the same time may see a module of
+    which half is missing, so every way to them begins here.
+    """
+    with _importing:
+        for name in _LOOKS:
+            import_module(name)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from models.engine import Engine
 from models.engine.choice import BFLOAT16, EXACT, FLOAT16, FLOAT32, EngineSettings, is_rounded, uses_openvino
 from models.errors import CheckpointUnavailable
-from models.loading import Progress, silent
+from models.loading import Progress, import_looks, silent
 from models.loading.description import describe, load_description
-from models.loading.looks import apart, import_looks
 from models.loading.prepared import model_type_of, prepared_folder, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
@@ -54,13 +53,13 @@ def wrap(
 ) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     task, trunk = checkpoint.task, trunk_of(checkpoint)
-    network = LazyNetwork(lambda: apart(lambda: _network(task, folder, trunk)))
+    network = LazyNetwork(lambda: _network(task, folder, trunk))
     engine: Engine
     if uses_openvino(model_type_of(folder), settings):
         from models.engine.openvino import read_graphs
 
         rounded = is_rounded(task, settings)
-        said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes about half a minute"
+        said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes some seconds"
         prepared = prepared_folder(task, folder, trunk, half=rounded, on_making=lambda: progress(1.0, said))
         engine = read_graphs(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
         description, tokenizer = load_description(prepared, folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tokenizers
 
 from models.decoding.settings import GenerationSettings
-from models.loading.looks import import_looks
+from models.loading import import_looks
 from models.tasks.base import ModelSettings
 from models.tasks.calibration import KEY, Calibration
 from models.text.tokenizer import FastTokenizer, SlowTokenizer, Tokenizer, TokenizerSettings

@@ -104,7 +104,10 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @property
     def network(self) -> "PreTrainedModel":
-        """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it."""
+        """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it.
+
+        Ask for it before importing what needs torch: on its way torch is imported by one thread at a time.
+        """
         return self._lazy()
 
     def tensor(self, numbers: NDArray[Any]) -> "Tensor":

@@ -3,11 +3,8 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from models.decoding.scores import best, best_choices, softmax
-from models.engine import Ids
+from models.engine import Ids, Logits
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
 from models.tasks.base import TaskModel, batch_of_one, require_text
@@ -36,10 +33,6 @@ class EncodedMasks:
     positions: list[int]
     text: str
     tokens: tuple[Token, ...]
-
-
-Logits = NDArray[np.float32]
-"""The scores of all tokens at each mask, `[mask, vocabulary]`."""
 
 
 class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):

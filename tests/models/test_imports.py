@@ -46,7 +46,7 @@ AT_ONCE = """
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from models import load_model
-from models.loading.looks import import_looks
+from models.loading import import_looks
 from benchmarks.inputs import INPUTS
 
 models = {task: load_model(task) for task in INPUTS}

@@ -1,9 +1,11 @@
 """What the process holds of its visitors, and that a room that opens one thing at once holds none of its threads."""
 
+import asyncio
 import gc
 import json
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ from demo.settings import MODEL_QUEUE, Limits, Settings
 from demo.tabs.lecture import LectureViews
 from demo.ui import build_demo
 from demo.web.app import create_app
+from demo.web.prompt_queue import make_prompt
+from demo.web.unfetched import Unfetched
 from models.errors import InputError
 from models.loading.store import ModelStore
 from tests.api.server import free_port
@@ -197,3 +201,27 @@ def test_a_redraw_that_needs_a_model_is_a_run_and_one_that_needs_none_is_not(sit
     (event,) = (fn for fn in queued if fn.targets[0] == (redraw.outputs[missing]._id, "change"))
     assert "film" in str(site.run(event, values(event), page))
     assert "film" in str(site.press(redraw, values(redraw), page).json()["data"])
+
+
+class _Waiting:
+    """An event of the queue, as far as progress goes."""
+
+    progress_pending, progress = False, None
+
+
+def test_the_loop_that_tells_of_progress_holds_no_event_that_has_ended() -> None:
+    async def left() -> object:
+        with gr.Blocks() as blocks:
+            make_prompt(blocks, Unfetched())
+        queue, event = blocks._queue, _Waiting()
+        queue.active_jobs = [[event]]  # type: ignore[list-item]
+        telling = asyncio.create_task(queue.start_progress_updates())
+        await asyncio.sleep(0.2)
+        queue.active_jobs, ended = [None], weakref.ref(event)
+        del event
+        await asyncio.sleep(0.2)
+        found = ended()
+        telling.cancel()
+        return found
+
+    assert asyncio.run(left()) is None
