@@ -23,13 +23,14 @@ os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
+from demo.log.database import require_url
+from demo.log.session_log import SessionLog
+from demo.log.upkeep import Upkeep
 from demo.service import DemoService
-from demo.sessions.database import open_runs, require_url
-from demo.sessions.upkeep import Upkeep
 from demo.settings import SettingError, Settings
 from demo.ui import build_demo
 from demo.web.app import create_app
-from demo.web.log import set_up_log, stop
+from demo.web.host_log import set_up_log, stop
 from demo.web.server import serve
 from models.engine.choice import EngineSettings
 from models.loading import import_looks
@@ -41,7 +42,7 @@ try:
     set_up_log(settings.log)
     store = ModelStore(settings.model_bytes, EngineSettings(settings.engine, settings.precision))
     require_url(settings.database_url)
-    runs = open_runs(settings.database_url)
+    runs = SessionLog(settings.database_url)
     service = DemoService(settings, store, runs)
     Upkeep(runs, settings.retention_days, forget_old=service.forget_old).start()
     demo = build_demo(service)

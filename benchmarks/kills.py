@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from sqlalchemy.engine import make_url
 
 from benchmarks.fast_app import score_of
-from demo.sessions.engines import create_log_engine
-from demo.sessions.repository import RunRepository
+from demo.log.database import open_database
+from demo.log.repository import RunRepository
 
 _ROOT = Path(__file__).resolve().parents[1]
 _STARTS_WITHIN_S = 180.0
@@ -147,9 +146,9 @@ def _start(database_url: str, log: Path) -> tuple[subprocess.Popen[bytes], str]:
 
 def _logged(database_url: str) -> dict[str, str]:
     """The texts of all answered runs in the log, by run."""
-    engine = create_log_engine(make_url(database_url))
-    texts = {run.id: str(run.inputs["text"]) for run in RunRepository(engine).every_run() if run.answer}
-    engine.dispose()
+    database = open_database(database_url)
+    texts = {run.id: str(run.inputs["text"]) for run in RunRepository(database).every_run() if run.answer}
+    database.close()
     return texts
 
 

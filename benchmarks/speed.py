@@ -23,8 +23,8 @@ from benchmarks import attention_sheet, crowd, foreign, processes, published, to
 from benchmarks.inputs import INPUTS
 from benchmarks.plain_transformers import plain
 from benchmarks.work import NotHere, Sides, Work, in_turns, measure, milliseconds
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
 from demo.settings import Settings
 from models.engine.choice import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
@@ -46,7 +46,7 @@ def again() -> Sides:
     """A run of the service, log and all, against the same asked again."""
     with tempfile.TemporaryDirectory() as folder:
         service = DemoService(
-            Settings(), ModelStore(engine=DEFAULT_SETTINGS), open_runs(f"sqlite:///{folder}/clearhead.db")
+            Settings(), ModelStore(engine=DEFAULT_SETTINGS), SessionLog(f"sqlite:///{folder}/clearhead.db")
         )
         session = service.new_session()
         for number in count():

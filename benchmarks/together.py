@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.inputs import INPUTS
 from benchmarks.work import Sides, Work, milliseconds
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
 from demo.settings import Settings
 from models.engine.choice import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
@@ -71,7 +71,7 @@ def answers(task: Task, visitors: int) -> Callable[[], Sides]:
 def _service() -> Iterator[DemoService]:
     with tempfile.TemporaryDirectory() as folder:
         yield DemoService(
-            Settings(), ModelStore(engine=DEFAULT_SETTINGS), open_runs(f"sqlite:///{Path(folder) / 'runs.db'}")
+            Settings(), ModelStore(engine=DEFAULT_SETTINGS), SessionLog(f"sqlite:///{Path(folder) / 'runs.db'}")
         )
 
 

@@ -13,8 +13,8 @@ from demo.endpoint import add_endpoint, required_session_of, session_to_log, sho
 from demo.inside_api import add_inside_endpoints
 from demo.inspection_api import add_inspection_endpoints
 from demo.limits import whole_number
+from demo.log.export import LoggedRun, public_fields
 from demo.service import RUNS_OF_A_PAGE, DemoService
-from demo.sessions.export import LoggedRun, public_fields
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
 from models.outputs import (

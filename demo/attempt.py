@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from demo.attention import AttentionSource, source_of
+from demo.caches import Origin
 from demo.limits import FIELDS, OUT_OF_RANGE
-from demo.sessions.answers import dump_answer
-from demo.sessions.records import Run
+from demo.log.answers import dump_answer
+from demo.log.run import Run
 from models.outputs import LoadedCheckpoint, TaskOutput
 from models.registry import Checkpoint, Task, checkpoints_for
 
@@ -27,6 +28,16 @@ class Finished:
     run: Run
     output: TaskOutput
     source: AttentionSource
+
+    @property
+    def origin(self) -> Origin:
+        """Whose text it is."""
+        return self.source.origin
+
+    @property
+    def forgotten(self) -> "Finished":
+        """What is left once its text is deleted: the id, by which its sharing can still be ended."""
+        return replace(self, run=replace(self.run, inputs={}, parameters={}, answer=None), source=self.source.forgotten)
 
 
 class Attempt:

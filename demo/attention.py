@@ -4,8 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from demo.caches import HELD_FOR_S, Origin
-from demo.sessions.keeping import keeps, owner
-from demo.sessions.records import Run
+from demo.log.run import Run, keeps, owner
 from models.outputs import SwitchedOff, TaskOutput, generated_ids
 from models.registry import Task
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypedDict
 
-from demo.sessions.records import Run
+from demo.log.run import Run
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,

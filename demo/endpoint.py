@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
-from gradio.context import LocalContext
 
 from demo.limits import plain_text
+from demo.log.run import Run, owner, with_wish
 from demo.messages import for_callers
 from demo.service import NO_SUCH_RUN, DemoService
-from demo.sessions.keeping import owner, with_wish
-from demo.sessions.records import Run
+from demo.web.gradio_private import current_event_id
 from models.errors import InputError
 
 _ID_CHARACTERS = 64
@@ -33,7 +32,7 @@ def session_of(request: gr.Request) -> str | None:
     """
     session_hash = getattr(request, "session_hash", None)
     # Gradio lends the id of the event to a call without a hash.
-    lent = session_hash == LocalContext.event_id.get(None)
+    lent = session_hash == current_event_id()
     if not session_hash or lent or len(session_hash) < _LEAST_SECRET_CHARACTERS:
         return None if _keeps(request) else with_wish("", keep=False)
     session_id = "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from demo.sessions.records import Run
+from demo.log.run import Run
 from models.errors import InputError
 from models.outputs import TaskOutput, generated_ids
 from models.registry import Task

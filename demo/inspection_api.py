@@ -7,8 +7,8 @@ import gradio as gr
 from demo import inspection_contract as contract
 from demo.endpoint import add_endpoint, run_to_read, short_text, truth
 from demo.limits import whole_number
+from demo.log.run import Run
 from demo.service import AttentionSource, DemoService
-from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
 from models.outputs import MEAN
 

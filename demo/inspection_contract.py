@@ -6,8 +6,8 @@ import numpy as np
 
 from demo.contract import Answered, answer_of, answered
 from demo.inspection import Changed
+from demo.log.run import Run
 from demo.plots.sheet import attention_sheet, data_uri, sheet_geometry
-from demo.sessions.records import Run
 from models.errors import InputError
 from models.explain.aggregation import reduce
 from models.explain.agreement import agreement

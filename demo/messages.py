@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import gradio as gr
 
 from demo.service import OUR_FAULT
-from demo.wanted import asker_is_there
+from demo.web.gradio_private import asker_is_there
 from models.cancellation import only_while
 from models.errors import InputError
 
@@ -77,3 +77,20 @@ def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str]
             raise message(error) from error
 
     return speaking
+
+
+class Stops:
+    """The pages, by Gradio's session, whose visitor pressed Stop since their last run began."""
+
+    def __init__(self) -> None:
+        self._pages: set[str] = set()
+
+    def begins(self, request: gr.Request) -> Callable[[], bool]:
+        """Note that a run of this page begins; the result says whether the run is still wanted."""
+        page = str(request.session_hash)
+        self._pages.discard(page)
+        return lambda: page not in self._pages
+
+    def stop(self, request: gr.Request) -> None:
+        """Note that the visitor pressed Stop."""
+        self._pages.add(str(request.session_hash))

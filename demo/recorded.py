@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from demo.attempt import Attempt
 from demo.attention import AttentionSource, source_of
+from demo.log.answers import load_answer
+from demo.log.run import Run
 from demo.plots.view import AttentionView, view_of
-from demo.sessions.answers import load_answer
-from demo.sessions.records import Run
 from models.explain.opening import opening
 from models.loading.store import ModelStore
 from models.outputs import TaskOutput, Token

@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import time
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,10 @@ from demo.caches import Origin, SessionCache
 from demo.inside import Inside
 from demo.inspection import OUR_FAULT, Changed, Inspection
 from demo.limits import clean, plain_text
-from demo.sessions.answers import load_answer
-from demo.sessions.export import as_csv, as_json
-from demo.sessions.keeping import keeps, owner
-from demo.sessions.records import Run
-from demo.sessions.repository import RunRepository
+from demo.log.answers import load_answer
+from demo.log.export import as_csv, as_json
+from demo.log.run import Run, keeps, owner
+from demo.log.session_log import SessionLog
 from demo.settings import Settings
 from demo.share import Sharing
 from demo.strategies import grow_tree
@@ -44,7 +44,7 @@ NO_SUCH_RUN = "There is no such run; it may have been deleted."
 class DemoService:
     """Runs tasks for visitors and keeps what they did; safe to call from many threads."""
 
-    def __init__(self, settings: Settings, store: ModelStore, runs: RunRepository) -> None:
+    def __init__(self, settings: Settings, store: ModelStore, runs: SessionLog) -> None:
         self.settings = settings
         self._store = store
         self._runs = runs
@@ -52,23 +52,22 @@ class DemoService:
         self._cache = SessionCache(settings.attention_bytes)
         self._inspection = Inspection(settings, store, self._turns, self._cache)
         self._watchers: list[Callable[[Run], None]] = []
-        self._forgetters: list[Callable[[str, str], None]] = []
+        self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []
         self.inside = Inside(settings, store)
         self.sharing = Sharing(runs)
-        self._losing_runs = False
 
     def watch(self, watcher: Callable[[Run], None]) -> None:
         """Tell `watcher` about every run that ends, well or not."""
         self._watchers.append(watcher)
 
-    def when_forgetting(self, forgetter: Callable[[str, str], None]) -> None:
-        """Call `forgetter` with a session, and the id of a run or "" for all, whenever those are to be forgotten."""
+    def when_forgetting(self, forgetter: Callable[[Callable[[Origin], bool]], None]) -> None:
+        """Call `forgetter` whenever texts are to be forgotten, with a test of the origins that are meant."""
         self._forgetters.append(forgetter)
 
     @property
     def history_is_kept(self) -> bool:
         """Whether runs survive a restart; false while the database cannot be opened or written."""
-        return self._runs.lasting and not self._losing_runs
+        return self._runs.lasting
 
     def is_kept(self, run: Run) -> bool:
         """Whether a run outlives a restart; one does not while the database fails, or as its visitor wished."""
@@ -208,11 +207,13 @@ class DemoService:
         """
         self._cache.forget(owner(session_id))
         for forgetter in self._forgetters:
-            forgetter(owner(session_id), run_id)
+            forgetter(lambda origin: origin.is_of(owner(session_id), run_id))
 
     def forget_old(self) -> None:
         """Drop from memory what has been there for an hour."""
         self._cache.forget_old()
+        for forgetter in self._forgetters:
+            forgetter(lambda origin: origin.until <= time.time())
 
     def export_csv(self, session_id: str) -> str:
         """The runs of a session as CSV, newest first."""
@@ -275,7 +276,6 @@ class DemoService:
             watcher(run)
         try:
             self._runs.record(run)
-            self._losing_runs = False
         except SQLAlchemyError:
+            # The database is well, but takes no such run.
             _log.exception("run %s could not be written to the session log", run.id, extra={"run_id": run.id})
-            self._losing_runs = True

@@ -5,8 +5,8 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from demo.sessions.records import Run
-from demo.sessions.repository import RunRepository
+from demo.log.run import Run
+from demo.log.session_log import SessionLog
 from models.errors import InputError
 from models.explain.aggregation import WAYS
 
@@ -74,7 +74,7 @@ def link_of(address: str) -> Link:
 class Sharing:
     """Who lets whom see which run: a run is private until its owner shares it."""
 
-    def __init__(self, runs: RunRepository) -> None:
+    def __init__(self, runs: SessionLog) -> None:
         self._runs = runs
 
     def share(self, run_id: str, session_id: str) -> str:

@@ -43,7 +43,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
     with gr.Blocks(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
         # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
         # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
-        demo.queue(max_size=None, default_concurrency_limit=settings.concurrency, api_open=False)
+        demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)
         add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):

@@ -31,30 +31,11 @@ def only_while(wanted: Callable[[], bool]) -> Iterator[None]:
         _wanted.reset(token)
 
 
-@contextmanager
-def for_others() -> Iterator[None]:
-    """Let nothing inside stop because this thread's own visitor has left: others wait for it, too."""
-    token = _wanted.set(None)
-    try:
-        yield
-    finally:
-        _wanted.reset(token)
-
-
-def asked_here() -> Callable[[], None]:
-    """`go_on` as this thread would ask it, for another thread to ask on its behalf."""
-    wanted = _wanted.get()
-
-    def ask() -> None:
-        if wanted is not None and not wanted():
-            raise Stopped
-
-    return ask
-
-
 def go_on() -> None:
     """Raise `Stopped` where nobody waits any more."""
-    asked_here()()
+    wanted = _wanted.get()
+    if wanted is not None and not wanted():
+        raise Stopped
 
 
 ASK_EVERY_S = 0.5

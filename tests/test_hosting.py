@@ -146,11 +146,11 @@ def test_history_says_that_a_space_forgets_where_it_does(
 
 @pytest.fixture
 def service_with(tmp_path: Path) -> Any:
+    from demo.log.session_log import SessionLog
     from demo.service import DemoService
-    from demo.sessions.database import open_runs
     from models.loading.store import ModelStore
 
-    log = open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
+    log = SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
     return lambda settings: DemoService(settings, ModelStore(settings.model_bytes), log)
 
 

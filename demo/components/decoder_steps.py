@@ -16,12 +16,11 @@ from demo.components.notice import noticed
 from demo.components.step_table import going_on, step_table
 from demo.components.written_text import chunks, generated_of, growing_text
 from demo.fork import fork_fields
-from demo.messages import for_visitors
+from demo.log.run import Run
+from demo.messages import Stops, for_visitors
 from demo.recorded import recorded
 from demo.service import DemoService
-from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
-from demo.wanted import Stops
 from models.cancellation import only_while
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from demo.components.run_header import run_header
 from demo.components.step_table import token_name
 from demo.components.written_text import as_read, chunks, generated_of
-from demo.sessions.records import Run
+from demo.log.run import Run
 from models.outputs import TaskOutput
 
 _MARKED = "Marked: what the other text has not."

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 from gradio.blocks import Block
 
-from demo.component_class import component_class
+from demo.web.gradio_private import component_class
 
 
 def held(value: object) -> gr.State:

@@ -5,8 +5,8 @@ from typing import Any
 
 import gradio as gr
 
+from demo.log.run import keeps
 from demo.service import DemoService
-from demo.sessions.keeping import keeps
 from demo.settings import Settings
 
 _MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'

@@ -4,8 +4,8 @@ import html
 import re
 from html.entities import html5
 
-from demo.sessions.export import answer_in_words
-from demo.sessions.records import Run
+from demo.log.export import answer_in_words
+from demo.log.run import Run
 from models.outputs import TaskOutput
 from models.registry import REGISTRY
 

@@ -2,9 +2,9 @@
 
 import html
 
-from demo.sessions.answers import load_answer
-from demo.sessions.export import answer_in_words
-from demo.sessions.records import Run
+from demo.log.answers import load_answer
+from demo.log.export import answer_in_words
+from demo.log.run import Run
 from models.registry import REGISTRY, Task
 
 TASK_TITLES = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from demo.attempt import Finished
+from demo.log.export import safe_cell
 from demo.plots.reading import read_out
 from demo.plots.template import label
 from demo.plots.view import AttentionView
-from demo.sessions.export import safe_cell
 from demo.share import Place
 from models.outputs import MEAN, HeadRole, Token
 

@@ -10,11 +10,11 @@ from demo.components.read_out import said
 from demo.components.reader_controls import KINDS
 from demo.components.run_list import TASK_TITLES
 from demo.components.taken import Taken
+from demo.log.export import answer_in_words
+from demo.log.run import Run
 from demo.page import ASSETS
 from demo.plots.cells import attention_svg
 from demo.plots.reading import place
-from demo.sessions.export import answer_in_words
-from demo.sessions.records import Run
 from models.outputs import FillMaskOutput, SentimentOutput, TaskOutput
 from models.registry import REGISTRY
 

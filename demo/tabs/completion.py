@@ -17,10 +17,10 @@ from demo.components.more_texts import another, create_more_texts, next_seed, se
 from demo.components.notice import create_notice
 from demo.components.strategy_tree import create_strategy_tree
 from demo.components.written_text import choosing, growing_text, written_text
-from demo.messages import for_visitors
+from demo.log.run import Run
+from demo.messages import Stops, for_visitors
 from demo.recorded import recorded
 from demo.service import DemoService
-from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import (
     PROGRESS,
@@ -37,7 +37,6 @@ from demo.tabs.task_tab import (
     two_columns,
     visitor_text,
 )
-from demo.wanted import Stops
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput
 from models.registry import Task

@@ -9,10 +9,9 @@ from demo.components import Updates
 from demo.components.kept_note import KeptNote
 from demo.components.run_list import CHOOSE_RUN, run_list
 from demo.components.saved_file import TextFile, create_saved_file, csv_file, json_file
+from demo.log.run import Run, keeps, owner, with_wish
 from demo.messages import for_visitors
 from demo.service import RUNS_OF_A_PAGE, DemoService
-from demo.sessions.keeping import keeps, owner, with_wish
-from demo.sessions.records import Run
 from demo.tabs.task_tab import TaskTab, lead
 
 _LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."

@@ -18,13 +18,12 @@ from demo.components.decoder_steps import DecoderSteps, DrawStep
 from demo.components.notice import create_notice, noticed
 from demo.components.run_header import run_header
 from demo.limits import FIELDS
-from demo.messages import for_visitors
+from demo.log.run import Run
+from demo.messages import Stops, for_visitors
 from demo.recorded import examples_of, recorded
 from demo.service import DemoService
-from demo.sessions.records import Run
 from demo.settings import MODEL_QUEUE
 from demo.share import KEY, Place
-from demo.wanted import Stops
 from models.errors import InputError
 from models.loading import Progress
 from models.outputs import TaskOutput

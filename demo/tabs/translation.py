@@ -12,10 +12,11 @@ from demo.components.checkpoint_picker import create_checkpoint_picker
 from demo.components.decoder_steps import create_decoder_steps
 from demo.components.notice import create_notice
 from demo.components.written_text import CHOOSE, choosing, token_group
+from demo.log.run import Run
+from demo.messages import Stops
 from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.service import DemoService
-from demo.sessions.records import Run
 from demo.tabs.task_tab import (
     PROGRESS,
     RunRow,
@@ -30,7 +31,6 @@ from demo.tabs.task_tab import (
     two_columns,
     visitor_text,
 )
-from demo.wanted import Stops
 from models.cancellation import only_while
 from models.outputs import TaskOutput, TranslationOutput
 from models.registry import Task

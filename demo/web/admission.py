@@ -1,25 +1,25 @@
-"""Who may start a run now: nobody fills the line alone, and whoever has to come back later is told when."""
+"""Rate limits: nobody fills the line of runs alone, and whoever is turned away is told when to come back."""
 
+import json
 import math
 import re
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.settings import Settings
-from demo.web.asgi import TooLarge, body_of, counted, refuse, replayed
-from demo.web.line import Line
+from demo.web.asgi import TooLarge, read_body, refuse, replay
+from demo.web.call import Call, UnusableCall, read_call
 from demo.web.metrics import Metrics
-from demo.web.posted import Posted, Unusable
+from demo.web.model_queue import CALLER, SESSION, ModelQueue
+from demo.web.streams import counted
 from demo.web.visitors import CALLER_HEADER, Visitors
 
-_STARTS = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|run|api|mcp)(?:/(?P<name>\w+))?/?")
-_STREAMS = re.compile(r"/gradio_api/(queue/data|heartbeat/.*|call/.*|mcp.*)")
+_CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|run|api|mcp)(?:/(?P<name>\w+))?/?")
 _MINUTE_S = 60.0
 _KNOWN_VISITORS = 10_000
 _CALLS_FOR_A_RUN = 20
@@ -31,23 +31,21 @@ _MOST_SMALL_CALLS = 500
 CALLER_FACTOR = 10
 """How many times what one session may do a minute all sessions of one caller may do together.
 
-Whoever calls makes up the session, so it alone would limit nobody; a class behind one address counts as one caller.
+Callers make up their sessions, so a limit by session alone would limit nobody; a class behind one address counts as one
+caller.
 """
-
-_MOST_STREAMS = 500
-"""How many answers and heartbeats one caller may listen to at once: two for each page that is open, and some more."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call has to wait, in words, and after how many seconds another may fit."""
+    """The limit that a call has met, a sentence for its sender, and after how many seconds another may fit."""
 
-    kind: str
+    limit: str
     sentence: str
     retry_after_s: int
 
 
-class Pace:
+class RateLimit:
     """Counts calls by visitor over the last minute, of the 10,000 visitors who called last."""
 
     def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +54,7 @@ class Pace:
         self._calls: OrderedDict[str, deque[float]] = OrderedDict()
 
     def wait_s(self, visitor: str) -> float:
-        """How long this visitor has to wait for the next call, 0 for not at all."""
+        """How many seconds this visitor has to wait for the next call, 0 for none."""
         calls, now = self._calls.get(visitor, deque()), self._clock()
         # The last one stays, so that `count` knows who called in the last minute.
         while len(calls) > 1 and now - calls[0] >= _MINUTE_S:
@@ -74,13 +72,13 @@ class Pace:
             self._calls.popitem(last=False)
 
 
-class _Paces:
-    """Counts calls of one kind by session, and by caller whatever sessions they name."""
+class _Limits:
+    """Rate limits of one kind of call: by session, and by caller whatever sessions it names."""
 
     def __init__(self, what: str, most_per_minute: int) -> None:
         self._what = what
-        self._sessions = Pace(most_per_minute)
-        self._callers = Pace(most_per_minute * CALLER_FACTOR)
+        self._sessions = RateLimit(most_per_minute)
+        self._callers = RateLimit(most_per_minute * CALLER_FACTOR)
 
     def count(self, session: str, caller: str) -> None:
         """Count one more call."""
@@ -88,15 +86,14 @@ class _Paces:
         self._callers.count(caller)
 
     def refusal(self, session: str, caller: str) -> Refusal | None:
-        """Why and how long the next call has to wait; None if it need not."""
-        waits = (
+        """Why the next call has to wait; None if it need not."""
+        for limit, who, name in (
             (self._sessions, session, "One visitor"),
             (self._callers, caller, "All visitors at one address together"),
-        )
-        for pace, who, name in waits:
-            if wait_s := math.ceil(pace.wait_s(who)):
+        ):
+            if wait_s := math.ceil(limit.wait_s(who)):
                 sentence = (
-                    f"{name} may start {pace.most_per_minute:,} {self._what} a minute. "
+                    f"{name} may start {limit.most_per_minute:,} {self._what} a minute. "
                     f"Please try again in {_seconds(wait_s)}; your text stays where it is."
                 )
                 return Refusal(f"{self._what} per minute", sentence, wait_s)
@@ -104,101 +101,102 @@ class _Paces:
 
 
 class Admission:
-    """Lets a call start a run while its visitor and the line have room; otherwise 429, with a sentence and a time."""
+    """Passes a call on while its visitor and the line have room; otherwise answers 429, with a sentence and a time."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, line: Line, visitors: Visitors, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, queue: ModelQueue, visitors: Visitors, metrics: Metrics
+    ) -> None:
         self.app = app
         self.settings = settings
-        self.line = line
+        self.queue = queue
         self.visitors = visitors
         self.metrics = metrics
-        self._runs = _Paces("runs", settings.limits.runs_per_minute)
-        self._calls = _Paces("calls", settings.limits.runs_per_minute * _CALLS_FOR_A_RUN)
-        self._streams: Counter[str] = Counter()
-        # Who is let in but not in the line yet: calls that come in the same moment must see each other.
-        self._sessions_joining: Counter[str] = Counter()
-        self._callers_joining: Counter[str] = Counter()
+        self._runs = _Limits("runs", settings.limits.runs_per_minute)
+        self._calls = _Limits("calls", settings.limits.runs_per_minute * _CALLS_FOR_A_RUN)
+        # Runs that are let in but not in the line yet: calls that come in the same moment must see each other.
+        self._joining: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, or refuse it."""
-        method, path = (scope["method"], scope["path"]) if scope["type"] == "http" else ("", "")
-        if method == "POST" and (starts := _STARTS.fullmatch(path)):
-            await self._start(starts["kind"], starts["name"] or "", scope, receive, send)
-        elif method == "GET" and _STREAMS.fullmatch(path):
-            await self._listen(scope, receive, send)
-        else:
+        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/":
+            self.metrics.page_opened()
+        call = _CALL.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if call is None:
             await self.app(scope, receive, send)
-
-    async def _start(self, kind: str, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        caller = self.visitors.caller(scope)
-        if kind == "mcp":
-            # The tool server calls the page itself: there the run is counted, for this caller.
-            refusal = self._small_refusal(caller, caller)
-            if await self._is_refused(refusal, scope, receive, send):
-                return
-            self._calls.count(caller, caller)
-            await self.app(_vouched(scope, self.visitors.vouch(caller)), receive, send)
-            return
-        if kind != "queue/join" and not self._is_there(kind, name):
+        elif call["kind"] == "mcp":
+            await self._pass_tool_on(scope, receive, send)
+        elif not self._exists(call["kind"], call["name"] or ""):
             await refuse(scope, receive, send, 404, "There is no such endpoint.")
+        else:
+            await self._pass_on(call["kind"], call["name"] or "", scope, receive, send)
+
+    async def _pass_tool_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass an MCP call on. The tool server then calls the page itself, where the run is counted for this caller."""
+        caller = self.visitors.caller(scope)
+        if await self._is_refused(self._small_call_refusal(caller, caller), scope, receive, send):
             return
+        self._calls.count(caller, caller)
+        headers = MutableHeaders(raw=list(scope["headers"]))
+        headers[CALLER_HEADER] = self.visitors.vouch(caller)
+        await self.app({**scope, "headers": headers.raw}, receive, send)
+
+    async def _pass_on(self, kind: str, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await body_of(scope, receive, self.settings.limits.call_bytes)
-            call = Posted.read(body, by_name=kind == "call/v2")
+            body = await read_body(scope, receive, self.settings.limits.call_bytes)
+            call = read_call(body, by_name=kind == "call/v2")
         except TooLarge:
             await refuse(scope, receive, send, 413, "That is more than this page reads at once. Please shorten it.")
             return
-        except Unusable as error:
+        except UnusableCall as error:
             await refuse(scope, receive, send, 400, str(error))
             return
+        caller = self.visitors.caller(scope)
+        # A call without a session is its caller's, and so is a tool's, since all tools share one client.
         session = self.visitors.tool_caller(scope) or call.session or caller
-        is_run = self.line.is_for_a_model(call.fn_index, name)
-        refusal = self._refusal(session, caller) if is_run else self._small_refusal(session, caller)
+        scope = {**scope, SESSION: session, CALLER: caller}
+        receive = replay(self._complete(kind, name, call, body), receive)
+        is_run = self.queue.is_for_a_model(call.fn_index) or self.queue.is_for_a_model(name)
+        refusal = self._run_refusal(session, caller) if is_run else self._small_call_refusal(session, caller)
         if await self._is_refused(refusal, scope, receive, send):
             return
         (self._runs if is_run else self._calls).count(session, caller)
         if not is_run:
-            await self.app(scope, replayed(body, receive), send)
+            await self.app(scope, receive, send)
             return
-        with self._joining(session, caller):
-            await self.app(scope, replayed(body, receive), send)
-        self.line.arrange()
+        with counted(self._joining, f"{SESSION}={session}"), counted(self._joining, f"{CALLER}={caller}"):
+            await self.app(scope, receive, send)
+        self.queue.take_turns()
+
+    def _complete(self, kind: str, name: str, call: Call, body: bytes) -> bytes:
+        """The body with the defaults of values left out at the end, as clients of older versions leave them out."""
+        if kind != "call" or call.values is None:
+            return body
+        values = self.queue.with_defaults(name, call.values)
+        return body if len(values) == len(call.values) else json.dumps({**call.body, "data": values}).encode()
 
     async def _is_refused(self, refusal: Refusal | None, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer with the refusal, if there is one."""
         if refusal is None:
             return False
-        self.metrics.refused(refusal.kind)
+        self.metrics.refused(refusal.limit)
         await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
         return True
 
-    async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller = self.visitors.caller(scope)
-        if self._streams[caller] >= _MOST_STREAMS:
-            sentence = "Very many pages are open at your address. Please close one of them."
-            await self._is_refused(Refusal("streams at once", sentence, 1), scope, receive, send)
-            return
-        with counted(self._streams, caller):
-            await self.app(scope, receive, send)
-
-    @contextmanager
-    def _joining(self, session: str, caller: str) -> Iterator[None]:
-        with counted(self._sessions_joining, session), counted(self._callers_joining, caller):
-            yield
-
-    def _is_there(self, kind: str, name: str) -> bool:
+    def _exists(self, kind: str, name: str) -> bool:
         # The page itself posts its quick events to "predict", with the number of the event in the body.
-        return self.line.is_an_endpoint(name) or (kind in ("run", "api") and name == "predict")
+        return kind == "queue/join" or name in self.queue.endpoints or (kind in ("run", "api") and name == "predict")
 
-    def _refusal(self, session: str, caller: str) -> Refusal | None:
-        limits = self.settings.limits
-        if self.line.of_session(session) + self._sessions_joining[session] >= limits.runs_at_once:
+    def _run_refusal(self, session: str, caller: str) -> Refusal | None:
+        limits, typical_s = self.settings.limits, self.metrics.typical_run_s
+        if self.queue.of(SESSION, session) + self._joining[f"{SESSION}={session}"] >= limits.runs_at_once:
             sentence = f"You have {limits.runs_at_once} runs waiting or running already. Please let one of them finish."
-            return Refusal("runs at once", sentence, max(1, math.ceil(self.metrics.typical_s)))
-        waiting = self.line.waiting + self._callers_joining.total()
-        of_caller = self.line.of_caller(caller) + self._callers_joining[caller]
-        if waiting >= self.settings.queue or of_caller >= max(limits.runs_at_once, self._share):
-            wait_s = max(1, math.ceil(self.metrics.typical_s * (1 + waiting / self.settings.concurrency)))
+            return Refusal("runs at once", sentence, max(1, math.ceil(typical_s)))
+        joining = sum(count for who, count in self._joining.items() if who.startswith(CALLER))
+        waiting = self.queue.waiting + joining
+        of_caller = self.queue.of(CALLER, caller) + self._joining[f"{CALLER}={caller}"]
+        # A class behind one address may fill half of the line, so that others find room in the other half.
+        if waiting >= self.settings.queue or of_caller >= max(limits.runs_at_once, self.settings.queue // 2):
+            wait_s = max(1, math.ceil(typical_s * (1 + waiting / self.settings.concurrency)))
             sentence = (
                 f"The line is full: {waiting} runs are waiting. Please try again in {_seconds(wait_s)}; "
                 "your text stays where it is."
@@ -206,22 +204,10 @@ class Admission:
             return Refusal("line full", sentence, wait_s)
         return self._runs.refusal(session, caller)
 
-    def _small_refusal(self, session: str, caller: str) -> Refusal | None:
-        if self.line.crowd >= self.settings.queue + _MOST_SMALL_CALLS:
-            sentence = "Very many calls are waiting just now. Please try again in a second."
-            return Refusal("line full", sentence, 1)
+    def _small_call_refusal(self, session: str, caller: str) -> Refusal | None:
+        if self.queue.calls_waiting >= self.settings.queue + _MOST_SMALL_CALLS:
+            return Refusal("line full", "Very many calls are waiting just now. Please try again in a second.", 1)
         return self._calls.refusal(session, caller)
-
-    @property
-    def _share(self) -> int:
-        """How much of the line one address may fill; a class behind one address still finds half of it."""
-        return max(1, self.settings.queue // 2)
-
-
-def _vouched(scope: Scope, voucher: str) -> Scope:
-    headers = MutableHeaders(raw=list(scope["headers"]))
-    headers[CALLER_HEADER] = voucher
-    return {**scope, "headers": headers.raw}
 
 
 def _seconds(seconds: int) -> str:

@@ -1,34 +1,31 @@
 """The whole site as one ASGI app: the page, the host's routes, and the layers that every call passes."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import gradio as gr
 from fastapi import FastAPI
+from gradio.routes import App
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
+from demo.attempt import Finished
+from demo.attention import AttentionSource
+from demo.caches import Origin
 from demo.page import launch_options
 from demo.service import DemoService
 from demo.web.admission import Admission
-from demo.web.calls import Calls
 from demo.web.gate import Gate
-from demo.web.headers import SecurityHeaders
-from demo.web.host import routes
-from demo.web.host_page import HostView
-from demo.web.line import Line
-from demo.web.listening import Listening
-from demo.web.metrics import Metrics
-from demo.web.packing import Packing
-from demo.web.page_state import keep_states_only
-from demo.web.preview import preview_route
-from demo.web.prompt_queue import make_prompt
-from demo.web.sending import Sending
-from demo.web.state import Ready
-from demo.web.tools import answer_in_json
-from demo.web.unfetched import Unfetched
+from demo.web.gradio_private import States, answer_tools_in_json
+from demo.web.headers import PackedPage, SecurityHeaders, preview_route
+from demo.web.host import Readiness, routes
+from demo.web.metrics import Metrics, database_bytes, memory_bytes
+from demo.web.model_queue import ModelQueue
+from demo.web.streams import Streams
 from demo.web.visitors import Visitors
 from models.loading.store import ModelStore
 
@@ -36,30 +33,21 @@ from models.loading.store import ModelStore
 def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> FastAPI:
     """The app that serves `demo`: `uvicorn app:app`, or `demo.web.server.serve`."""
     settings = service.settings
-    visitors, metrics, unfetched = Visitors(), Metrics(), Unfetched()
+    visitors, metrics, queue = Visitors(), Metrics(), ModelQueue(demo)
     shown: Counter[str] = Counter()
-    line = Line(demo, visitors)
-    make_prompt(demo, unfetched)
     service.watch(metrics.ran)
-
-    def view() -> HostView:
-        return HostView(metrics, line, store, settings.database_url, service.history_is_kept)
-
-    # The first is the outermost: whatever refuses a call, the answer has its headers; a page has its nonce before it
-    # is packed.
+    _add_gauges(metrics, queue, service, store)
+    # The first is the outermost: whatever refuses a call, the answer has its headers, and a page is compressed last.
     layers = [
-        Middleware(Sending, unfetched=unfetched),
-        Middleware(Packing),
+        Middleware(PackedPage),
         Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors, root_path=settings.root_path),
         Middleware(Gate, most_bytes=settings.limits.call_bytes, visitors=visitors),
-        Middleware(Visits, metrics=metrics),
-        Middleware(Admission, settings=settings, line=line, visitors=visitors, metrics=metrics),
-        Middleware(Listening, line=line, shown=shown),
-        Middleware(Calls, blocks=demo, most_bytes=settings.limits.call_bytes),
+        Middleware(Streams, queue=queue, visitors=visitors, shown=shown),
+        Middleware(Admission, settings=settings, queue=queue, visitors=visitors, metrics=metrics),
     ]
     app = _Site(
         routes=[
-            *routes(Ready(service, store), view, settings.host_password, visitors),
+            *routes(Readiness(service, store), metrics, store, settings.host_password, visitors),
             preview_route,
             Route("/monitoring/summary", _monitoring_summary),
         ],
@@ -82,14 +70,38 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
         footer_links=["api"],
         **launch_options(),
     )
-    service.when_forgetting(keep_states_only(app, demo, shown).forget)
+    (gradio_app,) = [each.app for each in app.routes if isinstance(each, Mount) and isinstance(each.app, App)]
+    states = gradio_app.state_holder = States(demo, shown)
+    service.when_forgetting(partial(_forget, states))
     if demo.mcp_server_obj:
-        answer_in_json(demo.mcp_server_obj)
+        answer_tools_in_json(demo.mcp_server_obj)
     return app
 
 
+def _add_gauges(metrics: Metrics, queue: ModelQueue, service: DemoService, store: ModelStore) -> None:
+    """Let the host read how the process stands."""
+    read: dict[tuple[str, str], Callable[[], float]] = {
+        ("waiting_runs", "Runs waiting"): lambda: queue.waiting,
+        ("running_runs", "Runs going on"): lambda: queue.running,
+        ("memory_bytes", "Memory"): memory_bytes,
+        ("model_bytes", "Models in memory"): lambda: store.loaded_bytes,
+        ("database_bytes", "Database"): lambda: database_bytes(service.settings.database_url),
+        ("history_kept", "Runs are kept (1) or the database cannot be written (0)"): lambda: service.history_is_kept,
+    }
+    for (name, meaning), function in read.items():
+        metrics.gauge(name, meaning).set_function(function)
+
+
+def _forget(states: States, is_meant: Callable[[Origin], bool]) -> None:
+    """Delete the texts that open pages hold of runs whose origin `is_meant`."""
+    for session in list(states.session_data.values()):
+        for key, value in list(session.state_data.items()):
+            if isinstance(value, Finished | AttentionSource) and is_meant(value.origin):
+                session.state_data[key] = value.forgotten
+
+
 async def _monitoring_summary(_request: Request) -> Response:
-    """What Gradio's page of the endpoints asks for: it counts nothing here, and says so."""
+    """What Gradio's page of the endpoints asks for; nothing is counted there."""
     return JSONResponse({"functions": {}})
 
 
@@ -104,17 +116,3 @@ class _Site(FastAPI):
         for layer, args, kwargs in reversed(ours):
             stack = layer(stack, *args, **kwargs)
         return stack
-
-
-class Visits:
-    """Counts each time that the page is opened."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self.app = app
-        self.metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count and pass on."""
-        if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
-            self.metrics.visited()
-        await self.app(scope, receive, send)

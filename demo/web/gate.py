@@ -8,11 +8,14 @@ import asyncio
 import logging
 import re
 from collections import Counter
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from demo.web.asgi import TooLarge, body_of, counted, host_name, refuse, replayed
+from demo.web.asgi import TooLarge, read_body, refuse, replay
+from demo.web.call import MALFORMED, NO_FILES
+from demo.web.streams import counted
 from demo.web.visitors import Visitors
 
 _log = logging.getLogger(__name__)
@@ -34,10 +37,8 @@ _POST = re.compile(
 _CALLED = re.compile(r"/gradio_api/call/")
 _UPLOADS = re.compile(r"(/gradio_api)?/(upload|process_recording|component_server)")
 _NOT_HERE = "There is nothing here."
-_NO_UPLOADS = "Files cannot be sent to this page."
 _NOT_FROM_THERE = "Calls from the pages of other sites are not answered."
 _TOO_LARGE = "That is more than this page reads at once. Please shorten it."
-_MALFORMED = "This call does not fit the endpoint; /?view=api says what it takes."
 _TOO_SLOW = "The rest of this call did not arrive. Please try again."
 _TOO_MANY = "Very many calls from your address have arrived in part. Please try again in a second."
 _MCP = "/gradio_api/mcp"
@@ -69,7 +70,7 @@ class Gate:
             return
         path, method = scope["path"], scope["method"]
         if _UPLOADS.match(path):
-            await refuse(scope, receive, send, 403, _NO_UPLOADS)
+            await refuse(scope, receive, send, 403, NO_FILES)
         elif not _is_known(path, method):
             await refuse(scope, receive, send, 404, _NOT_HERE)
         elif _is_foreign(scope):
@@ -87,14 +88,14 @@ class Gate:
         try:
             with counted(self._arriving, caller):
                 async with asyncio.timeout(self.body_within_s):
-                    body = await body_of(scope, receive, self.most_bytes)
+                    body = await read_body(scope, receive, self.most_bytes)
         except TooLarge:
             await refuse(scope, receive, send, 413, _TOO_LARGE)
             return
         except TimeoutError:
             await refuse(scope, receive, send, 408, _TOO_SLOW, {"Connection": "close"})
             return
-        await self._pass_on(scope, replayed(body, receive), send)
+        await self._pass_on(scope, replay(body, receive), send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         # FastAPI answers a call that does not fit with a list of what is wrong, in a shape of its own. Of a call to an
@@ -108,7 +109,7 @@ class Gate:
                 raise
             _log.info("a malformed call to %s", scope["path"])
         if answer.kept_back:
-            await refuse(scope, receive, send, 400, _MALFORMED)
+            await refuse(scope, receive, send, 400, MALFORMED)
 
 
 class _Unless:
@@ -145,8 +146,8 @@ def _is_foreign(scope: Scope) -> bool:
     origin = headers.get("origin")
     if origin is None or scope["method"] in ("GET", "HEAD"):
         return False
-    hosts = {host_name(headers.get("host", "")), host_name(headers.get("x-forwarded-host", "").split(",")[0])}
-    return host_name(origin) not in hosts - {""}
+    hosts = {_host_name(headers.get("host", "")), _host_name(headers.get("x-forwarded-host", "").split(",")[0])}
+    return _host_name(origin) not in hosts - {""}
 
 
 def _without_origin(scope: Scope) -> Scope:
@@ -154,3 +155,11 @@ def _without_origin(scope: Scope) -> Scope:
     headers = MutableHeaders(raw=list(scope["headers"]))
     del headers["origin"]
     return {**scope, "headers": headers.raw}
+
+
+def _host_name(address: str) -> str:
+    """The name of the host in an origin or a `Host` header, "" for none."""
+    try:
+        return urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return ""

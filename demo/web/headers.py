@@ -1,13 +1,17 @@
-"""The headers that every answer carries; the page also gets a nonce for its scripts, link preview and masthead."""
+"""The headers that every answer carries, and what the page gets besides: a nonce, a link preview and a masthead."""
 
+import html
+import re
 import secrets
 
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from demo.web.first_paint import with_first_paint
-from demo.web.preview import with_preview
+from demo.page import ASSETS
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
@@ -18,8 +22,19 @@ _ALWAYS = {
     "X-Permitted-Cross-Domain-Policies": "none",
     "X-Robots-Tag": "noarchive",
 }
-_UNTOLD = ("server", "x-powered-by")
 _SCRIPT = b"<script"
+_GRADIO_APP = b"<gradio-app"
+_MASTHEAD = (ASSETS / "first_paint.html").read_bytes()
+"""What the page shows until Gradio's JavaScript has drawn it; it hides itself then."""
+
+TITLE = "Clearhead: see what a Transformer reads"
+DESCRIPTION = (
+    "Type a sentence: a Transformer fills blanks, judges, answers, translates or writes on, and the page shows in your "
+    "own words what it looked at and how sure it was."
+)
+_PICTURE = "preview.png"
+_FOREIGN_TAGS = re.compile(rb'\s*<meta\s+(?:property="og:|name="twitter:)[^>]*>')
+_PACKED = ("/", "/config", "/config/")
 
 
 def content_security_policy(frame_ancestors: str | None = None, nonce: str = "") -> str:
@@ -50,8 +65,25 @@ def content_security_policy(frame_ancestors: str | None = None, nonce: str = "")
     )
 
 
+class PackedPage:
+    """Compresses the page and its configuration; Gradio compresses its files, and nothing compresses anything else.
+
+    The length of a compressed answer tells a little about its content (the BREACH attack, breachattack.com). These two
+    hold neither a session nor a visitor's text, and the page's nonce is new at each load.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.packed = GZipMiddleware(app, minimum_size=500, compresslevel=6)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the call on, and compress the answer if it is the page."""
+        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and scope["path"] in _PACKED
+        await (self.packed if is_page else self.app)(scope, receive, send)
+
+
 class SecurityHeaders:
-    """Adds the headers to every answer, and the policy's nonce to each script that a page of ours brings."""
+    """Adds the headers to every answer, and to each script of a page the nonce of its policy."""
 
     def __init__(self, app: ASGIApp, frame_ancestors: str | None = None, root_path: str | None = None) -> None:
         self.app = app
@@ -59,53 +91,69 @@ class SecurityHeaders:
         self.root_path = root_path or ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the call on; nothing but the answer is touched."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        address = str(Request(scope).base_url.replace(path=f"{self.root_path}/"))
-        await self.app(scope, receive, _Answer(send, address, self.frame_ancestors))
+        """Pass the call on; the start of a page is held back until its scripts have their nonce."""
+        start: Message | None = None
+        page = b""
+        address = str(Request(scope).base_url.replace(path=f"{self.root_path}/")) if scope["type"] == "http" else ""
 
-
-class _Answer:
-    """A `send` that holds the start of a page back until its scripts have their nonce."""
-
-    def __init__(self, send: Send, address: str, frame_ancestors: str | None) -> None:
-        self.send = send
-        self.address = address
-        self.frame_ancestors = frame_ancestors
-        self.start: Message | None = None
-        self.page = b""
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=list(message["headers"]))
-            for name in _UNTOLD:
-                del headers[name]
-            headers.update(_ALWAYS)
-            is_page = headers.get("content-type", "").startswith("text/html") and "content-encoding" not in headers
-            message["headers"] = headers.raw
-            if is_page:
-                self.start = message
+        async def send_with_headers(message: Message) -> None:
+            nonlocal start, page
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message["headers"]))
+                headers.update(_ALWAYS)
+                headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors)
+                message["headers"] = headers.raw
+                if headers.get("content-type", "").startswith("text/html"):
+                    start = message
+                    return
+            elif start is not None:
+                page += message.get("body", b"")
+                if message.get("more_body", False):
+                    return
+                await self._send_page(start, page, address, send)
                 return
-            headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors)
-            await self.send(message)
-        elif self.start is None:
-            await self.send(message)
-        else:
-            self.page += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._send_page(self.start)
+            await send(message)
 
-    async def _send_page(self, start: Message) -> None:
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+    async def _send_page(self, start: Message, page: bytes, address: str, send: Send) -> None:
         nonce = secrets.token_urlsafe(16)
+        page = with_preview(page, address).replace(_GRADIO_APP, _MASTHEAD + _GRADIO_APP, 1)
         # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
-        page = with_first_paint(with_preview(self.page, self.address)) if self.page else b""
         page = page.replace(_SCRIPT, _SCRIPT + f' nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])
         headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors, nonce)
         if "content-length" in headers and page:
             headers["Content-Length"] = str(len(page))
-        self.start = None
-        await self.send(start)
-        await self.send({"type": "http.response.body", "body": page})
+        await send(start)
+        await send({"type": "http.response.body", "body": page})
+
+
+def with_preview(page: bytes, address: str) -> bytes:
+    """The HTML of the page at `address` with tags that tell chats how to show a link to it (Open Graph, ogp.me).
+
+    They take the place of Gradio's, which say "Gradio"; a page without those stays as it is.
+    """
+    if not _FOREIGN_TAGS.search(page):
+        return page
+    tags = {
+        'name="description"': DESCRIPTION,
+        'property="og:type"': "website",
+        'property="og:site_name"': "Clearhead",
+        'property="og:title"': TITLE,
+        'property="og:description"': DESCRIPTION,
+        'property="og:url"': address,
+        'property="og:image"': address + _PICTURE,
+        'property="og:image:width"': "1200",
+        'property="og:image:height"': "630",
+        'name="twitter:card"': "summary_large_image",
+    }
+    ours = "".join(f'<meta {name} content="{html.escape(content)}" />\n' for name, content in tags.items())
+    return _FOREIGN_TAGS.sub(b"", page).replace(b"</head>", ours.encode() + b"</head>", 1)
+
+
+async def _picture(_request: Request) -> Response:
+    return FileResponse(ASSETS / _PICTURE, headers={"Cache-Control": "max-age=86400"})
+
+
+preview_route = Route(f"/{_PICTURE}", _picture)

@@ -1,45 +1,59 @@
 """The routes for the host and for what watches the process: alive, ready, and behind a password the host's numbers."""
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
+import html
+import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from anyio.to_thread import run_sync
+from prometheus_client import generate_latest
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from demo.web.admission import Pace
-from demo.web.host_page import HostView
-from demo.web.state import Ready
+from demo.service import DemoService
+from demo.web.admission import RateLimit
+from demo.web.metrics import Metrics
 from demo.web.visitors import Visitors
+from models.loading.store import ModelStore
+from models.registry import REGISTRY, Checkpoint, Task, find
 
-_TRIES = 10
-"""How many wrong passwords one caller may try in a minute."""
-
+_log = logging.getLogger(__name__)
+_WRONG_PASSWORDS_PER_MINUTE = 10
+_READY_FOR_S, _NOT_READY_FOR_S = 30.0, 2.0
+_WEIGHTS = ("adapter_model.safetensors", "model.safetensors")
 _NO_STORE = {"Cache-Control": "no-store"}
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; margin: .5rem 0 2rem; font-variant-numeric: tabular-nums }
+th, td { text-align: left; padding: .25rem 1.5rem .25rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere }
+"""
 
 
 class Password:
-    """The host's password: compared in constant time, and not at all for who gave ten wrong ones within a minute.
+    """The host's password: compared in constant time, and not at all for a caller who gave ten wrong ones in a minute.
 
     Wrong ones are counted by caller, so that a stranger cannot keep the host out.
     """
 
     def __init__(self, password: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._digest = _digest(password.encode())
-        self._wrong = Pace(_TRIES, clock)
+        self._wrong = RateLimit(_WRONG_PASSWORDS_PER_MINUTE, clock)
 
     def refusal(self, authorization: str, caller: str) -> Response | None:
         """The answer for a caller who may not come in; None for the host."""
         if wait_s := self._wrong.wait_s(caller):
             wait = {"Retry-After": str(math.ceil(wait_s))}
             return PlainTextResponse("Too many wrong passwords. Please wait a minute.", 429, _NO_STORE | wait)
-        if hmac.compare_digest(_digest(_given(authorization)), self._digest):
+        if hmac.compare_digest(_digest(_password_in(authorization)), self._digest):
             return None
         if authorization:
             self._wrong.count(caller)
@@ -47,7 +61,44 @@ class Password:
         return PlainTextResponse("This page is for the host.", 401, _NO_STORE | ask)
 
 
-def routes(ready: Ready, view: Callable[[], HostView], password: str | None, visitors: Visitors) -> list[Route]:
+class Readiness:
+    """Asks whether the database keeps runs and a bundled model answers, seldom and never twice at a time.
+
+    Good news is given out for half a minute, bad news for two seconds; the reason of bad news goes to the log.
+    """
+
+    def __init__(self, service: DemoService, store: ModelStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._service = service
+        self._store = store
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._last: tuple[float, dict[str, bool]] | None = None
+
+    async def __call__(self) -> dict[str, bool]:
+        """Whether the `database` and a `model` work now, or did a moment ago."""
+        async with self._turn:
+            if self._last:
+                at_s, found = self._last
+                if self._clock() - at_s < (_READY_FOR_S if all(found.values()) else _NOT_READY_FOR_S):
+                    return found
+            found = await run_sync(self._look)
+            self._last = (self._clock(), found)
+            return found
+
+    def _look(self) -> dict[str, bool]:
+        return {"database": _works(self._database_answers), "model": _works(self._model_answers)}
+
+    def _database_answers(self) -> bool:
+        self._service.history("nobody", most=1)
+        return self._service.history_is_kept
+
+    def _model_answers(self) -> bool:
+        return bool(self._store.load(find("", Task.SENTIMENT))(text="Fine.").scores)
+
+
+def routes(
+    ready: Readiness, metrics: Metrics, store: ModelStore, password: str | None, visitors: Visitors
+) -> list[Route]:
     """The routes; without a password the host's page and the metrics are not there."""
 
     async def healthz(_request: Request) -> Response:
@@ -55,8 +106,7 @@ def routes(ready: Ready, view: Callable[[], HostView], password: str | None, vis
 
     async def readyz(_request: Request) -> Response:
         found = await ready()
-        said = {"database": found.database, "model": found.model}
-        return JSONResponse(said, 200 if found.ready else 503, _NO_STORE)
+        return JSONResponse(found, 200 if all(found.values()) else 503, _NO_STORE)
 
     watched = [Route("/healthz", healthz), Route("/readyz", readyz)]
     if not password:
@@ -67,19 +117,70 @@ def routes(ready: Ready, view: Callable[[], HostView], password: str | None, vis
         return door.refusal(request.headers.get("authorization", ""), visitors.caller(request.scope))
 
     async def host(request: Request) -> Response:
-        refusal = refused(request)
-        return refusal or HTMLResponse(await run_sync(view().page), headers=_NO_STORE)
+        return refused(request) or HTMLResponse(await run_sync(host_page, metrics, store), headers=_NO_STORE)
 
-    async def metrics(request: Request) -> Response:
-        refusal = refused(request)
-        return refusal or PlainTextResponse(
-            view().prometheus(), headers=_NO_STORE, media_type="text/plain; version=0.0.4"
+    async def numbers(request: Request) -> Response:
+        text = refused(request)
+        return text or PlainTextResponse(
+            generate_latest(metrics.registry), headers=_NO_STORE, media_type="text/plain; version=0.0.4"
         )
 
-    return [*watched, Route("/host", host), Route("/metrics", metrics)]
+    return [*watched, Route("/host", host), Route("/metrics", numbers)]
 
 
-def _given(authorization: str) -> bytes:
+def host_page(metrics: Metrics, store: ModelStore) -> str:
+    """Every metric and checkpoint as tables of an HTML page."""
+    tables = []
+    for family in metrics.registry.collect():
+        rows = [(*each.labels.values(), _number(family.name, each.value)) for each in family.samples]
+        names = [name.capitalize() for each in family.samples[:1] for name in each.labels]
+        tables.append(table(family.documentation, [*names, "Value"], rows))
+    checkpoints = [
+        (name, "yes" if store.is_loaded(each) else "no", checksum(each) if not each.hub_id else each.revision)
+        for name, each in REGISTRY.items()
+        if not each.hub_id or store.is_loaded(each)
+    ]
+    tables.append(table("Checkpoints", ("Name", "Loaded", "sha256 of the weights, or revision"), checkpoints))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Clearhead, for its host</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        "<body><h1>Clearhead, for its host</h1><p>Counted since the start of this process.</p>"
+        f"{''.join(tables)}</body></html>"
+    )
+
+
+def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """An HTML table under its title; texts in it are escaped."""
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    head = "".join(f"<th scope='col'>{html.escape(each)}</th>" for each in heads)
+    body = body or "<tr><td>none</td></tr>"
+    return f"<h2>{html.escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+@cache
+def checksum(checkpoint: Checkpoint) -> str:
+    """The sha256 of the weights of a bundled checkpoint."""
+    for name in _WEIGHTS:
+        path = checkpoint.folder / name
+        if path.exists():
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    return "missing"
+
+
+def _number(name: str, value: float) -> str:
+    return f"{value / 1e6:,.0f} MB" if name.endswith("_bytes") else f"{value:,.0f}"
+
+
+def _works(asked: Callable[[], bool]) -> bool:
+    try:
+        return asked()
+    except Exception:
+        _log.exception("not ready")
+        return False
+
+
+def _password_in(authorization: str) -> bytes:
     """The password in an `Authorization` header, whatever the name before it."""
     scheme, _, encoded = authorization.partition(" ")
     try:

@@ -1,6 +1,5 @@
 """Who a visitor is: a session that cannot be guessed, signed so that it cannot be made up either."""
 
-import base64
 import hashlib
 import hmac
 import logging
@@ -9,14 +8,15 @@ import secrets
 from pathlib import Path
 
 import gradio as gr
+from itsdangerous import BadSignature, Signer
+from itsdangerous.signer import SigningAlgorithm
 from sqlalchemy.engine import make_url
 
-from demo.component_class import component_class
 from demo.settings import SettingError, Settings
+from demo.web.gradio_private import component_class
 
 _log = logging.getLogger(__name__)
 _FILE_ENDING = ".secret"
-_SIGNATURE_BYTES = 24
 _TOKEN_CHARACTERS = 200
 _LEAST_SECRET_BYTES = 16
 
@@ -25,26 +25,33 @@ _LEAST_SECRET_BYTES = 16
 _STORED_AS = "clearhead-session"
 
 
+class _ShortHmac(SigningAlgorithm):
+    """HMAC-SHA256 cut to 24 bytes (RFC 2104, section 5), as browsers hold it from earlier versions."""
+
+    def get_signature(self, key: bytes, value: bytes) -> bytes:
+        """The signature of `value`."""
+        return hmac.digest(key, value, "sha256")[:24]
+
+
 class SessionSigner:
     """Turns the id of a session into a token that only this host can make, and back."""
 
     def __init__(self, secret: bytes) -> None:
-        self._key = hashlib.blake2b(secret, digest_size=32, person=b"session").digest()
+        key = hashlib.blake2b(secret, digest_size=32, person=b"session").digest()
+        self._signer = Signer(key, sep=".", key_derivation="none", algorithm=_ShortHmac())
 
     def sign(self, session_id: str) -> str:
         """The token that a browser keeps; "" for no session."""
-        return f"{session_id}.{self._signature(session_id)}" if session_id else ""
+        return self._signer.sign(session_id).decode() if session_id else ""
 
     def read(self, token: object) -> str:
         """The id in a token of this host; "" for anything else, so that its bearer is a new visitor."""
         if not isinstance(token, str) or len(token) > _TOKEN_CHARACTERS or not token.isascii():
             return ""
-        session_id, _, signature = token.rpartition(".")
-        return session_id if hmac.compare_digest(signature, self._signature(session_id)) else ""
-
-    def _signature(self, session_id: str) -> str:
-        digest = hmac.digest(self._key, session_id.encode(), "sha256")[:_SIGNATURE_BYTES]
-        return base64.urlsafe_b64encode(digest).decode()
+        try:
+            return self._signer.unsign(token).decode()
+        except BadSignature:
+            return ""
 
 
 def signed_session(signer: SessionSigner) -> gr.BrowserState:

@@ -1,16 +1,19 @@
-"""What the host may count: visits, runs, how long they took, what failed and what was refused. No visitor is in it."""
+"""What the host may count: pages opened, runs, how long they took, what failed and what was refused; no visitor."""
 
 import math
+import os
+import sys
 import threading
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections import deque
+from functools import partial
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
+from sqlalchemy.engine import make_url
 
 from demo.inspection import OUR_FAULT
-from demo.sessions.records import Run
+from demo.log.run import Run
 from models.errors import Stopped
-from models.registry import Task
 
 _REMEMBERED_DURATIONS = 2_000
 _BEFORE_THE_FIRST_RUN_S = 2.0
@@ -18,78 +21,77 @@ _BEFORE_THE_FIRST_RUN_S = 2.0
 DONE, INPUT, OURS, STOPPED = "done", "the visitor's input", "our side", "stopped"
 _FAILURES = {OUR_FAULT: OURS, Stopped.SENTENCE: STOPPED}
 
-
-@dataclass(frozen=True)
-class Latency:
-    """The median and the 95th percentile of a task's last runs, in milliseconds, over `count` of them."""
-
-    p50_ms: float
-    p95_ms: float
-    count: int
+# Counters then have no second series that says when they were made.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-@dataclass
 class Metrics:
-    """Counts since the start of this process; safe to call from many threads."""
+    """Counts since the start of this process, in a registry of their own; safe to call from many threads."""
 
-    started_utc: datetime = field(default_factory=lambda: datetime.now(UTC))
-    visits_by_day: Counter[str] = field(default_factory=Counter)
-    runs: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    refusals: Counter[str] = field(default_factory=Counter)
-    _durations_ms: defaultdict[str, deque[float]] = field(
-        default_factory=lambda: defaultdict(lambda: deque(maxlen=_REMEMBERED_DURATIONS))
-    )
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._opened = Counter("clearhead_visits", "Pages opened", registry=self.registry)
+        self._runs = Counter("clearhead_runs", "Runs", ("task", "outcome"), registry=self.registry)
+        self._refused = Counter("clearhead_refused", "Limits hit, in calls", ("limit",), registry=self.registry)
+        self._latency = Gauge(
+            "clearhead_run_duration_milliseconds", "Latency, in ms", ("task", "quantile"), registry=self.registry
+        )
+        self._durations_ms: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
+        self.gauge("start_time_seconds", "Running since, in seconds of Unix time").set_to_current_time()
 
-    def visited(self) -> None:
-        """Somebody opened the page."""
-        with self._lock:
-            self.visits_by_day[_today()] += 1
+    def gauge(self, name: str, meaning: str) -> Gauge:
+        """A new number of this process, whose value the caller sets."""
+        return Gauge(f"clearhead_{name}", meaning, registry=self.registry)
+
+    def page_opened(self) -> None:
+        """Count a visit."""
+        self._opened.inc()
 
     def ran(self, run: Run) -> None:
-        """A run ended, well or not."""
+        """Count a run that has ended, answered or failed."""
+        task = run.task.endpoint
         outcome = DONE if run.error is None else _FAILURES.get(run.error, INPUT)
+        self._runs.labels(task, outcome).inc()
+        if outcome != DONE:
+            return
         with self._lock:
-            self.runs[_today(), run.task.endpoint, outcome] += 1
-            if outcome == DONE:
-                self._durations_ms[run.task.endpoint].append(run.duration_ms)
+            durations = self._durations_ms.setdefault(task, deque(maxlen=_REMEMBERED_DURATIONS))
+            durations.append(run.duration_ms)
+        for share in (0.5, 0.95):
+            self._latency.labels(task, str(share)).set_function(partial(self._quantile_ms, share, task))
 
-    def refused(self, kind: str) -> None:
-        """A call was turned away by the limit of this name."""
-        with self._lock:
-            self.refusals[kind] += 1
-
-    def latency(self, task: Task) -> Latency | None:
-        """How long the last runs of a task took; None before the first."""
-        with self._lock:
-            durations = sorted(self._durations_ms[task.endpoint])
-        if not durations:
-            return None
-        return Latency(_quantile(durations, 0.5), _quantile(durations, 0.95), len(durations))
+    def refused(self, limit: str) -> None:
+        """Count a call that this limit turned away."""
+        self._refused.labels(limit).inc()
 
     @property
-    def typical_s(self) -> float:
-        """How long a run takes, over all tasks: what a visitor in line is told to wait by."""
+    def typical_run_s(self) -> float:
+        """The median duration of the last runs of all tasks, by which visitors in line are told to wait."""
+        return self._quantile_ms(0.5) / 1000 if self._durations_ms else _BEFORE_THE_FIRST_RUN_S
+
+    def _quantile_ms(self, share: float, task: str | None = None) -> float:
+        """The smallest duration that at least `share` of the last runs (of a task, or of all) did not exceed."""
         with self._lock:
-            durations = sorted(each for times in self._durations_ms.values() for each in times)
-        return _quantile(durations, 0.5) / 1000 if durations else _BEFORE_THE_FIRST_RUN_S
-
-    def total(self, outcome: str) -> int:
-        """How many runs had this outcome."""
-        with self._lock:
-            return sum(count for (_, _, each), count in self.runs.items() if each == outcome)
-
-    def table(self) -> Iterable[tuple[str, str, str, int]]:
-        """Day, task, outcome and number of runs, newest day first."""
-        with self._lock:
-            rows = [(*key, count) for key, count in self.runs.items()]
-        return sorted(rows, key=lambda row: row[:3], reverse=True)
+            ordered = sorted(ms for name, each in self._durations_ms.items() if task in (None, name) for ms in each)
+        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def _quantile(ordered: list[float], share: float) -> float:
-    """The smallest of the ordered values that at least `share` of them do not exceed."""
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+def memory_bytes() -> int:
+    """The memory that this process holds now; where the system does not say, the most it ever held, or 0."""
+    if sys.platform == "linux":
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    if sys.platform == "darwin":
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return 0
 
 
-def _today() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d}"
+def database_bytes(database_url: str) -> int:
+    """The size of an SQLite database with its write-ahead log; 0 for another kind of database."""
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return 0
+    files = [Path(url.database), Path(f"{url.database}-wal")]
+    return sum(each.stat().st_size for each in files if each.exists())

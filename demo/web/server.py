@@ -1,18 +1,22 @@
 """Serve the site from this process, at the address that the settings, or Gradio's own variables, name."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Iterable
 
 import gradio as gr
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.settings import SettingError, Settings
-from demo.web.closing import ClosingServer
 
 _FIRST_PORT, _PORTS = 7860, 100
 _LAST_WORDS_S = 3
+_HEARTBEAT = "/gradio_api/heartbeat/"
+_UNREAD_MS = 60_000
+"""How long an answer waits for a client that has stopped reading before the connection is closed."""
+
 _KEEP_ALIVE_S = 75
 """Longer than proxies keep theirs (nginx: 60 s): a connection that we close first may lose the call just sent on it."""
 
@@ -37,7 +41,7 @@ def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
         h11_max_incomplete_event_size=64 * 1024,
     )
     print(f"* Running on local URL:  http://{shown}:{port}{settings.root_path or ''}", flush=True)
-    ClosingServer(config, _LAST_WORDS_S).run(sockets=[listener])
+    _Server(config).run(sockets=[listener])
 
 
 def _ports(port: int | None) -> Iterable[int]:
@@ -58,6 +62,9 @@ def _listener(host: str, ports: Iterable[int]) -> socket.socket:
         # waits some 40 ms until the side of the visitor has confirmed the one before.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # Connections inherit it (Linux, tcp(7)).
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
         try:
             listener.bind((host, port))
             listener.listen(1024)
@@ -69,3 +76,38 @@ def _listener(host: str, ports: Iterable[int]) -> socket.socket:
         return listener
     ports_tried = f"port {tried[0]}" if len(tried) == 1 else f"any port from {tried[0]} to {tried[-1]}"
     raise SettingError(f"This page cannot listen at {host} on {ports_tried}: {reason}.")
+
+
+class _Server(uvicorn.Server):
+    """A server whose open streams end when it is told to stop: heartbeats of pages at once, others a little later.
+
+    uvicorn would wait for them, then cancel them and write the stack of each into the log.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._stopping, self._hung_up = asyncio.Event(), asyncio.Event()
+        self._app: ASGIApp = config.app  # type: ignore[assignment]
+        config.app = self._answer
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let streams see their clients hang up, while uvicorn waits for them."""
+        self._stopping.set()
+        later = asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._hung_up.set)
+        await super().shutdown(sockets)
+        later.cancel()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_heartbeat = scope["type"] == "http" and scope["path"].startswith(_HEARTBEAT)
+        ends = self._stopping if is_heartbeat else self._hung_up
+
+        async def receive_until_the_end() -> Message:
+            message, end = asyncio.ensure_future(receive()), asyncio.ensure_future(ends.wait())
+            try:
+                await asyncio.wait({message, end}, return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
+            finally:
+                message.cancel()
+                end.cancel()
+
+        await self._app(scope, receive_until_the_end if scope["type"] == "http" else receive, send)

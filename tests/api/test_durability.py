@@ -7,7 +7,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from demo.sessions.database import open_runs
+from demo.log.session_log import SessionLog
 from tests.api.server import Server, serving
 
 
@@ -18,7 +18,7 @@ def test_answers_survive_kill_9_in_the_middle_of_the_next_run(tmp_path: Path) ->
         client.submit("Once upon a time", max_new_tokens=200, api_name="/completion")
         time.sleep(0.3)
         server.kill()
-    runs = open_runs(server.database_url)
+    runs = SessionLog(server.database_url)
     assert runs.lasting
     for answer in seen:
         run = runs.get(answer["run_id"])
@@ -43,7 +43,7 @@ def test_a_damaged_log_is_left_as_it_is_and_the_app_answers_and_comes_back_by_it
             assert time.monotonic() < ends
             time.sleep(0.2)
         server.kill()
-    assert open_runs(server.database_url).get(run_id) is not None
+    assert SessionLog(server.database_url).get(run_id) is not None
 
 
 def test_a_caller_who_wants_nothing_kept_leaves_nothing(server: Server) -> None:

@@ -7,8 +7,8 @@ from demo.components.bars import bars
 from demo.components.run_header import run_header
 from demo.components.run_list import run_list
 from demo.components.written_text import written_text
-from demo.sessions.answers import dump_answer
-from demo.sessions.records import Run
+from demo.log.answers import dump_answer
+from demo.log.run import Run
 from demo.tabs import fill_mask, question_answering, sentiment, translation
 from models.outputs import (
     Alternative,

@@ -10,8 +10,8 @@ from demo.components.glossary import glossary, term, terms_linked, with_terms
 from demo.components.inside.steps import STEPS
 from demo.components.lecture_bar import lecture_bar
 from demo.lectures import LecturePlace
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
 from demo.settings import Settings
 from demo.tabs.lecture import known_lectures
 from demo.ui import build_demo
@@ -23,7 +23,7 @@ _LINK = re.compile(r'popovertarget="(term-[a-z-]+)"')
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The page's own texts by where they stand: all that it opens on, the steps of Inside and those of lectures."""
-    log = open_runs(f"sqlite:///{tmp_path_factory.mktemp('glossary')}/runs.sqlite3")
+    log = SessionLog(f"sqlite:///{tmp_path_factory.mktemp('glossary')}/runs.sqlite3")
     demo = build_demo(DemoService(Settings(), ModelStore(), log))
     opened = [block.value for block in demo.blocks.values() if isinstance(block, gr.HTML)]
     lectures = [

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from demo.sessions.database import open_runs
+from demo.log.session_log import SessionLog
 from demo.web.identity import SessionSigner
 from tests.api.server import Server, serving
-from tests.sessions.runs import finished_run
+from tests.log.runs import finished_run
 from tests.web.calls import Page
 
 _RUNS = 101
@@ -19,7 +19,7 @@ _SECRET = "a secret of this test"  # noqa: S105
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder: Path = tmp_path_factory.mktemp("history")
-    runs = open_runs(f"sqlite:///{folder}/runs.sqlite3")
+    runs = SessionLog(f"sqlite:///{folder}/runs.sqlite3")
     for number in range(_RUNS):
         runs.record(finished_run(f"{number:03}", session_id="visitor"))
     with serving(folder, CLEARHEAD_SECRET=_SECRET) as running:

@@ -7,9 +7,9 @@ import pytest
 
 from demo.components.kept_note import kept_note
 from demo.components.run_header import run_header
+from demo.log.run import with_wish
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
-from demo.sessions.keeping import with_wish
 from demo.settings import Settings
 from demo.tabs.about import what_is_kept
 from demo.tabs.history import UNKEPT
@@ -21,7 +21,7 @@ from tests.service.scripted import ScriptedModel, ScriptedStore, TextInput, sent
 def service_on(path: Path, retention_days: int | None = None) -> DemoService:
     url = f"sqlite:///{path}"
     store = cast(ModelStore, ScriptedStore(ScriptedModel(sentiment, TextInput)))
-    return DemoService(Settings(database_url=url, retention_days=retention_days), store, open_runs(url))
+    return DemoService(Settings(database_url=url, retention_days=retention_days), store, SessionLog(url))
 
 
 @pytest.mark.parametrize(("days", "said"), [(None, "until you delete them"), (1, "for a day"), (30, "for 30 days")])

@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
+from demo.log.export import answer_in_words
 from demo.recorded import examples_of, recorded
-from demo.sessions.export import answer_in_words
 from models.registry import Task, checkpoints_for
 
 

@@ -9,7 +9,7 @@ import pytest
 from demo.components.forked_text import forked_text
 from demo.components.step_table import step_table
 from demo.components.written_text import token_group
-from demo.sessions.records import Run
+from demo.log.run import Run
 from models.outputs import (
     Alternative,
     CompletionOutput,

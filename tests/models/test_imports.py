@@ -22,7 +22,7 @@ def imported_by(modules: str, among: str) -> str:
     "modules",
     [
         "models, models.registry, models.loading.store, models.outputs, models.errors, models.registry",
-        "demo.settings, demo.service, demo.sessions.repository",
+        "demo.settings, demo.service, demo.log.repository",
         "demo.ui",
     ],
 )

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from demo.log.repository import RunRepository
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
-from demo.sessions.repository import RunRepository
 from demo.settings import Limits, Settings
 from models.loading.store import ModelStore
 from models.outputs import TaskOutput
@@ -17,7 +17,7 @@ from tests.service.scripted import Build, ScriptedModel, ScriptedStore, TextInpu
 
 @pytest.fixture
 def runs(tmp_path: Path) -> RunRepository:
-    return open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
+    return SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
 
 
 @pytest.fixture

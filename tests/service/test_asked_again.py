@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.sessions.keeping import with_wish
+from demo.log.run import with_wish
 from models.errors import InputError
 from models.outputs import TaskOutput
 from models.registry import Task

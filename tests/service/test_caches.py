@@ -12,9 +12,8 @@ import pytest
 
 from demo import caches
 from demo.caches import HELD_FOR_S, Origin, SessionCache, size_of
+from demo.log.run import Run, with_wish
 from demo.service import DemoService
-from demo.sessions.keeping import with_wish
-from demo.sessions.records import Run
 from models.cancellation import only_while
 from models.errors import InputError, Stopped
 from models.outputs import TaskOutput

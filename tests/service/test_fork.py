@@ -6,7 +6,7 @@ from demo.fork import fork_fields
 from models.errors import InputError
 from models.outputs import CompletionOutput, GeneratedToken, LoadedCheckpoint, Token
 from models.registry import Task
-from tests.sessions.runs import finished_run
+from tests.log.runs import finished_run
 
 OUTPUT = CompletionOutput(
     LoadedCheckpoint("clearhead-stories", "0123", "Apache-2.0"), (), "abc",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from demo.attention import AttentionSource
+from demo.log.session_log import SessionLog
 from demo.service import OUR_FAULT, DemoService
-from demo.sessions.database import open_runs
 from demo.settings import Limits, Settings
 from models.errors import InputError
 from models.loading.store import ModelStore
@@ -28,7 +28,7 @@ def store() -> ModelStore:
 
 @pytest.fixture
 def service(store: ModelStore, tmp_path: Path) -> DemoService:
-    return DemoService(Settings(limits=Limits(word=40)), store, open_runs(f"sqlite:///{tmp_path}/runs.sqlite3"))
+    return DemoService(Settings(limits=Limits(word=40)), store, SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3"))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_a_failure_of_ours_is_told_without_its_details(tmp_path: Path) -> None:
         raise RuntimeError("a secret at /home/host/weights")
 
     store = ScriptedStore(ScriptedModel(failing, TextInput))
-    service = DemoService(Settings(), cast(ModelStore, store), open_runs(f"sqlite:///{tmp_path}/runs.sqlite3"))
+    service = DemoService(Settings(), cast(ModelStore, store), SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3"))
     broken = AttentionSource(Task.SENTIMENT, "clearhead-sentiment", (("text", "no"),), ())
     with pytest.raises(InputError) as told:
         service.ablate(broken, 0)

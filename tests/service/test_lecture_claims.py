@@ -12,8 +12,8 @@ from demo.inside import Inside
 from demo.inside_look import look, look_at_source
 from demo.inside_request import InsideRequest
 from demo.lectures import LectureStep, TaskView, lectures_of
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
 from demo.settings import Limits, Settings
 from models.inside.outputs import Look
 from models.inside.parameters import published_sizes
@@ -80,7 +80,7 @@ def claim(lecture: str, number: int) -> Callable[[Claim], Claim]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> DemoService:
     folder = tmp_path_factory.mktemp("claims")
-    return DemoService(Settings(), ModelStore(), open_runs(f"sqlite:///{folder}/runs.sqlite3"))
+    return DemoService(Settings(), ModelStore(), SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 from demo.components.inside.steps import STEPS
 from demo.inside_request import InsideRequest
 from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of, query_of
+from demo.log.session_log import SessionLog
 from demo.service import DemoService
-from demo.sessions.database import open_runs
 from demo.settings import Limits, Settings
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
@@ -46,7 +46,7 @@ GOOD: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> DemoService:
     folder = tmp_path_factory.mktemp("lectures")
-    return DemoService(Settings(), ModelStore(), open_runs(f"sqlite:///{folder}/runs.sqlite3"))
+    return DemoService(Settings(), ModelStore(), SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_a_step_that_a_host_refuses_is_left_out_and_named_in_the_log(caplog: pyt
 def test_a_host_may_set_every_limit_low_and_the_page_still_starts(tmp_path: Path) -> None:
     tight = Limits(text=1, question=1, context=1, prompt=1, word=1, new_tokens=1, beams=1)
     settings = Settings(limits=tight, database_url=f"sqlite:///{tmp_path}/runs.sqlite3")
-    build_demo(DemoService(settings, ModelStore(), open_runs(settings.database_url)))
+    build_demo(DemoService(settings, ModelStore(), SessionLog(settings.database_url)))
 
 
 def test_a_hosts_own_lecture_is_not_cut(tmp_path: Path) -> None:

@@ -100,13 +100,13 @@ import sys
 from demo.inside_request import InsideRequest
 from demo.limits import FIELDS
 from demo.service import DemoService
-from demo.sessions.database import open_runs
+from demo.log.session_log import SessionLog
 from demo.settings import Settings
 from models.errors import InputError
 from models.loading.store import ModelStore
 from models.registry import Task
 
-service = DemoService(Settings(), ModelStore(10**9), open_runs("sqlite://"))
+service = DemoService(Settings(), ModelStore(10**9), SessionLog("sqlite://"))
 long = "word " * 10_000
 calls = [
     lambda task=task, name=name: service.run("visitor", task, {name: long})

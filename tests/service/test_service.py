@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
+from demo.log.repository import RunRepository
+from demo.log.session_log import SessionLog
 from demo.service import OUR_FAULT, DemoService
-from demo.sessions.database import open_database, open_runs
-from demo.sessions.records import Run
-from demo.sessions.repository import RunRepository
-from demo.web.metrics import DONE, INPUT, OURS, STOPPED, Metrics
+from demo.web.metrics import STOPPED, Metrics
 from models.errors import InputError, Stopped
 from models.outputs import CompletionOutput, TaskOutput
 from models.registry import Task
@@ -23,7 +21,6 @@ from tests.service.scripted import (
     TextInput,
     completion,
     refusing,
-    sentiment,
     writing,
 )
 
@@ -189,7 +186,8 @@ def test_a_run_that_nobody_waits_for_is_logged_and_counted_as_stopped(
         service.run("visitor", Task.SENTIMENT, {"text": "so so"})
     (logged,) = service.history("visitor")
     assert logged.error == Stopped.SENTENCE
-    assert [metrics.total(each) for each in (DONE, INPUT, OURS, STOPPED)] == [0, 0, 0, 1]
+    value = metrics.registry.get_sample_value
+    assert value("clearhead_runs_total", {"task": "sentiment", "outcome": STOPPED}) == 1
     assert not caplog.records
 
 
@@ -253,25 +251,9 @@ def test_a_visitor_without_a_session_gets_a_new_one(build: Build) -> None:
     assert len(build().run("", Task.SENTIMENT, {"text": "so so"}).run.session_id) >= 32
 
 
-class _FullDisk(RunRepository):
-    def record(self, run: Run) -> None:
-        raise OperationalError("INSERT", {}, Exception("database or disk is full"))
-
-
-def test_a_run_that_cannot_be_written_is_still_answered_and_said_so(
-    build: Build, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    service = build(runs=_FullDisk(open_database(f"sqlite:///{tmp_path}/full.sqlite3")))
-    assert service.history_is_kept
-    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    assert finished.output == sentiment(TextInput("so so"))
-    assert not service.history_is_kept
-    assert finished.run.id in caplog.text
-
-
 def test_history_in_memory_is_not_called_kept(build: Build, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    service = build(runs=open_runs(f"sqlite:///{tmp_path}/file/runs.sqlite3"))
+    service = build(runs=SessionLog(f"sqlite:///{tmp_path}/file/runs.sqlite3"))
     finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
     assert service.get(finished.run.id) == finished.run
     assert not service.history_is_kept

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from demo.sessions.database import open_runs
-from demo.sessions.repository import RunRepository
+from demo.log.repository import RunRepository
+from demo.log.session_log import SessionLog
 from demo.share import Place, Sharing, link_of
 from models.errors import InputError
-from tests.sessions.runs import finished_run
+from tests.log.runs import finished_run
 
 PLACE = Place("cross", "head", layer=3, head=11, words=False, specials=False, step=7)
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> RunRepository:
-    runs = open_runs(f"sqlite:///{tmp_path}/runs.sqlite3")
+    runs = SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
     runs.record(finished_run("mine", session_id="me"))
     runs.record(finished_run("my other", session_id="me"))
     return runs

@@ -15,9 +15,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from demo.settings import Limits, Settings
-from demo.web.admission import CALLER_FACTOR, Admission, Pace
-from demo.web.line import Line
+from demo.web.admission import CALLER_FACTOR, Admission, RateLimit
 from demo.web.metrics import Metrics
+from demo.web.model_queue import ModelQueue
 from demo.web.visitors import Visitors
 from tests.api.server import Server
 from tests.web.calls import PATIENCE_S, called, outcome
@@ -42,7 +42,7 @@ class Clock:
 
 def test_a_visitor_may_start_so_many_a_minute_and_then_waits_for_the_oldest_to_pass() -> None:
     clock = Clock()
-    pace = Pace(3, clock)
+    pace = RateLimit(3, clock)
     for second in range(3):
         clock.now = float(second)
         assert pace.wait_s("a") == 0
@@ -95,7 +95,7 @@ def _wait_until_quiet(server: Server) -> None:
 def _line(server: Server) -> tuple[int, int]:
     said = httpx.get(f"{server.url}metrics", auth=("host", PASSWORD), timeout=PATIENCE_S).text
     found = dict(line.rsplit(" ", 1) for line in said.splitlines() if not line.startswith("#"))
-    return int(found["clearhead_waiting_runs"]), int(found["clearhead_running_runs"])
+    return int(float(found["clearhead_waiting_runs"])), int(float(found["clearhead_running_runs"]))
 
 
 def _cancel(server: Server, calls: list[httpx.Response], session_hash: str) -> None:
@@ -185,19 +185,19 @@ def _site(settings: Settings, crowd: int = 0) -> Iterator[Callable[..., httpx.Re
     async def answers(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse("answered")(scope, receive, send)
 
-    line = cast(
-        Line,
+    queue = cast(
+        ModelQueue,
         SimpleNamespace(
-            is_for_a_model=lambda _, name: name != "session_runs",
-            is_an_endpoint=lambda _: True,
-            crowd=crowd,
+            is_for_a_model=lambda event: event == "sentiment",
+            endpoints={"sentiment", "session_runs"},
+            with_defaults=lambda _, values: values,
+            calls_waiting=crowd,
             waiting=0,
-            of_session=lambda _: 0,
-            of_caller=lambda _: 0,
-            arrange=lambda: None,
+            of=lambda *_: 0,
+            take_turns=lambda: None,
         ),
     )
-    site = Admission(answers, settings, line, Visitors(), Metrics())
+    site = Admission(answers, settings, queue, Visitors(), Metrics())
 
     def ask(path: str = "call/session_runs", session: str = "", address: str = "192.0.2.1") -> httpx.Response:
         async def asked() -> httpx.Response:
@@ -239,7 +239,7 @@ def test_made_up_sessions_and_addresses_of_one_network_do_not_widen_the_limit(
 
 def test_what_is_remembered_of_callers_is_over_after_a_minute() -> None:
     clock = Clock()
-    pace = Pace(3, clock)
+    pace = RateLimit(3, clock)
     for number in range(500):
         clock.now = float(number)
         pace.count(f"invented {number}")

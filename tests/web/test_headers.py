@@ -7,8 +7,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from demo.web.headers import content_security_policy
-from demo.web.preview import with_preview
+from demo.web.headers import content_security_policy, with_preview
 from tests.api.server import Server
 
 _ALWAYS = {

@@ -31,6 +31,8 @@ from demo.components.taken_page import as_page
 from demo.components.token_chips import token_chips
 from demo.components.tree_text import tree_table, tree_text
 from demo.components.written_text import growing_text, written_text
+from demo.log.export import as_csv, as_json
+from demo.log.run import Run
 from demo.messages import for_callers, for_visitors
 from demo.plots.cells import attention_svg
 from demo.plots.decode_tree import decode_tree_figure
@@ -39,11 +41,9 @@ from demo.plots.inside_matrix import scores_matrix, shares_matrix
 from demo.plots.inside_path import norms_figure
 from demo.plots.spans import span_probabilities
 from demo.plots.view import AttentionView, view_of
-from demo.sessions.export import as_csv, as_json
-from demo.sessions.records import Run
 from demo.tabs.fill_mask import draw_answer
-from demo.web.host_page import _table as host_table
-from demo.web.log import JsonLines, PlainLines
+from demo.web.host import table as host_table
+from demo.web.host_log import PlainFormatter, json_formatter
 from models.errors import InputError
 from models.inside.outputs import Guess, Look, Piece, TokenizedText
 from models.outputs import (
@@ -62,8 +62,8 @@ from models.outputs import (
 )
 from tests.components.test_inside_steps import made_up as made_up_look
 from tests.components.test_take_away import taken
+from tests.log.runs import failed_run, finished_run
 from tests.plots.made_up import CHECKPOINT, attention_over
-from tests.sessions.runs import failed_run, finished_run
 from tests.web.strings import INJECTIONS
 
 _OWN_MARKUP = re.compile(r"</?b>|<br>|<span style='font-size:\d+px'>|</span>|<extra></extra>")
@@ -260,7 +260,7 @@ def test_a_cell_of_the_export_is_no_formula() -> None:
 def test_a_line_of_the_log_stays_one_line() -> None:
     for text in INJECTIONS:
         record = logging.LogRecord("demo", logging.ERROR, "", 1, "%s", (text,), None)
-        for line in (PlainLines().format(record), JsonLines().format(record)):
+        for line in (PlainFormatter().format(record), json_formatter().format(record)):
             assert len(line.splitlines()) == 1 and "\x1b" not in line and "\u202e" not in line
 
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +16,8 @@ from starlette.middleware import Middleware
 
 from demo.endpoint import add_endpoint
 from demo.settings import MODEL_QUEUE
-from demo.web.line import Line
-from demo.web.listening import Listening
+from demo.web.model_queue import ModelQueue
+from demo.web.streams import Streams
 from demo.web.visitors import Visitors
 from models.cancellation import go_on
 from models.errors import Stopped
@@ -43,7 +44,7 @@ def _until(true: Callable[[], bool], what: str) -> None:
 def _running(server: Server) -> int:
     said = _CLIENT.get(f"{server.url}metrics", auth=("host", PASSWORD)).text
     (line,) = [line for line in said.splitlines() if line.startswith("clearhead_running_runs ")]
-    return int(line.rsplit(" ", 1)[1])
+    return int(float(line.rsplit(" ", 1)[1]))
 
 
 def _runs(server: Server, session: str) -> list[dict[str, Any]]:
@@ -140,7 +141,7 @@ def _endless(unheard_s: float) -> Iterator[tuple[str, threading.Event]]:
 
     with gr.Blocks() as blocks:
         add_endpoint(endless, concurrency_id=MODEL_QUEUE, concurrency_limit=1)
-    layer = Middleware(Listening, line=Line(blocks, Visitors()), unheard_s=unheard_s)
+    layer = Middleware(Streams, queue=ModelQueue(blocks, unheard_s), visitors=Visitors(), shown=Counter())
     app = gr.mount_gradio_app(FastAPI(middleware=[layer]), blocks, path="/", ssr_mode=False)
     port = free_port()
     running = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))

@@ -3,12 +3,11 @@
 import io
 import json
 import logging
-import re
 
 import httpx
 import pytest
 
-from demo.web.log import JsonLines, PlainLines, escaped, set_up_log
+from demo.web.host_log import PlainFormatter, escaped, json_formatter, set_up_log
 from tests.api.server import Server
 from tests.web.calls import PATIENCE_S
 
@@ -24,16 +23,16 @@ def _record(message: str, error: Exception | None = None) -> logging.LogRecord:
 
 @pytest.mark.parametrize("error", [None, ValueError(_NASTY)])
 def test_a_json_line_is_one_line_that_says_it_all(error: Exception | None) -> None:
-    line = JsonLines().format(_record(_NASTY, error))
+    line = json_formatter().format(_record(_NASTY, error))
     assert line.isascii() and "\n" not in line and "\r" not in line
     said = json.loads(line)
-    assert (said["level"], said["logger"], said["run_id"]) == ("error", "demo.service", "abc")
+    assert (said["level"], said["logger"], said["run_id"]) == ("ERROR", "demo.service", "abc")
     assert said["message"] == f"run failed: {_NASTY}"
     assert ("exception" in said) == (error is not None)
 
 
 def test_a_plain_line_shows_controls_instead_of_obeying_them() -> None:
-    line = PlainLines().format(_record(_NASTY))
+    line = PlainFormatter().format(_record(_NASTY))
     assert "\n" not in line and "\x1b" not in line and "\u202e" not in line
     assert "a\\n2026 error forged" in line and "\\x1b[31mred" in line
     assert escaped("ordinary — text 🙂") == "ordinary — text 🙂"
@@ -45,7 +44,7 @@ def test_the_stack_of_an_exception_is_set_in() -> None:
     except ValueError as error:
         raised = (type(error), error, error.__traceback__)
     record = logging.LogRecord("demo", logging.ERROR, "", 1, "failed", (), raised)
-    first, *rest = PlainLines().format(record).split("\n")
+    first, *rest = PlainFormatter().format(record).split("\n")
     assert first.endswith("error demo: failed")
     assert rest and all(line.startswith("    ") for line in rest)
 
@@ -65,5 +64,5 @@ def test_a_stream_of_nobody_ends_with_a_message_and_without_a_word_in_the_log(se
     before = len(server.output.read_text())
     for path in ("queue/data?session_hash=unknown", "queue/data?session_hash=", "call/sentiment/unknown"):
         answer = httpx.get(f"{server.url}gradio_api/{path}", timeout=PATIENCE_S)
-        assert answer.status_code == 200 and re.search("404|There is no such call", answer.text), path
+        assert answer.status_code == 200 and "404" in answer.text, path
     assert server.output.read_text()[before:] == ""

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import gradio as gr
 
-from demo.component_class import component_class
 from demo.inside import ChosenWord
 from demo.inside_request import InsideRequest
+from demo.web.gradio_private import component_class
 from models.inside.outputs import Piece
 
 

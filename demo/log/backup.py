@@ -1,0 +1,114 @@
+"""Copies of an SQLite log, made and put back while the demo is running."""
+
+import contextlib
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from demo.log.database import CannotOpen, connect_reading, file_of, open_database, require_known, revision_in
+
+_PATIENCE_S = 30
+
+
+class Refused(Exception):
+    """What was asked for would lose something, or cannot be done; the message says what to do instead."""
+
+
+def back_up(database_url: str, copy: Path, replace: bool = False) -> int:
+    """Write all that the log holds now into the file `copy`; says how many runs that are."""
+    path = log_file(database_url)
+    if copy.exists() and not replace:
+        raise Refused(f"{copy} is there already; give another name, or --replace")
+    revision_in(path)
+    part = copy.with_name(f"{copy.name}.part")
+    part.unlink(missing_ok=True)
+    part.touch(mode=0o600)
+    with contextlib.closing(connect_reading(path)) as source, contextlib.closing(sqlite3.connect(part)) as target:
+        source.backup(target)
+        # One file is the whole copy.
+        target.execute("PRAGMA journal_mode = DELETE")
+        (runs,) = target.execute("SELECT count(*) FROM runs").fetchone()
+    part.replace(copy)
+    return int(runs)
+
+
+def restore(database_url: str, copy: Path, replace: bool = False) -> int:
+    """Put what `copy` holds in the place of the log; says how many runs that are.
+
+    A log that holds runs is replaced only with `replace`; one that cannot be read is then put aside, not lost.
+    """
+    runs = _runs_in(copy)
+    path = _file(database_url)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    elif not replace:
+        _require_empty(path)
+    else:
+        _put_aside_if_unreadable(path)
+    with (
+        contextlib.closing(connect_reading(copy)) as source,
+        contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE_S)) as target,
+    ):
+        # In one transaction: who reads meanwhile sees either the old or the new runs.
+        source.backup(target)
+    open_database(database_url).close()
+    return runs
+
+
+def log_file(database_url: str) -> Path:
+    """The file of the log, which must be there."""
+    path = _file(database_url)
+    if not path.exists():
+        raise Refused(f"there is no session log at {path}")
+    return path
+
+
+def _file(database_url: str) -> Path:
+    url = make_url(database_url)
+    path = file_of(url)
+    if path is None:
+        raise Refused(f"{url.get_backend_name()} has its own ways for this, such as pg_dump and pg_restore")
+    return path
+
+
+def _runs_in(copy: Path) -> int:
+    if not copy.is_file():
+        raise Refused(f"there is no file {copy}")
+    revision = revision_in(copy)
+    if revision is None:
+        raise CannotOpen(f"{copy} holds no session log")
+    require_known(revision)
+    with contextlib.closing(connect_reading(copy)) as connection:
+        try:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (runs,) = connection.execute("SELECT count(*) FROM runs").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise CannotOpen(f"{copy} cannot be read: {error}") from error
+    if verdict != "ok":
+        raise CannotOpen(f"{copy} is damaged: {verdict}")
+    return int(runs)
+
+
+def _require_empty(path: Path) -> None:
+    try:
+        runs = 0 if revision_in(path) is None else _runs_in(path)
+    except CannotOpen as error:
+        raise Refused(f"{error}; --replace puts it aside and the copy in its place") from error
+    if runs:
+        raise Refused(f"the log holds {runs:,} runs; --replace puts the copy in their place")
+
+
+def _put_aside_if_unreadable(path: Path) -> None:
+    try:
+        if revision_in(path) is not None:
+            _runs_in(path)
+    except CannotOpen:
+        moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        for ending in ("", "-wal", "-shm"):
+            part = path.with_name(path.name + ending)
+            if part.exists():
+                part.rename(path.with_name(f"{path.name}.unreadable-{moment}{ending}"))
+        path.touch(mode=0o600)

@@ -1,0 +1,117 @@
+"""Runs as files that visitors take home: CSV for a spreadsheet, JSON for everything else."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any, TextIO, TypedDict
+
+from demo.log.answers import load_answer
+from demo.log.run import Run
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+)
+
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_json(runs: Iterable[Run]) -> str:
+    """Everything that is kept of the runs, as a JSON list."""
+    file = io.StringIO()
+    write_json(runs, file)
+    return file.getvalue()
+
+
+def as_csv(runs: Iterable[Run]) -> str:
+    """One line per run, with the answer in words; a cell that a spreadsheet would take for a formula gets an `'`."""
+    file = io.StringIO(newline="")
+    write_csv(runs, file)
+    return file.getvalue()
+
+
+def write_json(runs: Iterable[Run], file: TextIO) -> None:
+    """The same, run by run, so that any number of them fits."""
+    between = "[\n"
+    for run in runs:
+        # The only line breaks are JSON's own: those of a text are escaped.
+        lines = json.dumps(public_fields(run), ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        file.write(f"{between}  {lines}")
+        between = ",\n"
+    file.write("[]" if between == "[\n" else "\n]")
+
+
+def write_csv(runs: Iterable[Run], file: TextIO) -> None:
+    """The same, run by run; `file` must leave line ends as they are."""
+    lines = csv.writer(file)
+    lines.writerow(LoggedRun.__annotations__)
+    for run in runs:
+        answer = answer_in_words(load_answer(run.task, run.answer)) if run.answer else ""
+        lines.writerow([safe_cell(value) for value in {**public_fields(run), "answer": answer}.values()])
+
+
+class LoggedRun(TypedDict):
+    """A run as it leaves the log."""
+
+    id: str
+    created_utc: str
+    task: str
+    checkpoint: str
+    revision: str
+    license: str
+    inputs: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int | None
+    answer: dict[str, Any] | None
+    duration_ms: float
+    error: str | None
+    run_id: str
+
+
+def public_fields(run: Run) -> LoggedRun:
+    """A run as JSON, without the id of its session: whoever reads a file could use that."""
+    return {
+        "id": run.id,
+        "created_utc": run.created_utc.isoformat(),
+        "task": run.task.value,
+        "checkpoint": run.checkpoint,
+        "revision": run.revision,
+        "license": run.license,
+        "inputs": run.inputs,
+        "parameters": run.parameters,
+        "seed": run.seed,
+        "answer": run.answer,
+        "duration_ms": round(run.duration_ms, 3),
+        "error": run.error,
+        # As every other answer calls it; `id` is what it was called here before.
+        "run_id": run.id,
+    }
+
+
+def answer_in_words(output: TaskOutput) -> str:
+    """The best answer as one text."""
+    match output:
+        case FillMaskOutput():
+            return output.sequences[0].text
+        case SentimentOutput():
+            return output.label
+        case QuestionAnsweringOutput():
+            return output.answers[0].text if output.answered else ""
+        case TranslationOutput():
+            return output.translations[0].text
+        case CompletionOutput():
+            return output.text
+        case _:
+            raise TypeError(f"{type(output).__name__} has no answer in words")
+
+
+def safe_cell(value: Any) -> str:
+    """A cell of a CSV file; one that a spreadsheet would take for a formula gets an `'` in front."""
+    if value is None:
+        return ""
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) else text

@@ -1,0 +1,69 @@
+"""What the log keeps of a run, as the other rooms see it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from models.registry import Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, failed or not: never a tensor, never an address.
+
+    `inputs` holds the texts, `parameters` the settings, `seed` the random seed where the task has one. `answer` is the
+    typed output as JSON (`demo.log.answers.load_answer` reads it back), `None` when the run failed; `error` is
+    then the sentence that the visitor read. `created_utc` knows its time zone.
+    """
+
+    id: str
+    session_id: str
+    task: Task
+    checkpoint: str
+    revision: str
+    license: str
+    inputs: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int | None
+    answer: dict[str, Any] | None
+    duration_ms: float
+    error: str | None
+    created_utc: datetime
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Everything the visitor set, by the names that the task's form and endpoint use."""
+        seed = {} if self.seed is None else {"seed": self.seed}
+        return {**self.inputs, **self.parameters, **seed}
+
+    @property
+    def precision(self) -> str:
+        """What the answer was computed in; exact for runs that were logged before it was kept, "" for a failed one."""
+        if self.answer is None:
+            return ""
+        return str(self.answer.get("checkpoint", {}).get("precision", "float32"))
+
+    @property
+    def engine(self) -> str:
+        """The engine that computed the answer, "" for a failed run; runs logged before it was kept used PyTorch."""
+        if self.answer is None:
+            return ""
+        return str(self.answer.get("checkpoint", {}).get("engine", "torch"))
+
+
+_NOTHING_KEPT = "~"
+
+
+def keeps(session_id: str) -> bool:
+    """Whether the runs of this session are to be kept: a visitor's wish, which goes wherever the session id goes."""
+    return not session_id.startswith(_NOTHING_KEPT)
+
+
+def owner(session_id: str) -> str:
+    """The session under which earlier runs were kept, whatever its visitor wishes now."""
+    return session_id.removeprefix(_NOTHING_KEPT)
+
+
+def with_wish(session_id: str, keep: bool) -> str:
+    """The session id from now on, with the wish to keep its runs or not."""
+    return owner(session_id) if keep else _NOTHING_KEPT + owner(session_id)

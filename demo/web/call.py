@@ -1,0 +1,85 @@
+"""A posted call, read as Gradio will read it, so that what is counted is what runs.
+
+Gradio would turn an event's number from a text, a float or a truth value into a whole number. No client sends those, so
+they are refused.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+_LONGEST_SESSION = 128
+_TYPES: dict[str, type] = {
+    "fn_index": int,
+    "trigger_id": int,
+    "session_hash": str,
+    "event_id": str,
+    "simple_format": bool,
+    "batched": bool,
+}
+"""What Gradio reads of a call besides its values, and the one type of each; each may be left out or null."""
+
+MALFORMED = "This call does not fit the endpoint; /?view=api says what it takes."
+NO_FILES = "Files cannot be sent to this page."
+_NO_SESSION = "The session of this call cannot be used."
+
+
+class UnusableCall(Exception):
+    """A call that is refused; its only argument is the sentence for the caller."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call's body, with the number of the event that it names, if any, and its session, "" for none."""
+
+    fn_index: int | None
+    session: str
+    body: dict[str, Any]
+
+    @property
+    def values(self) -> list[Any] | None:
+        """The values by position; None where the body has them by name."""
+        values = self.body.get("data")
+        return values if isinstance(values, list) else None
+
+
+def read_call(body: bytes, by_name: bool) -> Call:
+    """The call in `body`; `by_name` says that the body holds values by name and nothing else.
+
+    Raises `UnusableCall` for what is no such call.
+    """
+    try:
+        call = json.loads(body)
+    except (ValueError, RecursionError):
+        raise UnusableCall(MALFORMED) from None
+    if not isinstance(call, dict):
+        raise UnusableCall(MALFORMED)
+    if _names_a_file(call):
+        raise UnusableCall(NO_FILES)
+    if by_name:
+        return Call(None, "", call)
+    for name, kind in _TYPES.items():
+        # Not isinstance: true and false are whole numbers in Python.
+        if call.get(name) is not None and type(call[name]) is not kind:
+            raise UnusableCall(_NO_SESSION if name == "session_hash" else MALFORMED)
+    session = call.get("session_hash") or ""
+    if len(session) > _LONGEST_SESSION:
+        raise UnusableCall(_NO_SESSION)
+    # A batch is for Gradio's queue to make.
+    if call.get("batched"):
+        raise UnusableCall(MALFORMED)
+    return Call(call.get("fn_index"), session, call)
+
+
+def _names_a_file(call: Any) -> bool:
+    """Whether Gradio would take a part of the call for a file, and read or fetch it."""
+    parts = [call]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("path"), str):
+                return True
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+    return False

@@ -1,0 +1,52 @@
+"""The host's log: one line for each record, whatever a text in it holds."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import NoReturn, TextIO
+
+from pythonjsonlogger.json import JsonFormatter
+
+from demo.settings import SettingError
+
+
+class PlainFormatter(logging.Formatter):
+    """A record as one line with its control characters escaped; the stack of an exception follows, indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        line = f"{datetime.fromtimestamp(record.created, UTC):%H:%M:%S} {record.levelname.lower()} {record.name}: "
+        line += escaped(record.getMessage())
+        if record.exc_info:
+            line += "".join(f"\n    {escaped(each)}" for each in self.formatException(record.exc_info).splitlines())
+        return line
+
+
+def json_formatter() -> logging.Formatter:
+    """A record as one JSON object: time, level, logger, message, and what the record brings in `extra`."""
+    names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
+    return JsonFormatter(
+        "%(levelname)s %(name)s %(message)s", rename_fields=names, timestamp="time", json_ensure_ascii=True
+    )
+
+
+def set_up_log(format: str, stream: TextIO = sys.stderr) -> None:
+    """Send every record of this process to `stream`; raises `SettingError` for an unknown format."""
+    formatters = {"json": json_formatter, "plain": PlainFormatter}
+    if format not in formatters:
+        raise SettingError(f"CLEARHEAD_LOG must be one of {', '.join(formatters)}, not {format!r}.")
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatters[format]())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+def stop(error: SettingError) -> NoReturn:
+    """End this process with the one sentence that says what the host must mend."""
+    logging.getLogger("clearhead").critical("%s", error)
+    raise SystemExit(2)
+
+
+def escaped(text: str) -> str:
+    """`text` with every character escaped that a terminal or a reader of lines would obey."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

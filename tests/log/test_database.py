@@ -1,0 +1,172 @@
+"""The database opens ready for use, and one that cannot be opened stops nobody."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+from demo.log import database
+from demo.log.database import CannotOpen, Database, migrate, newest_revision, open_database
+from demo.log.repository import RunRepository
+from demo.log.session_log import SessionLog
+from demo.log.tables import Base
+from tests.log.postgres import Postgres
+from tests.log.runs import finished_run
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def pragma(database: Database, name: str) -> object:
+    with database.engine.connect() as connection:
+        return connection.execute(text(f"PRAGMA {name}")).scalar()
+
+
+def test_every_connection_has_wal_foreign_keys_and_patience(tmp_path: Path) -> None:
+    opened = open_database(url_of(tmp_path / "runs.sqlite3"))
+    with opened.engine.connect(), opened.engine.connect() as second:
+        assert second.execute(text("PRAGMA foreign_keys")).scalar() == 1
+    assert pragma(opened, "journal_mode") == "wal"
+    assert pragma(opened, "busy_timeout") == 1_000
+    assert pragma(opened, "synchronous") == 1
+    assert pragma(opened, "secure_delete") == 1
+
+
+def test_a_run_without_a_session_is_refused_by_the_foreign_key(tmp_path: Path) -> None:
+    opened = open_database(url_of(tmp_path / "runs.sqlite3"))
+    RunRepository(opened).record(finished_run("a"))
+    with pytest.raises(Exception, match="FOREIGN KEY"), opened.engine.begin() as connection:
+        connection.execute(text("UPDATE runs SET session_id = 'nobody'"))
+    with opened.engine.begin() as connection:
+        connection.execute(text("DELETE FROM sessions"))
+        assert connection.execute(text("SELECT count(*) FROM runs")).scalar() == 0
+
+
+def test_the_folder_is_made_where_there_is_none(tmp_path: Path) -> None:
+    assert SessionLog(url_of(tmp_path / "some" / "where" / "runs.sqlite3")).lasting
+    assert (tmp_path / "some" / "where" / "runs.sqlite3").exists()
+
+
+def test_the_migrations_make_the_tables_that_the_code_expects(database_url: str) -> None:
+    opened = open_database(database_url)
+    with opened.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+    opened.close()
+
+
+def test_the_newest_revision_is_the_one_that_alembic_finds() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(database.__file__).parent / "migrations"))
+    assert ScriptDirectory.from_config(config).get_heads() == [newest_revision()]
+
+
+def test_migrating_again_changes_nothing_and_loses_nothing(database_url: str) -> None:
+    opened = open_database(database_url)
+    RunRepository(opened).record(finished_run("a"))
+    migrate(opened.engine)
+    opened.close()
+    again = SessionLog(database_url)
+    assert again.lasting
+    assert again.get("a") is not None
+    again.close()
+
+
+def test_a_servers_database_from_a_newer_version_is_left_alone(database_url: str) -> None:
+    opened = open_database(database_url)
+    with opened.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    opened.close()
+    with pytest.raises(CannotOpen, match="9999"):
+        open_database(database_url)
+
+
+def test_a_database_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite3"
+    SessionLog(url_of(path)).record(finished_run("a"))
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
+
+
+def test_a_missing_driver_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(CannotOpen, match=r"psycopg is not installed.*requirements-postgres\.txt"):
+        open_database("postgresql+psycopg://somebody@/nowhere")
+
+
+def test_a_server_that_went_away_and_came_back_gets_the_runs_of_meanwhile(postgres: Postgres) -> None:
+    runs = SessionLog(postgres.new_database("comes-back"))
+    runs.record(finished_run("before"))
+    postgres.stop()
+    try:
+        runs.record(finished_run("during"))
+        assert not runs.lasting
+        assert [run.id for run in runs.for_session("a-session")] == ["during"]
+        assert not runs.recover()
+    finally:
+        postgres.start()
+    assert runs.recover()
+    assert [run.id for run in runs.for_session("a-session")] == ["during", "before"]
+    runs.close()
+
+
+def test_a_current_database_opens_without_alembic(tmp_path: Path) -> None:
+    url = url_of(tmp_path / "runs.sqlite3")
+    open_database(url).close()
+    code = (
+        "import sys; from demo.log.database import open_database; "
+        f"open_database({url!r}); print('alembic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "False"
+
+
+def test_a_file_that_is_no_database_is_left_alone_and_runs_are_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite3"
+    path.write_text("a diary, not a database\n" * 100)
+    runs = SessionLog(url_of(path))
+    assert not runs.lasting
+    runs.record(finished_run("a"))
+    assert runs.get("a") is not None
+    assert path.read_text() == "a diary, not a database\n" * 100
+
+
+def test_a_database_from_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite3"
+    open_database(url_of(path)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    assert not SessionLog(url_of(path)).lasting
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("9999",)
+    connection.close()
+
+
+def test_a_folder_that_cannot_be_made_does_not_stop_the_demo(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert not SessionLog(url_of(tmp_path / "file" / "runs.sqlite3")).lasting
+
+
+@pytest.mark.parametrize("url", ["not a url", "nosuchdatabase://x/y"])
+def test_an_address_that_names_no_database_does_not_stop_the_demo(url: str) -> None:
+    assert not SessionLog(url).lasting
+
+
+def test_a_written_run_survives_kill_9(tmp_path: Path) -> None:
+    url = url_of(tmp_path / "runs.sqlite3")
+    code = (
+        "import os, signal; from demo.log.session_log import SessionLog; "
+        "from tests.log.runs import finished_run; "
+        f"SessionLog({url!r}).record(finished_run('a')); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": "."}, check=False)  # noqa: S603
+    assert done.returncode == -9
+    assert SessionLog(url).get("a") == finished_run("a")

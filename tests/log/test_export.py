@@ -1,0 +1,105 @@
+"""What visitors take home opens elsewhere and gives nothing away."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from demo.log.answers import dump_answer, load_answer
+from demo.log.export import answer_in_words, as_csv, as_json
+from models.outputs import (
+    Alternative,
+    Answer,
+    CompletionOutput,
+    FillMaskOutput,
+    GeneratedToken,
+    LoadedCheckpoint,
+    Prediction,
+    QuestionAnsweringOutput,
+    TaskOutput,
+    Token,
+    TranslationOutput,
+    WordStanding,
+)
+from models.registry import Task
+from tests.log.runs import OUTPUT, failed_run, finished_run
+
+_USED = LoadedCheckpoint("a-checkpoint", "main", "MIT")
+_TOKENS = (Token("a", "▁a", 5, start=0, end=1),)
+OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
+    Task.FILL_MASK: (
+        FillMaskOutput(
+            _USED,
+            _TOKENS,
+            ((Prediction("cat", 0.5),), (Prediction("dog", 0.25),)),
+            (Prediction("a cat, a dog", 0.125),),
+            (WordStanding("fox", ("fox",), 0.125, 3), WordStanding("vixen", ("vi", "##xen"), None, None)),
+        ),
+        "a cat, a dog",
+    ),
+    Task.SENTIMENT: (OUTPUT, "positive"),
+    Task.QUESTION_ANSWERING: (
+        QuestionAnsweringOutput(_USED, _TOKENS, (Answer("a", 0.75, 0, 1),), 0.125, (0.5,), (0.25,), 1),
+        "a",
+    ),
+    Task.TRANSLATION: (TranslationOutput(_USED, _TOKENS, (Prediction("un chat", -0.5),), _TOKENS), "un chat"),
+    Task.COMPLETION: (
+        CompletionOutput(
+            _USED, _TOKENS, " cat", (GeneratedToken(_TOKENS[0], 0.5, (Alternative(" dog", 0.25),)),), finished=False
+        ),
+        " cat",
+    ),
+}
+
+
+@pytest.mark.parametrize("task", Task)
+def test_an_answer_reads_back_as_the_typed_output_it_was(task: Task) -> None:
+    output, words = OUTPUTS[task]
+    through_json = json.loads(json.dumps(dump_answer(output)))
+    assert load_answer(task, through_json) == output
+    assert answer_in_words(output) == words
+
+
+def test_answers_from_before_steps_were_kept_still_read_back() -> None:
+    output, _ = OUTPUTS[Task.COMPLETION]
+    answer = dump_answer(output)
+    for token in answer["generated"]:
+        for name in ("drawn", "left"):
+            del token[name]
+        for other in token["alternatives"]:
+            del other["id"], other["drawn"]
+    assert load_answer(Task.COMPLETION, answer) == output
+    translated, _ = OUTPUTS[Task.TRANSLATION]
+    answer = dump_answer(translated)
+    del answer["generated"]
+    assert load_answer(Task.TRANSLATION, answer) == translated
+
+
+def test_an_answer_of_another_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="translations"):
+        load_answer(Task.TRANSLATION, dump_answer(OUTPUT))
+
+
+def test_json_holds_everything_but_the_session() -> None:
+    run = finished_run("a", inputs={"text": "naïve"})
+    (exported,) = json.loads(as_json([run]))
+    assert exported["inputs"] == {"text": "naïve"}
+    assert load_answer(Task(exported["task"]), exported["answer"]) == OUTPUT
+    assert exported["created_utc"] == "2026-05-01T12:30:15.250000+00:00"
+    assert run.session_id not in as_json([run]) + as_csv([run])
+
+
+def test_csv_has_a_line_per_run_with_the_answer_in_words() -> None:
+    text = 'commas, "quotes"\nand line breaks'
+    lines = list(csv.DictReader(io.StringIO(as_csv([finished_run("a", inputs={"text": text}), failed_run("b")]))))
+    assert [line["id"] for line in lines] == ["a", "b"]
+    assert json.loads(lines[0]["inputs"]) == {"text": text}
+    assert lines[0]["answer"] == "positive"
+    assert (lines[1]["answer"], lines[1]["error"]) == ("", "The text is empty.")
+
+
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+def test_no_cell_of_the_csv_is_a_formula(formula: str) -> None:
+    (line,) = csv.DictReader(io.StringIO(as_csv([failed_run("a", checkpoint=formula)]), newline=""))
+    assert line["checkpoint"] == "'" + formula
