@@ -26,9 +26,9 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 from demo.log.database import require_url
 from demo.log.session_log import SessionLog
 from demo.log.upkeep import Upkeep
-from demo.service import DemoService
+from demo.page import build_demo
+from demo.runs import DemoService
 from demo.settings import SettingError, Settings
-from demo.ui import build_demo
 from demo.web.app import create_app
 from demo.web.host_log import set_up_log, stop
 from demo.web.server import serve

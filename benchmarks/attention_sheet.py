@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from benchmarks.work import NotHere, Sides, Work, in_turns
-from demo.components.head_sheet import sheet
+from demo.reader.heads import sheet
 from models.outputs import Attention, Token
 
 LAYERS, HEADS, TOKENS = 12, 12, 128

@@ -29,9 +29,8 @@ from plotly.subplots import make_subplots
 from benchmarks.crowd import UNHURRIED, gathered, our_arguments
 from benchmarks.load import ROOT, app
 from benchmarks.work import milliseconds
-from models.decoding.generate import Chooser, write
-from models.decoding.settings import GenerationSettings
-from models.decoding.state import DecoderState
+from models.decoding.generate import Chooser, DecoderState, write
+from models.decoding.sampling import GenerationSettings
 from models.engine.choice import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
 from models.registry import find

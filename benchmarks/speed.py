@@ -24,7 +24,7 @@ from benchmarks.inputs import INPUTS
 from benchmarks.plain_transformers import plain
 from benchmarks.work import NotHere, Sides, Work, in_turns, measure, milliseconds
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.settings import Settings
 from models.engine.choice import DEFAULT_SETTINGS
 from models.loading.store import ModelStore

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.inputs import INPUTS
 from benchmarks.work import Sides, Work, milliseconds
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.settings import Settings
 from models.engine.choice import DEFAULT_SETTINGS
 from models.loading.store import ModelStore

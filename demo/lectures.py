@@ -11,11 +11,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from demo.inside import checkpoints_inside
-from demo.inside_request import InsideRequest
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
-from demo.share import Place
+from demo.sharing import Place
+from demo.walk.view import InsideRequest, checkpoints_inside
 from models.errors import InputError
 from models.registry import Task, checkpoints_for
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
-from demo.service import OUR_FAULT
+from demo.runs import OUR_FAULT
 from demo.web.gradio_private import asker_is_there
 from models.cancellation import only_while
 from models.errors import InputError

@@ -1,113 +1,77 @@
-"""How the page looks: its theme, its stylesheets, and nothing from any other host."""
-
-from pathlib import Path
-from typing import Any
+"""The page's table of contents: one line for each tab."""
 
 import gradio as gr
 
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
+from demo.api.tasks import add_endpoints
+from demo.runs import DemoService
+from demo.tabs.about import create_about_tab
+from demo.tabs.completion import create_completion_tab
+from demo.tabs.fill_mask import create_fill_mask_tab
+from demo.tabs.history import create_history_tab
+from demo.tabs.inside import create_inside_tab
+from demo.tabs.lecture import create_lecture_mode, known_lectures
+from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.sentiment import create_sentiment_tab
+from demo.tabs.shared import create_shared_runs
+from demo.tabs.translation import create_translation_tab
+from demo.theme import ASSETS, launch_options
+from demo.web.identity import SessionSigner, host_secret, signed_session
+from demo.widgets import Updates
+from demo.widgets.glossary import create_sentences, link_terms
+from demo.widgets.kept_note import create_kept_note
 
-# Plain names, so that the theme asks no font service.
-_FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Helvetica Neue", "Arial", "sans-serif"]
-_MONO = ["ui-monospace", "SFMono-Regular", "Consolas", "Liberation Mono", "monospace"]
+__all__ = ["build_demo", "launch_options"]
 
-_INK = gr.themes.Color(
-    name="ink",
-    c50="#f1f5fe",
-    c100="#e2e9fc",
-    c200="#c5d3f8",
-    c300="#9fb6f2",
-    c400="#7795ea",
-    c500="#4a70dc",
-    c600="#1f4bb8",
-    c700="#1a3f9b",
-    c800="#17357f",
-    c900="#142b64",
-    c950="#0d1c42",
-)
-_PAPER = gr.themes.Color(
-    name="paper",
-    c50="#fafaf8",
-    c100="#f2f2ef",
-    c200="#e4e4df",
-    c300="#cfcfc9",
-    c400="#9a9ca1",
-    c500="#6f7682",
-    c600="#555b66",
-    c700="#3a3e46",
-    c800="#24272c",
-    c900="#1a1c20",
-    c950="#131417",
+_HEADER = """
+<header class="masthead"><h1>Clearhead</h1><p>see what a Transformer reads</p>
+<button type="button" class="theme" aria-label="Switch between light and dark">◐</button>
+<p class="sr-only announced" role="status" aria-live="polite"></p></header>
+"""
+# The blues of the coloured sentence for the heatmap, whose cells say their weight by how opaque they are.
+_SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
+_SCRIPTS = "\n".join(
+    (ASSETS / "scripts" / name).read_text(encoding="utf-8")
+    for name in ("theme.js", "place_in_line.js", "radio_arrows.js", "api_page.js", "answers.js", "addresses.js")
 )
 
 
-def launch_options() -> dict[str, Any]:
-    """What `launch` (or `mount_gradio_app`) needs so that the page looks as it should."""
-    return {
-        "theme": _theme(),
-        "css_paths": [
-            ASSETS / "style.css",
-            ASSETS / "decoder.css",
-            ASSETS / "inside.css",
-            ASSETS / "inside_head.css",
-            ASSETS / "lecture.css",
-        ],
-        "favicon_path": ASSETS / "favicon.svg",
-        # Gradio 6.31 tells screen readers the bare name of this sentence: it has none under it in any language.
-        "i18n": gr.I18n(en={"common.complete": "Done"}),
-    }
+def build_demo(service: DemoService) -> gr.Blocks:
+    """The whole page, over `service`; no model is loaded by it."""
+    settings = service.settings
+    lectures = known_lectures(settings)
+    demo: gr.Blocks
+    with gr.Blocks(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
+        # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
+        # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
+        demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)
+        add_endpoints(service)
+        session = signed_session(SessionSigner(host_secret(settings)))
+        with gr.Row(elem_classes="top"):
+            masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
+            note = create_kept_note(service)
+        lecture = create_lecture_mode(lectures, settings.host)
+        shared = create_shared_runs()
+        with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
+            task_tabs = (
+                create_fill_mask_tab(service, session),
+                create_sentiment_tab(service, session),
+                create_question_answering_tab(service, session),
+                create_translation_tab(service, session),
+                create_completion_tab(service, session),
+            )
+            inside = create_inside_tab(service, lectures.values())
+            create_history_tab(service, session, tabs, task_tabs, note)
+            create_about_tab(settings)
+        create_sentences()
+        link_terms(demo)
+        shared.connect(service, demo, tabs, task_tabs)
+        lecture.connect(demo, tabs, task_tabs, inside)
 
+        inside.connect_address(demo, tabs, masthead)
 
-def _theme() -> gr.themes.Base:
-    return gr.themes.Base(
-        primary_hue=_INK,
-        secondary_hue=_INK,
-        neutral_hue=_PAPER,
-        font=_FONT,
-        font_mono=_MONO,
-        radius_size=gr.themes.sizes.radius_md,
-        text_size=gr.themes.sizes.text_md,
-    ).set(
-        body_background_fill="*neutral_50",
-        body_background_fill_dark="*neutral_950",
-        body_text_color="#1b1c1f",
-        body_text_color_dark="#ececea",
-        body_text_color_subdued="*neutral_600",
-        body_text_color_subdued_dark="#a7acb5",
-        background_fill_primary="#ffffff",
-        background_fill_primary_dark="*neutral_900",
-        block_background_fill="transparent",
-        block_background_fill_dark="transparent",
-        block_border_width="0px",
-        block_border_width_dark="0px",
-        block_padding="0px",
-        block_shadow="none",
-        block_shadow_dark="none",
-        block_label_background_fill="transparent",
-        block_label_background_fill_dark="transparent",
-        block_title_text_color="*body_text_color_subdued",
-        block_title_text_color_dark="*body_text_color_subdued",
-        block_info_text_color="*body_text_color_subdued",
-        block_info_text_color_dark="*body_text_color_subdued",
-        input_background_fill="#ffffff",
-        input_background_fill_dark="*neutral_900",
-        input_border_color="*neutral_300",
-        input_border_color_dark="*neutral_700",
-        input_border_width="1px",
-        input_shadow="none",
-        button_primary_background_fill="*primary_600",
-        button_primary_background_fill_hover="*primary_700",
-        button_primary_background_fill_dark="#3561cf",
-        button_primary_background_fill_hover_dark="*primary_500",
-        button_primary_text_color="#ffffff",
-        button_primary_text_color_dark="#ffffff",
-        button_secondary_background_fill="transparent",
-        button_secondary_background_fill_dark="transparent",
-        button_secondary_border_color="*neutral_300",
-        button_secondary_border_color_dark="*neutral_700",
-        button_border_width="1px",
-        slider_color="*primary_600",
-        slider_color_dark="*primary_400",
-        layout_gap="20px",
-        form_gap_width="16px",
-    )
+        def begin(session_id: str) -> Updates:
+            session_id = session_id or service.new_session()
+            return {session: session_id, note.line: note.says(session_id)}
+
+        demo.load(begin, session, [session, note.line], queue=False, show_progress="hidden", api_visibility="private")
+    return demo

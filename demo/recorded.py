@@ -1,4 +1,4 @@
-"""Recorded examples: what every tab shows before any model is loaded. `python -m demo.recorded` records them anew."""
+"""Recorded examples: what the page shows before any model is loaded. `python -m demo.recorded` records them anew."""
 
 import base64
 import json
@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from pydantic import TypeAdapter
 
-from demo.attempt import Attempt
-from demo.attention import AttentionSource, source_of
 from demo.log.answers import load_answer
 from demo.log.run import Run
+from demo.looks import AttentionSource, source_of
 from demo.plots.view import AttentionView, view_of
+from demo.runs import Attempt
+from demo.walk.view import InsideRequest
 from models.explain.opening import opening
+from models.inside.outputs import TokenizedText
 from models.loading.store import ModelStore
 from models.outputs import TaskOutput, Token
 from models.registry import Task, find
 
 if TYPE_CHECKING:
     from models.tasks.text_generation import TextGeneration
+
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "assets" / "examples"
 
@@ -42,7 +45,7 @@ class Example:
 class Recorded:
     """A run with its answer and the view of its attention that a reader opens on, as they were when recorded.
 
-    `decided` has, for each token of a completion, the layer that decided it, as `models.inside.decided` finds it.
+    `decided` has, for each token of a completion, the layer that decided it, as `models.inside.lens` finds it.
     """
 
     run: Run
@@ -91,7 +94,7 @@ def record(task: Task) -> None:
     run = _RUN.dump_python(finished.run, mode="json") | {"id": ""}
     document["recorded"] = {"run": run, "view": _dump_view(view)}
     if task is Task.COMPLETION:
-        from models.inside.decided import decided_layers
+        from models.inside.lens import decided_layers
 
         document["recorded"]["decided"] = decided_layers(cast("TextGeneration", model), inputs, finished.source.written)
     _path(task).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -147,10 +150,56 @@ def _read(task: Task) -> dict[str, Any]:
     return document
 
 
+_WALK = EXAMPLES / "inside.json"
+_REQUEST = TypeAdapter(InsideRequest)
+_TOKENIZED = TypeAdapter(tuple[TokenizedText, ...])
+
+
+@dataclass(frozen=True)
+class InsideExample:
+    """A view to try, under a short label."""
+
+    label: str
+    request: InsideRequest
+
+
+@cache
+def inside_examples() -> tuple[InsideExample, ...]:
+    """The views to try, the one that the tab opens on first."""
+    return tuple(
+        InsideExample(each["label"], _REQUEST.validate_python(each["request"])) for each in _read_walk()["examples"]
+    )
+
+
+@cache
+def recorded_tokens() -> tuple[TokenizedText, ...]:
+    """The first step of the first example."""
+    return _TOKENIZED.validate_python(_read_walk()["recorded"])
+
+
+def record_walk() -> None:
+    """Compute the first step of the first example and write it beside the examples."""
+    from demo.settings import Settings
+    from demo.walk.view import Inside
+    from models.loading.store import ModelStore
+
+    document = _read_walk()
+    inside = Inside(Settings(), ModelStore())
+    request, _ = inside.checked(_REQUEST.validate_python(document["examples"][0]["request"]))
+    document["recorded"] = _TOKENIZED.dump_python(inside.tokens(request), mode="json")
+    _WALK.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _read_walk() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(_WALK.read_text(encoding="utf-8"))
+    return document
+
+
 def main() -> None:
-    """Record every task's example."""
+    """Record every task's example and the walk's."""
     for task in Task:
         record(task)
+    record_walk()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from gradio_client import Client
 
+from demo.page import build_demo
 from demo.settings import Settings
 from demo.tabs.history import FORGOTTEN
-from demo.ui import build_demo
 from tests.api.server import ROOT, Server, serving
 from tests.proxied import NGINX, OPENSSL, port_of, proxying, readable_by_nginx
 
@@ -147,7 +147,7 @@ def test_history_says_that_a_space_forgets_where_it_does(
 @pytest.fixture
 def service_with(tmp_path: Path) -> Any:
     from demo.log.session_log import SessionLog
-    from demo.service import DemoService
+    from demo.runs import DemoService
     from models.loading.store import ModelStore
 
     log = SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import GPT2LMHeadModel, LogitsProcessor, LogitsProcessorList, PreTrainedTokenizerFast
 
-from models.decoding.loops import barred
+from models.decoding.sampling import barred
 
 LONGEST_COPY = 40
 

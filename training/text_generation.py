@@ -16,7 +16,7 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from evaluation.perplexity import perplexity_per_word
 from evaluation.probes import OF_CARDS, bundled_share
-from models.decoding.loops import LOOP_GUARD
+from models.decoding.sampling import LOOP_GUARD
 from models.registry import Task
 from training import samples, stories
 from training.answers import Answers

@@ -1,8 +1,11 @@
-"""What a change did to an answer: in a sentence, and as candidates with their shares before and after."""
+"""Charts of one answer: before and after a change, and the spans of an answer."""
 
 from dataclasses import dataclass, replace
 
+import plotly.graph_objects as go
+
 from demo.plots.reading import percent
+from demo.plots.template import AMBER, INK, TEMPLATE, categories
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
@@ -140,3 +143,49 @@ def _texts(before: str, after: str) -> str:
     if same == len(second):
         return f"The text ends early, before “{first[same]}”."
     return f"The texts part at word {same + 1}: “{second[same]}” instead of “{first[same]}”."
+
+
+_NAMED_TOKENS = 48
+
+
+def span_probabilities(output: QuestionAnsweringOutput) -> go.Figure:
+    """Bars over the tokens of the best window; the special token in front stands for "no answer"."""
+    names = categories(output.tokens)
+    figure = go.Figure(layout={"template": TEMPLATE})
+    for name, sign, colour, values in (
+        ("start", 1, INK, output.start_probabilities),
+        ("end", -1, AMBER, output.end_probabilities),
+    ):
+        figure.add_trace(
+            go.Bar(
+                name=name,
+                x=names,
+                y=[sign * round(value, 6) for value in values],
+                customdata=[round(value, 6) for value in values],
+                marker={"color": colour, "line": {"width": 0}},
+                hovertemplate=f"“%{{x}}” as the {name}: %{{customdata:.1%}}<extra></extra>",
+            )
+        )
+    top = max(*output.start_probabilities, *output.end_probabilities, 0.01)
+    ticks = [top, 0, -top]
+    figure.update_layout(
+        height=230,
+        barmode="relative",
+        bargap=0.1,
+        xaxis={
+            "type": "category",
+            "tickangle": -60,
+            "tickfont": {"size": 11},
+            **({"tickmode": "array", "tickvals": names} if len(names) <= _NAMED_TOKENS else {}),
+        },
+        yaxis={
+            "range": [-1.08 * top, 1.08 * top],
+            "tickvals": ticks,
+            "ticktext": [f"{abs(tick):.0%}" for tick in ticks],
+            "zeroline": True,
+            "zerolinewidth": 1,
+            "zerolinecolor": "rgba(127,127,127,0.6)",
+            "title": {"text": "end · start"},
+        },
+    )
+    return figure

@@ -5,9 +5,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from demo.plots.reading import percent, scale_top
-from demo.plots.shown import NOT_SHOWN
 from demo.plots.template import INK_SCALE, TEMPLATE, categories
-from demo.plots.view import AttentionView
+from demo.plots.view import NOT_SHOWN, AttentionView
 
 DRAWN_WHOLE = 128
 """Up to this many tokens every one is named on its axis; beyond, plotly names as many as fit."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from demo.plots.shown import NOT_SHOWN, is_resting_place, own_keys, resting_places
 from demo.plots.template import label
-from demo.plots.view import AttentionView
+from demo.plots.view import NOT_SHOWN, AttentionView, is_resting_place, own_keys, resting_places
 from models.outputs import MEAN, Token
 
 _NARROW_SPACE = "\u202f"

@@ -1,13 +1,17 @@
-"""One picture's worth of attention."""
+"""The part of a run's attention that is drawn: one matrix, the tokens of both axes, and which of them are shown."""
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from demo.plots.template import label
 from models.explain.aggregation import reduce
 from models.explain.opening import Opening
 from models.outputs import MEAN, Attentions, Token
+from models.text.words import merge_words, word_text, words_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,4 +89,133 @@ def view_of(
         opened.query if opened else -1,
         opened.key if opened else -1,
         opened is not None and how == "head" and (layer, head) == (opened.layer, opened.head),
+    )
+
+
+MOST_SHOWN = 512
+"""How many tokens of a text a picture shows."""
+NOT_SHOWN = Token("not shown", "not shown", -1, special=True)
+"""The column that holds what goes to tokens that are not in the picture."""
+_FULL_STOPS = frozenset(".。．।۔")
+
+
+def shown(view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0) -> AttentionView:
+    """`view` as the visitor wants to read it: pieces merged into `words`, with or without the `specials`.
+
+    Specials are the keys where idle heads rest: marks such as [CLS] and [SEP], and full stops. What goes to them then
+    stands in the column `NOT_SHOWN`. The last `not_yet` queries are taken away, which the model had not written then;
+    `MOST_SHOWN` queries and keys stay.
+    """
+    view = so_far(view, not_yet)
+    if words:
+        view = in_words(view)
+    queries = np.arange(len(view.query_tokens)) < MOST_SHOWN
+    keys = np.arange(len(view.key_tokens)) < MOST_SHOWN
+    if not specials:
+        seen = keys & [not is_resting_place(token) for token in view.key_tokens]
+        keys = seen if seen.any() else keys
+    return _only(view, queries, keys)
+
+
+def is_resting_place(token: Token) -> bool:
+    """Whether heads that find nothing to add often rest on `token`: marks of the model's own, and full stops."""
+    return token.is_mark or token.text.strip() in _FULL_STOPS
+
+
+def own_keys(view: AttentionView) -> list[int | None]:
+    """For each query the place of the same token among the keys: none where it is left out, or in another text."""
+    if view.two_texts:
+        return [None] * len(view.query_tokens)
+    rest_is_gone = view.key_tokens[-1] is NOT_SHOWN and not any(map(is_resting_place, view.key_tokens[:-1]))
+    places = itertools.count()
+    return [None if rest_is_gone and is_resting_place(token) else next(places) for token in view.query_tokens]
+
+
+def resting_places(tokens: Sequence[Token]) -> str:
+    """The names of those of `tokens` where heads rest, as a sentence has them: `[CLS], [SEP] and “.”`; may be empty."""
+    names = dict.fromkeys(
+        label(token) if token.special else f"“{label(token)}”" for token in tokens if is_resting_place(token)
+    )
+    return _listed(list(names))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def so_far(view: AttentionView, not_yet: int) -> AttentionView:
+    """`view` before the last `not_yet` tokens were written; what the model only reads stays whole."""
+    if not_yet <= 0 or view.kind == "encoder":
+        return view
+    queries = max(1, len(view.query_tokens) - not_yet)
+    keys = len(view.key_tokens) if view.two_texts else queries
+    return replace(
+        view,
+        weights=view.weights[:queries, :keys],
+        masked=view.masked[:queries, :keys],
+        query_tokens=view.query_tokens[:queries],
+        key_tokens=view.key_tokens[:keys],
+        # A walk through what is written looks from the token that was written last.
+        token=queries - 1,
+        telling=False,
+    )
+
+
+def in_words(view: AttentionView) -> AttentionView:
+    """`view` over words: what a word gives is the mean over its pieces, what it gets their sum.
+
+    Maxima cannot be added: there a word gives and gets what its strongest piece does.
+    """
+    queries, keys = words_of(view.query_tokens), words_of(view.key_tokens)
+    if len(queries) == len(view.query_tokens) and len(keys) == len(view.key_tokens):
+        return view
+    first_keys, first_queries = [word[0] for word in keys], [word[0] for word in queries]
+    if view.how == "maximum":
+        weights = np.maximum.reduceat(np.maximum.reduceat(view.weights, first_keys, axis=1), first_queries, axis=0)
+    else:
+        weights = merge_words(view.weights, queries, keys)
+    masked = np.logical_and.reduceat(np.logical_and.reduceat(view.masked, first_keys, axis=1), first_queries, axis=0)
+    return replace(
+        view,
+        weights=weights,
+        masked=masked,
+        query_tokens=tuple(_word(view.query_tokens, word) for word in queries),
+        key_tokens=tuple(_word(view.key_tokens, word) for word in keys),
+        token=next((number for number, word in enumerate(queries) if view.token in word), -1),
+    )
+
+
+def _word(tokens: tuple[Token, ...], word: tuple[int, ...]) -> Token:
+    if len(word) == 1:
+        return tokens[word[0]]
+    first, last = tokens[word[0]], tokens[word[-1]]
+    pieces = "".join(tokens[place].piece for place in word)
+    return Token(word_text(tokens, word), pieces, first.id, False, first.start, last.end)
+
+
+def _only(view: AttentionView, queries: NDArray[np.bool_], keys: NDArray[np.bool_]) -> AttentionView:
+    """The chosen queries and keys, and a column for what goes to the other keys."""
+    if queries.all() and keys.all():
+        return view
+    key_tokens = tuple(token for token, seen in zip(view.key_tokens, keys, strict=True) if seen)
+    weights, masked = view.weights[queries][:, keys], view.masked[queries][:, keys]
+    left_out = ""
+    if not keys.all():
+        hidden = view.weights[queries][:, ~keys]
+        # What many heads give at most does not add up to anything.
+        rest = hidden.max(axis=1) if view.how == "maximum" else hidden.sum(axis=1)
+        key_tokens = (*key_tokens, NOT_SHOWN)
+        gone = [token for token, seen in zip(view.key_tokens, keys, strict=True) if not seen]
+        others = ["what is not shown"] if not all(map(is_resting_place, gone)) else []
+        left_out = _listed([*filter(None, [resting_places(gone)]), *others])
+        weights = np.column_stack([weights, rest]).astype(np.float32)
+        masked = np.column_stack([masked, np.zeros(len(masked), dtype=np.bool_)])
+    return replace(
+        view,
+        weights=weights,
+        masked=masked,
+        query_tokens=tuple(token for token, seen in zip(view.query_tokens, queries, strict=True) if seen),
+        key_tokens=key_tokens,
+        token=view.token if view.token < queries.sum() else -1,
+        left_out=left_out,
     )

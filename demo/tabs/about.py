@@ -4,13 +4,13 @@ import html
 
 import gradio as gr
 
-from demo.components.glossary import glossary_section
-from demo.components.kept_note import kept_for
-from demo.components.run_list import TASK_TITLES
 from demo.limits import limits_in_words
 from demo.settings import Settings
 from demo.tabs.history import UNKEPT
 from demo.tabs.task_tab import lead
+from demo.widgets.glossary import glossary_section
+from demo.widgets.kept_note import kept_for
+from demo.widgets.runs import TASK_TITLES
 from models.registry import Checkpoint, checkpoints_for
 
 _LEAD = "Type a text, get a Transformer’s answer, and see what the model looked at."

@@ -7,20 +7,10 @@ from typing import Any, cast
 import gradio as gr
 from gradio.components import Component
 
-from demo.attempt import Finished
-from demo.components import Updates
-from demo.components.checkpoint_picker import create_checkpoint_picker
-from demo.components.decided_strip import decided_strip
-from demo.components.decoder_steps import create_decoder_steps
-from demo.components.few_shot import create_few_shot_note
-from demo.components.more_texts import another, create_more_texts, next_seed, seeds_from, three
-from demo.components.notice import create_notice
-from demo.components.strategy_tree import create_strategy_tree
-from demo.components.written_text import choosing, growing_text, written_text
 from demo.log.run import Run
 from demo.messages import Stops, for_visitors
 from demo.recorded import recorded
-from demo.service import DemoService
+from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import (
     PROGRESS,
@@ -37,6 +27,13 @@ from demo.tabs.task_tab import (
     two_columns,
     visitor_text,
 )
+from demo.widgets import Updates
+from demo.widgets.notice import create_notice
+from demo.widgets.picker import create_checkpoint_picker
+from demo.writing.more_texts import another, create_few_shot_note, create_more_texts, next_seed, seeds_from, three
+from demo.writing.steps import create_decoder_steps
+from demo.writing.text import choosing, decided_strip, growing_text, written_text
+from demo.writing.tree import create_strategy_tree
 from models.errors import InputError
 from models.outputs import CompletionOutput, TaskOutput
 from models.registry import Task

@@ -6,14 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from demo.components import Updates
-from demo.components.bars import bars
-from demo.components.checkpoint_picker import create_checkpoint_picker
-from demo.components.notice import create_notice
-from demo.components.token_chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
 from demo.plots.reading import percent
 from demo.recorded import examples_of, recorded
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
     RunRow,
@@ -28,6 +23,11 @@ from demo.tabs.task_tab import (
     two_columns,
     visitor_text,
 )
+from demo.widgets import Updates
+from demo.widgets.bars import bars
+from demo.widgets.chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
+from demo.widgets.notice import create_notice
+from demo.widgets.picker import create_checkpoint_picker
 from models.outputs import FillMaskOutput, TaskOutput, WordStanding
 from models.registry import Task
 

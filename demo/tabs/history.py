@@ -5,14 +5,14 @@ from typing import Any
 
 import gradio as gr
 
-from demo.components import Updates
-from demo.components.kept_note import KeptNote
-from demo.components.run_list import CHOOSE_RUN, run_list
-from demo.components.saved_file import TextFile, create_saved_file, csv_file, json_file
 from demo.log.run import Run, keeps, owner, with_wish
 from demo.messages import for_visitors
-from demo.service import RUNS_OF_A_PAGE, DemoService
+from demo.runs import RUNS_OF_A_PAGE, DemoService
 from demo.tabs.task_tab import TaskTab, lead
+from demo.widgets import Updates
+from demo.widgets.kept_note import KeptNote
+from demo.widgets.runs import CHOOSE_RUN, run_list
+from demo.widgets.saved import TextFile, create_saved_file, csv_file, json_file
 
 _LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
 FORGOTTEN = "This host forgets all runs when it restarts, which may happen on any day: download what you want to keep."

@@ -9,22 +9,19 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from gradio.components import Component
 
-from demo.components import Updates
-from demo.components.glossary import terms_linked, with_terms
-from demo.components.inside.choices import create_choices
-from demo.components.inside.step import BuiltStep, InsideControls, Step
-from demo.components.inside.steps import STEPS
-from demo.components.inside.take_away import create_inside_take_away
-from demo.components.lecture_bar import lecture_list
-from demo.components.notice import create_notice, noticed
-from demo.inside import checkpoints_inside
-from demo.inside_request import InsideRequest, from_query
 from demo.lectures import Lecture
 from demo.messages import for_visitors
-from demo.recorded_inside import inside_examples
-from demo.service import DemoService
+from demo.recorded import inside_examples
+from demo.runs import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
+from demo.walk.step import BuiltStep, InsideControls, Step, create_choices
+from demo.walk.steps import STEPS, create_inside_take_away
+from demo.walk.view import InsideRequest, checkpoints_inside, from_query
+from demo.widgets import Updates
+from demo.widgets.glossary import terms_linked, with_terms
+from demo.widgets.lecture_bar import lecture_list
+from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
 
 _LEAD = (

@@ -1,10 +1,11 @@
-"""Lecture mode: an address that names a step sets the page to it, on the projector as on every phone in the room."""
+"""A lecture on the page: a step at a time for a room, and the whole of it as one file."""
 
 import asyncio
+import html
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,20 +14,60 @@ from gradio.components import Component
 from gradio.components.plot import PlotData
 
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
-from demo.components import Updates
-from demo.components.inside.steps import STEPS
-from demo.components.lecture_bar import leads_only_here, lecture_bar, lecture_refused, reach_notice, stepping
-from demo.components.saved_file import SavedFile, create_saved_file
-from demo.inside_request import InsideRequest
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
 from demo.messages import for_visitors
-from demo.plots.room import for_room
+from demo.plots.roles import role_of
+from demo.plots.template import for_room
+from demo.plots.view import shown, so_far
+from demo.reader.export import Taken, taken_part, taken_script
+from demo.runs import Finished
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
-from demo.tabs.lecture_page import lecture_file
 from demo.tabs.task_tab import TaskTab
+from demo.walk.steps import STEPS, step_part
+from demo.walk.view import InsideRequest
+from demo.widgets import Updates
+from demo.widgets.lecture_bar import leads_only_here, lecture_bar, lecture_refused, marked, reach_notice, stepping
+from demo.widgets.saved import SavedFile, TextFile, create_saved_file, following_the_system, offline_page, plotting
 from models.errors import InputError
 from models.registry import Task
+
+
+def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> TextFile:
+    """The file of `lecture`; raises `InputError` for a step that cannot be computed now."""
+    sections, figures = [], []
+    for number, step in enumerate(lecture.steps, start=1):
+        picture, drawn = _picture(step, task_tabs, inside)
+        figures += drawn
+        sections.append(
+            f'<section class="lecture-page"><p class="quiet">{html.escape(lecture.title)}, step {number} of '
+            f'{len(lecture.steps)}</p><h1>{html.escape(step.title)}</h1><p class="lecture-text">{marked(step.text)}</p>'
+            f"{picture}</section>"
+        )
+    scripts = [following_the_system() + taken_script(), *plotting(figures)]
+    page = offline_page(lecture.title, f'<main class="prose">{"".join(sections)}</main>', scripts)
+    return TextFile(page, f"clearhead-lecture-{lecture.name}.html", "text/html;charset=utf-8")
+
+
+def _picture(step: LectureStep, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> tuple[str, list[str]]:
+    """What the step shows, as HTML, and the figures in it."""
+    if isinstance(step.view, InsideRequest):
+        own = [each.value for built in inside.built.values() for each in built.inputs]
+        values = [step.view.step, *inside.controls.values(step.view), *own]
+        shown_step, request = inside.asked_for(*values)
+        return step_part(shown_step, request, inside.built[shown_step.key], inside.picture(*values))
+    return taken_part(_taken(task_tabs[step.view.task], step.view)), []
+
+
+def _taken(tab: TaskTab, view: TaskView) -> Taken:
+    """The answer of a task to the step's text and its attention, as the reader would show it; nobody's run."""
+    done = tab.service.answer(view.task, dict(view.fields), view.checkpoint)
+    place = view.place
+    finished = Finished(replace(done.run, id=""), done.output, done.source)
+    seen = tab.reader.see(finished, place.kind, place.how, place.layer, place.head)
+    not_yet = max(0, len(done.source.written) - place.step) if place.step else 0
+    return Taken(finished, shown(seen, place.words, place.specials, not_yet), place, role_of(so_far(seen, not_yet)))
+
 
 _HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matches
   ? '#room-' + Math.max(1, Math.min(innerWidth / 1280, innerHeight / 720, 4)).toFixed(2) : '')"""

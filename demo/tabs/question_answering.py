@@ -6,15 +6,10 @@ from typing import Any
 
 import gradio as gr
 
-from demo.components import Updates
-from demo.components.bars import bars
-from demo.components.checkpoint_picker import create_checkpoint_picker
-from demo.components.figure import drawn
-from demo.components.notice import create_notice
+from demo.plots.change import span_probabilities
 from demo.plots.reading import percent
-from demo.plots.spans import span_probabilities
 from demo.recorded import recorded
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
     RunRow,
@@ -29,6 +24,10 @@ from demo.tabs.task_tab import (
     two_columns,
     visitor_text,
 )
+from demo.widgets import Updates
+from demo.widgets.bars import bars
+from demo.widgets.notice import create_notice, drawn
+from demo.widgets.picker import create_checkpoint_picker
 from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
 from models.registry import Task
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import gradio as gr
 
-from demo.components import Updates
 from demo.messages import for_visitors
-from demo.service import DemoService
-from demo.share import KEY, link_of
+from demo.runs import DemoService
+from demo.sharing import KEY, link_of
 from demo.tabs.task_tab import TaskTab
+from demo.widgets import Updates
 from models.errors import InputError
 
 _ADDRESS = f"() => new URLSearchParams(location.search).has('{KEY}') ? location.search + location.hash : ''"

@@ -10,20 +10,19 @@ from urllib.parse import urlencode
 import gradio as gr
 from gradio.components import Component
 
-from demo.attempt import Finished
-from demo.components import Updates
-from demo.components.attention_reader import AttentionReader, create_attention_reader
-from demo.components.checkpoint_picker import CheckpointPicker
-from demo.components.decoder_steps import DecoderSteps, DrawStep
-from demo.components.notice import create_notice, noticed
-from demo.components.run_header import run_header
 from demo.limits import FIELDS
 from demo.log.run import Run
 from demo.messages import Stops, for_visitors
+from demo.reader.reader import AttentionReader, create_attention_reader
 from demo.recorded import examples_of, recorded
-from demo.service import DemoService
+from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE
-from demo.share import KEY, Place
+from demo.sharing import KEY, Place
+from demo.widgets import Updates
+from demo.widgets.notice import create_notice, noticed
+from demo.widgets.picker import CheckpointPicker
+from demo.widgets.runs import run_header
+from demo.writing.steps import DecoderSteps, DrawStep
 from models.errors import InputError
 from models.loading import Progress
 from models.outputs import TaskOutput

@@ -7,16 +7,11 @@ from typing import Any
 
 import gradio as gr
 
-from demo.components import Updates
-from demo.components.checkpoint_picker import create_checkpoint_picker
-from demo.components.decoder_steps import create_decoder_steps
-from demo.components.notice import create_notice
-from demo.components.written_text import CHOOSE, choosing, token_group
 from demo.log.run import Run
 from demo.messages import Stops
 from demo.plots.reading import percent
 from demo.recorded import recorded
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.tabs.task_tab import (
     PROGRESS,
     RunRow,
@@ -31,6 +26,11 @@ from demo.tabs.task_tab import (
     two_columns,
     visitor_text,
 )
+from demo.widgets import Updates
+from demo.widgets.notice import create_notice
+from demo.widgets.picker import create_checkpoint_picker
+from demo.writing.steps import create_decoder_steps
+from demo.writing.text import CHOOSE, choosing, token_group
 from models.cancellation import only_while
 from models.outputs import TaskOutput, TranslationOutput
 from models.registry import Task

@@ -13,11 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from demo.attempt import Finished
-from demo.attention import AttentionSource
 from demo.caches import Origin
-from demo.page import launch_options
-from demo.service import DemoService
+from demo.looks import AttentionSource
+from demo.runs import DemoService, Finished
+from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
 from demo.web.gradio_private import States, answer_tools_in_json

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from demo.page import ASSETS
+from demo.theme import ASSETS
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.web.admission import RateLimit
 from demo.web.metrics import Metrics
 from demo.web.visitors import Visitors

@@ -11,8 +11,8 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 from sqlalchemy.engine import make_url
 
-from demo.inspection import OUR_FAULT
 from demo.log.run import Run
+from demo.looks import OUR_FAULT
 from models.errors import Stopped
 
 _REMEMBERED_DURATIONS = 2_000

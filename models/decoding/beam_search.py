@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.decoding.copying import Copying
-from models.decoding.generate import Step, alternatives_of
-from models.decoding.scores import Scores, best, log_softmax, without
-from models.decoding.settings import GenerationSettings
-from models.decoding.state import DecoderState
-from models.decoding.whole_characters import WholeCharacters
+from models.decoding.generate import DecoderState, Step, WholeCharacters, alternatives_of
+from models.decoding.sampling import GenerationSettings, Scores, best, log_softmax, without
 
 NO_SCORE = -1e9
 _LEAST = 1e-45

@@ -1,21 +1,105 @@
-"""The decode loop: greedy search and sampling over one text, equal to transformers' `generate`.
+"""The loop that writes a text token by token, and what it keeps of every step."""
 
-Written out here, rather than called, so that a token can be shown as soon as it is chosen, a visitor can stop
-between two tokens, and each step's probabilities are at hand.
-"""
-
-from collections.abc import Collection, Iterator, Sequence
+import codecs
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.decoding.loops import barred
-from models.decoding.sampling import Sampling
-from models.decoding.scores import best, log_softmax, without
-from models.decoding.settings import GenerationSettings
-from models.decoding.state import DecoderState
-from models.decoding.whole_characters import WholeCharacters
-from models.engine import Ids, Logits
+from models.decoding.sampling import GenerationSettings, Sampling, barred, best, log_softmax, without
+from models.engine import Engine, Ids, Logits
+from models.outputs import Alternative, GeneratedToken
+from models.text.characters import bytes_of_pieces
+from models.text.tokenizer import Tokenizer
+from models.text.tokens import read_tokens
+
+
+class DecoderState:
+    """Rows of ids that grow together, from `ids` `[row, token]` on.
+
+    With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
+    """
+
+    def __init__(self, engine: Engine, ids: Ids, source: Ids | None = None) -> None:
+        self.rows: list[list[int]] = ids.tolist()
+        self._text = engine.start(source)
+        self._unread = ids
+
+    def next_logits(self) -> Logits:
+        """Read what has not been read yet; the logits `[row, vocabulary]` of every row's next token."""
+        return self._text.read(self._unread)
+
+    def append(self, ids: Sequence[int]) -> None:
+        """Write one id at the end of each row."""
+        for row, new in zip(self.rows, ids, strict=True):
+            row.append(new)
+        self._unread = np.array(ids, dtype=np.int64)[:, None]
+
+    def reorder(self, rows: Sequence[int]) -> None:
+        """Go on from `rows`: row i becomes what row `rows[i]` was; rows may be repeated or dropped."""
+        if list(rows) == list(range(len(self.rows))):
+            return
+        self._text.reorder(rows)
+        self.rows = [list(self.rows[row]) for row in rows]
+
+
+_LONGEST = 4
+"""Bytes of the longest character in UTF-8."""
+
+
+class WholeCharacters:
+    """Bars every token whose bytes could not go on with the text as valid UTF-8, and ends within a character."""
+
+    def __init__(self, pieces: Sequence[bytes | None]) -> None:
+        self._pieces = pieces
+        self._barred: dict[bytes, frozenset[int]] = {}
+
+    def barred(self, written: Sequence[int]) -> frozenset[int]:
+        """The ids that may not follow those that are `written`."""
+        tail = self._unfinished(written)
+        if tail not in self._barred:
+            self._barred[tail] = frozenset(
+                token_id for token_id, piece in enumerate(self._pieces) if not _follows(tail, piece)
+            )
+        return self._barred[tail]
+
+    def _unfinished(self, written: Sequence[int]) -> bytes:
+        """The bytes of a character that the text ends within."""
+        last = [
+            self._pieces[token_id] if token_id < len(self._pieces) else None for token_id in written[1 - _LONGEST :]
+        ]
+        end = b"".join(b" " if each is None else each for each in last)[1 - _LONGEST :]
+        for length in range(1, len(end) + 1):
+            lead = end[-length]
+            if lead >= 0xC0:
+                return end[-length:] if length < _length(lead) else b""
+            if lead < 0x80:
+                break
+        return b""
+
+
+def byte_rule(tokenizer: Tokenizer, size: int) -> WholeCharacters | None:
+    """What keeps a model of `size` scores from writing broken characters; None where no piece is a part of one."""
+    rule = WholeCharacters(bytes_of_pieces(tokenizer, size))
+    return rule if rule.barred(()) else None
+
+
+def _length(lead: int) -> int:
+    """The bytes of a character that begins with `lead`."""
+    return 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+def _follows(tail: bytes, piece: bytes | None) -> bool:
+    """Whether a piece may follow a text that ends with the unfinished character `tail`."""
+    if piece is None:
+        return not tail
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        decoder.decode(tail + piece)
+    except UnicodeDecodeError:
+        return False
+    return True
+
 
 ALTERNATIVES = 10
 
@@ -53,7 +137,7 @@ class Chooser:
     """How each next token is chosen: the likeliest that the checkpoint's `settings` allow, or one drawn by `sampling`.
 
     A text has at most `max_length` ids. Where there is a `guard`, runs of that many tokens are drawn no third time (see
-    `models/decoding/loops.py`). `characters` bars what would break a character.
+    `models/decoding/sampling.py`). `characters` bars what would break a character.
     """
 
     settings: GenerationSettings
@@ -108,3 +192,46 @@ def alternatives_of(log_probabilities: Logits, barred: Collection[int]) -> tuple
     places = places[np.isfinite(free[places])]
     shares = np.exp(free[places]).tolist()
     return tuple(zip(places.tolist(), shares, strict=True))
+
+
+_UNFINISHED = "\ufffd"
+"""What decoders write for bytes that are no character yet."""
+
+
+def generated_tokens(tokenizer: Tokenizer, steps: Sequence[Step]) -> tuple[GeneratedToken, ...]:
+    """The token of each step with its likeliest alternatives, read by the tokenizer in one go."""
+    ids = [token_id for step in steps for token_id in (step.id, *(other for other, _ in step.alternatives))]
+    tokens = iter(read_tokens(tokenizer, ids))
+    generated = []
+    for step in steps:
+        token = next(tokens)
+        drawn = step.drawn.alternatives if step.drawn else (None,) * len(step.alternatives)
+        alternatives = tuple(
+            Alternative(next(tokens).text, probability, other, share)
+            for (other, probability), share in zip(step.alternatives, drawn, strict=True)
+        )
+        if step.drawn is None:
+            generated.append(GeneratedToken(token, step.probability, alternatives, copied=step.copied))
+        else:
+            own = step.drawn
+            generated.append(
+                GeneratedToken(token, step.probability, alternatives, own.probability, own.left, own.barred)
+            )
+    return tuple(generated)
+
+
+def placed(
+    generated: Sequence[GeneratedToken], decode: Callable[[list[int]], str], before: Sequence[int] = (), start: int = 0
+) -> tuple[GeneratedToken, ...]:
+    """`generated` with the characters that each stands for in the text, found by decoding the text up to each of them.
+
+    `before` are the ids written before, which end at the character `start`. A character whose bytes are in several
+    tokens stands with the last of them.
+    """
+    ids, tokens = list(before), []
+    for each in generated:
+        ids.append(each.token.id)
+        end = max(start, len(decode(ids).rstrip(_UNFINISHED)))
+        tokens.append(replace(each, token=replace(each.token, start=start, end=end)))
+        start = end
+    return tuple(tokens)

@@ -1,9 +1,159 @@
-"""Sampling with temperature, top-k (Fan et al., 2018) and nucleus cut-offs (Holtzman et al., 2020)."""
+"""From logits to a drawn token: temperature, top-k, top-p, the loop guard, and the settings of a search."""
+
+import heapq
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.decoding.scores import best, softmax
+Scores = NDArray[np.float32]
+Number = TypeVar("Number", bound=np.floating[Any])
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """What a checkpoint says of how its texts are written; ids are those of its vocabulary.
+
+    `end_ids` end a text, and an encoder-decoder begins with `start_id`. `bad_words_ids` are never written, no run of
+    `no_repeat_ngram_size` tokens is written twice, and `forced_bos_id` and `forced_eos_ids` stand first and last.
+    `length_penalty` and `early_stopping` are beam search's.
+    """
+
+    start_id: int | None = None
+    end_ids: tuple[int, ...] = ()
+    bad_words_ids: tuple[tuple[int, ...], ...] = ()
+    no_repeat_ngram_size: int = 0
+    forced_bos_id: int | None = None
+    forced_eos_ids: tuple[int, ...] = ()
+    renormalize_logits: bool = False
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
+
+    def processed(self, written: Sequence[Sequence[int]], scores: Scores, max_length: int) -> Scores:
+        """The `scores` `[row, vocabulary]` of what follows each row of `written`, a text of at most `max_length` ids.
+
+        What may not be written is at minus infinity.
+        """
+        length = len(written[0])
+        if self.no_repeat_ngram_size or self.bad_words_ids:
+            scores = scores.copy()
+            for row, ids in zip(scores, written, strict=True):
+                row[self._forbidden(ids)] = -np.inf
+        if self.forced_bos_id is not None and length == 1:
+            scores = _only((self.forced_bos_id,), scores)
+        if self.forced_eos_ids and length == max_length - 1:
+            scores = _only(self.forced_eos_ids, scores)
+        return log_softmax(scores) if self.renormalize_logits else scores
+
+    def _forbidden(self, written: Sequence[int]) -> list[int]:
+        """The ids that may not follow `written`."""
+        found = barred(written, self.no_repeat_ngram_size, times=1) if self.no_repeat_ngram_size else []
+        for *before, last in self.bad_words_ids:
+            # An end token may be written even where it is forbidden, as in transformers.
+            if not before and last in self.end_ids:
+                continue
+            if not before or (len(before) < len(written) and list(written[-len(before) :]) == before):
+                found.append(last)
+        return found
+
+
+def _only(ids: Sequence[int], scores: Scores) -> Scores:
+    forced = np.full_like(scores, -np.inf)
+    forced[:, list(ids)] = 0
+    return forced
+
+
+LOOP_GUARD = 4
+"""The size of runs that are watched where nobody asks for another."""
+
+_TIMES = 2
+"""How often the same tokens may stand in a text."""
+
+
+def barred(written: Sequence[int], size: int, times: int = _TIMES) -> list[int]:
+    """The tokens that would end a run of `size` tokens, one or more, which stands `times` in what is `written`."""
+    if len(written) < size + times - 1:
+        return []
+    if size == 1:
+        return [token for token, count in Counter(written).items() if count >= times]
+    begun = list(written[1 - size :])
+    last, followed = begun[-1], Counter[int]()
+    place = size - 2
+    while True:
+        # Most tokens are not the last one, and `index` passes them over quickly.
+        try:
+            place = written.index(last, place, len(written) - 1) + 1
+        except ValueError:
+            return [token for token, count in followed.items() if count >= times]
+        if list(written[place + 1 - size : place]) == begun:
+            followed[written[place]] += 1
+
+
+_GROUP = 32
+"""The number of scores in a group, of which only the greatest is looked at first."""
+
+
+def log_softmax(logits: Scores) -> Scores:
+    """The logarithms of the probabilities over the last axis."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+def softmax(logits: NDArray[Number]) -> NDArray[Number]:
+    """The probabilities over the last axis."""
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
+def best(scores: Scores, count: int) -> NDArray[np.int64]:
+    """The places of the `count` greatest of `scores` `[place]`, greatest first; of equal ones, the first."""
+    count = min(count, len(scores))
+    # At least `count` scores reach the `count`-th greatest of the groups' maxima, so no lower one is among the best.
+    peaks = scores[: len(scores) - len(scores) % _GROUP].reshape(_GROUP, -1).max(axis=0)
+    if len(peaks) < count:
+        peaks = scores
+    found = np.flatnonzero(scores >= np.partition(peaks, -count)[-count])
+    return np.asarray(found[np.argsort(-scores[found], kind="stable")[:count]])
+
+
+def without(scores: Scores, barred: Collection[int]) -> Scores:
+    """`scores` `[vocabulary]` with those of `barred` tokens at minus infinity, unless nothing else is left.
+
+    A checkpoint's settings may force an end upon a text, whatever it ends with.
+    """
+    if not barred:
+        return scores
+    left = scores.copy()
+    left[list(barred)] = -np.inf
+    return left if np.isfinite(left).any() else scores
+
+
+def best_choices(log_scores: Sequence[Sequence[float]], count: int) -> list[tuple[int, ...]]:
+    """The `count` best ways to choose one candidate per place, best first, as ranks in each place.
+
+    Each place's log scores come best first and a choice is worth their sum. The search keeps one frontier of choices,
+    so that eight places of twenty candidates cost no more than a few dozen sums.
+    """
+
+    def worth(choice: tuple[int, ...]) -> float:
+        return sum(log_scores[place][rank] for place, rank in enumerate(choice))
+
+    start = (0,) * len(log_scores)
+    frontier = [(-worth(start), start)]
+    seen = {start}
+    choices: list[tuple[int, ...]] = []
+    while frontier and len(choices) < count:
+        _, choice = heapq.heappop(frontier)
+        choices.append(choice)
+        for place in range(len(choice)):
+            after = (*choice[:place], choice[place] + 1, *choice[place + 1 :])
+            if after[place] < len(log_scores[place]) and after not in seen:
+                seen.add(after)
+                heapq.heappush(frontier, (-worth(after), after))
+    return choices
 
 
 class Sampling:

@@ -7,10 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.inside.anatomy import LayerParts
 from models.inside.formulas import shares
 from models.inside.outputs import BlockNumbers, HeadNumbers, Numbers, Stage, Station, VectorPath
-from models.inside.recording import Recording
+from models.inside.reading import LayerParts, Recording
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from models.architectures import EmbeddingNames, architecture
 from models.errors import InputError
-from models.inside.anatomy import layers_of
 from models.inside.outputs import EmbeddedText
-from models.inside.reading import Reading, read
+from models.inside.reading import Reading, layers_of, read
 from models.tasks.base import AnyTaskModel
 
 POSITIONS_SHOWN = 64

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.decoding.scores import softmax
+from models.decoding.sampling import softmax
 from models.inside.outputs import LayerCost, Numbers
 
 Vector = NDArray[np.float64]

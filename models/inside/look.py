@@ -4,9 +4,8 @@ from models.errors import InputError
 from models.inside.block import block_numbers, compose_layer, vector_path
 from models.inside.lens import lens
 from models.inside.outputs import Look, TranslationSteps
-from models.inside.reading import read
-from models.inside.recording import record
-from models.inside.texts import FROM_THE_MODEL
+from models.inside.reading import read, record
+from models.inside.tokens import FROM_THE_MODEL
 from models.tasks.attention import causal
 from models.tasks.base import AnyTaskModel
 from models.tasks.translation import Translation, TranslationInput

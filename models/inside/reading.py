@@ -1,14 +1,17 @@
-"""A visitor's text as each kind of model reads it: one text, a pair of sentences, or a source and its translation."""
+"""A text read by a network as transformers runs it, with every layer recorded as it passes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
+from models.architectures import LayerNames, architecture
 from models.errors import InputError
-from models.inside.anatomy import kinds_inside
-from models.inside.texts import FROM_THE_MODEL, place_to_follow, texts_of
+from models.inside.tokens import FROM_THE_MODEL, place_to_follow, texts_of
 from models.outputs import Token
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, batch_of_one, require_text
@@ -18,6 +21,91 @@ from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
 from models.text.tokens import read_tokens
+
+
+@dataclass(frozen=True)
+class LayerParts:
+    """The modules of one layer, the model's own; `scaling` is what the scores are multiplied by, 1/√d_k.
+
+    Maps read and write `[token, component]`. The two halves of the block are attention and the
+    feed-forward part `inner`, `activation`, `outer`; each has its norm behind it, or in front of it with `norm_first`.
+    """
+
+    layer: nn.Module
+    attention: nn.Module
+    scaling: float
+    query_key_value: tuple[nn.Module, ...]
+    together: nn.Module
+    attention_norm: nn.Module
+    inner: nn.Module
+    activation: Callable[[Tensor], Tensor]
+    outer: nn.Module
+    output_norm: nn.Module
+    norm_first: bool
+    heads: int
+    cross: nn.Module | None
+    cross_norm: nn.Module | None
+
+    def project(self, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The queries, keys and values of all heads beside one another, each `[token, heads * d_k]`."""
+        maps = [each(vectors) for each in self.query_key_value]
+        query, key, value = maps if len(maps) == 3 else maps[0].chunk(3, dim=-1)
+        return query, key, value
+
+
+def kinds_inside(model: AnyTaskModel) -> tuple[str, ...]:
+    """The kinds of self-attention that can be looked into, the one to show first in front.
+
+    Raises `InputError` for an architecture whose layers are built in another way.
+    """
+    return tuple(_names(model))
+
+
+def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
+    """The layers of `kind`, first to last; raises `InputError` for a kind that the model has not."""
+    kinds = _names(model)
+    if kind not in kinds:
+        raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
+    names, config = kinds[kind], model.network.config
+    heads = config.num_attention_heads
+    if config.is_encoder_decoder:
+        heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
+    return tuple(_parts(layer, names, heads) for layer in attrgetter(names.layers)(model.network.base_model))
+
+
+def _names(model: AnyTaskModel) -> dict[str, LayerNames]:
+    layers = architecture(model.network.config.model_type).layers
+    whole = {kind: names for kind, names in layers.items() if names.attention}
+    if not whole:
+        raise InputError(
+            f"{model.checkpoint.title} is built in a way that cannot be taken apart here. Please choose a BERT, "
+            "DistilBERT, RoBERTa, ELECTRA, GPT-2, Marian or BART.",
+            "checkpoint",
+        )
+    return whole
+
+
+def _parts(layer: nn.Module, names: LayerNames, heads: int) -> LayerParts:
+    def part(name: str) -> nn.Module:
+        return attrgetter(name)(layer)  # type: ignore[no-any-return]
+
+    return LayerParts(
+        layer=layer,
+        attention=part(names.attention),
+        scaling=float(part(names.attention).scaling),  # type: ignore[arg-type]
+        query_key_value=tuple(part(name) for name in names.query_key_value),
+        together=part(names.together),
+        attention_norm=part(names.attention_norm),
+        inner=part(names.inner),
+        activation=part(names.activation),
+        outer=part(names.outer),
+        output_norm=part(names.output_norm),
+        norm_first=names.norm_first,
+        heads=heads,
+        cross=part(names.cross) if names.cross else None,
+        cross_norm=part(names.cross_norm) if names.cross_norm else None,
+    )
+
 
 _BEAMS = 4
 
@@ -109,3 +197,61 @@ def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]
     inputs = {"input_ids": model.tensor(source.ids), "decoder_input_ids": model.tensor(read_back)}
     guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1
     return Reading(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The model's own numbers over one text.
+
+    `vectors` has the input of the first layer and the output of each, `[token, width]`; `weights` the attention of each
+    layer, `[head, query, key]`; `mixed` the heads' outputs beside one another, `[token, heads * d_k]`, before they are
+    brought together; `cross` what the attention to another text adds, `[token, width]`, where there is any.
+    """
+
+    parts: tuple[LayerParts, ...]
+    vectors: list[Tensor] = field(default_factory=list)
+    weights: list[Tensor] = field(default_factory=list)
+    mixed: list[Tensor] = field(default_factory=list)
+    cross: list[Tensor] = field(default_factory=list)
+
+
+def record(model: AnyTaskModel, reading: Reading) -> Recording:
+    """One eager forward pass of the trunk of `model`, the part below its task's head, recorded."""
+    recording = Recording(layers_of(model, reading.kind))
+    network = model.network
+    # The lock keeps other passes out of the hooks.
+    with model.lock, _listening(recording), torch.inference_mode():
+        network.base_model(**reading.network_inputs, use_cache=False)
+    return recording
+
+
+@contextmanager
+def _listening(recording: Recording) -> Iterator[None]:
+    """While it is open, every layer that runs writes itself down."""
+
+    def layer_ran(_layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        if not recording.vectors:
+            recording.vectors.append(inputs[0][0])
+        recording.vectors.append(output[0])
+
+    def attended(_attention: nn.Module, _inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+        recording.weights.append(output[1][0])
+
+    def brought_together(_map: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        recording.mixed.append(inputs[0][0])
+
+    def crossed(_attention: nn.Module, _inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+        recording.cross.append(output[0][0])
+
+    with ExitStack() as hooks:
+        for parts in recording.parts:
+            handles = [
+                parts.layer.register_forward_hook(layer_ran),
+                parts.attention.register_forward_hook(attended),
+                parts.together.register_forward_pre_hook(brought_together),
+            ]
+            if parts.cross is not None:
+                handles.append(parts.cross.register_forward_hook(crossed))
+            for handle in handles:
+                hooks.callback(handle.remove)
+        yield

@@ -1,15 +1,46 @@
-"""Step 1: text becomes tokens, as three vocabularies spell it. Only tokenizers are read here, no network."""
+"""The visitor's text as the walk reads it: one text or a pair, in the pieces of several vocabularies."""
 
 import json
+from collections.abc import Sequence
 from functools import cache
 
 from tokenizers import Tokenizer
 
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
-from models.inside.texts import texts_of
-from models.registry import BUNDLED, Checkpoint
+from models.outputs import Token
+from models.registry import BUNDLED, Checkpoint, Task
 from models.text.tokenizer import with_marks_as_text
+
+FROM_THE_MODEL = -1
+"""The position that stands for the place where the model makes its guess."""
+
+
+def texts_of(text: str) -> list[str]:
+    """Return one text, or two of a pair written as in BERT's paper: "[CLS] one [SEP] another [SEP]".
+
+    The list is empty where `text` holds nothing but such marks.
+    """
+    inner = text.strip().removeprefix("[CLS]").removesuffix("[SEP]")
+    parts = [part.strip() for part in inner.split("[SEP]", maxsplit=1)]
+    return [part for part in parts if part]
+
+
+def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[MASK]") -> int:
+    """The place, from 0, that a model of `task` guesses at, in the text that it reads.
+
+    That is the first blank, written `mask`; the start token where a label or an answer is read off; and the last token
+    of a writer. Where there is nothing to guess at, it is the last word.
+    """
+    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING):
+        return 0
+    if task is Task.COMPLETION:
+        return len(tokens) - 1
+    blanks = [place for place, token in enumerate(tokens) if token.piece == mask and task is Task.FILL_MASK]
+    plain = [place for place, token in enumerate(tokens) if not token.special]
+    words = [place for place in plain if any(character.isalnum() for character in tokens[place].piece)]
+    return blanks[0] if blanks else (words or plain or [0])[-1]
+
 
 SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
 """A checkpoint for each way of spelling: WordPiece, byte-level pairs, and pairs that fall back on bytes."""

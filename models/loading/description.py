@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tokenizers
 
-from models.decoding.settings import GenerationSettings
+from models.decoding.sampling import GenerationSettings
 from models.loading import import_looks
 from models.tasks.base import ModelSettings
 from models.tasks.calibration import KEY, Calibration

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.cancellation import BoundedLock
-from models.decoding.settings import GenerationSettings
+from models.decoding.sampling import GenerationSettings
 from models.engine import Engine, Ids, Logits
 from models.errors import InputError
 from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from models.decoding.scores import best, best_choices, softmax
+from models.decoding.sampling import best, best_choices, softmax
 from models.engine import Ids, Logits
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding

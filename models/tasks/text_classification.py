@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.decoding.scores import softmax
+from models.decoding.sampling import softmax
 from models.engine import Ids
 from models.outputs import Attentions, Prediction, SentimentOutput, Token
 from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.decoding.beam_search import BeamStep, Hypothesis, beam_search, best_first
-from models.decoding.generate import Chooser, Step, reread, write
-from models.decoding.generated import generated_tokens, placed
-from models.decoding.loops import LOOP_GUARD
-from models.decoding.sampling import Sampling
-from models.decoding.state import DecoderState
-from models.decoding.whole_characters import byte_rule
+from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, placed, reread, write
+from models.decoding.sampling import LOOP_GUARD, Sampling
 from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token

@@ -9,20 +9,15 @@ import numpy as np
 
 from models.decoding.beam_search import Hypothesis, beam_search, best_first
 from models.decoding.copying import Copy, Copying, copied_places, copies_of, is_kept
-from models.decoding.generate import Chooser, Step, reread
-from models.decoding.generated import generated_tokens, placed
-from models.decoding.scores import best_choices
-from models.decoding.state import DecoderState
-from models.decoding.whole_characters import byte_rule
+from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, placed, reread
+from models.decoding.sampling import best_choices
 from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
 from models.tasks.base import Loaded, TaskModel, batch_of_one, require_text, require_tokens
-from models.text.byte_pieces import bytes_of_pieces, fallback_byte
-from models.text.characters import over_marks
+from models.text.characters import bytes_of_pieces, fallback_byte, over_marks, true_cased
 from models.text.sentences import sentences_of
 from models.text.tokens import read_tokens
-from models.text.true_case import true_cased
 
 MAX_BEAMS = 8
 # A translation is rarely twice as long as its source; the rest is room for short sources.

@@ -1,11 +1,15 @@
-"""Characters: which of them belong together in a word, in every script, and whether a text shows anything at all."""
+"""Characters: normalisation, what says anything, bytes behind pieces, and true case."""
 
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from models.text.tokenizer import Tokenizer
 
 JOINERS = "\u200c\u200d"
 """They stand between two characters of one word or one emoji, without a width of their own."""
@@ -69,3 +73,87 @@ _UNSEEN = ("Cc", "Cf")
 def says_anything(text: str) -> bool:
     """Whether there is more to it than spaces and what nobody sees."""
     return any(not each.isspace() and unicodedata.category(each) not in _UNSEEN for each in text)
+
+
+_PIECE = re.compile("<0x([0-9A-F]{2})>")
+_METASPACE = "\u2581"
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+BYTE_LEVEL: Final = {
+    **{chr(byte): byte for byte in _PRINTABLE},
+    **{chr(256 + rank): byte for rank, byte in enumerate(_OTHERS)},
+}
+"""GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100 on."""
+
+
+def fallback_byte(piece: str) -> int | None:
+    """The byte that a piece such as `<0xF0>` stands for, by which SentencePiece spells what it has no piece for."""
+    found = _PIECE.fullmatch(piece)
+    return int(found[1], 16) if found else None
+
+
+def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
+    """What each id from 0 to `size` (exclusive) writes, with a space for SentencePiece's mark; None for special tokens.
+
+    WordPiece's and the first GPT's spellings have marks of their own and are not read here.
+    """
+    byte_level = tokenizer.is_byte_level
+    known = min(size, len(tokenizer))
+    found: list[bytes | None] = []
+    for token_id, piece in enumerate(tokenizer.convert_ids_to_tokens(list(range(known)))):
+        byte = fallback_byte(piece or "")
+        if piece is None or token_id in tokenizer.all_special_ids:
+            found.append(None)
+        elif byte is not None:
+            found.append(bytes([byte]))
+        elif byte_level and all(character in BYTE_LEVEL for character in piece):
+            found.append(bytes(BYTE_LEVEL[character] for character in piece))
+        else:
+            found.append(piece.replace(_METASPACE, " ").encode())
+    return found + [None] * (size - known)
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_CODE = re.compile(r"\S*(?:[\d@_/]|\w\.\w)\S*")
+_ALWAYS_CAPITAL = re.compile(r"I(?:['’](?:m|d|ll|ve))?", re.IGNORECASE)
+_EMPHASISED = 4
+"""Letters of a word in capitals that is no abbreviation, where the words around it are small."""
+_NO_ABBREVIATIONS = frozenset(
+    ["NOT", "NO", "ALL", "ANY", "AND", "BUT", "NOW", "YES", "YOU", "NEW", "ONE", "TWO", "TOO"]
+)
+
+
+def true_cased(sentence: str, pieces: Callable[[str], int]) -> str:
+    """`sentence` with the words in small letters that were typed in capitals; as many characters as before.
+
+    Of a sentence in capitals these are all words, in others only those that the vocabulary knows as one piece, and of
+    short ones (US, WHO) only two and more in a row. `pieces` says into how many a word is split: a word stays
+    capitalised, or in capitals, where the vocabulary knows it so.
+    """
+    codes = [match.span() for match in _CODE.finditer(sentence)]
+    words = [
+        match for match in _WORD.finditer(sentence) if not any(start <= match.start() < end for start, end in codes)
+    ]
+    shouted = [match[0].isupper() and match[0] != "I" for match in words]
+    everything = any(shouted) and not any(character.islower() for character in sentence)
+    text = list(sentence)
+    for place, match in enumerate(words):
+        word = match[0]
+        beside = shouted[max(0, place - 1) : place] + shouted[place + 1 : place + 2]
+        known = _as_known(word, pieces, capital=place == 0)
+        is_word = pieces(known) == 1 < pieces(word) and (
+            any(beside) or len(word) >= _EMPHASISED or word in _NO_ABBREVIATIONS
+        )
+        if everything or (shouted[place] and is_word):
+            text[match.start() : match.end()] = known
+    return "".join(text)
+
+
+def _as_known(word: str, pieces: Callable[[str], int], *, capital: bool) -> str:
+    """The spelling with the fewest pieces: small, capitalised or as it is; the first of a sentence begins `capital`."""
+    small = "".join(each.lower() if len(each.lower()) == 1 else each for each in word)
+    capitalised = word[0] + small[1:]
+    if _ALWAYS_CAPITAL.fullmatch(word):
+        return capitalised
+    known = min((small, capitalised, word), key=pieces)
+    return capitalised if capital and known == small else known

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from models.outputs import Token
-from models.text.byte_pieces import fallback_byte
+from models.text.characters import fallback_byte
 from models.text.tokenizer import Tokenizer
 
 _METASPACE = "\u2581"

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.growth import Growth, Point, figure, text_of, written
 from models import load_model
-from models.decoding.state import DecoderState
+from models.decoding.generate import DecoderState
 from models.tasks.text_generation import TextGeneration
 
 GROWTH = Growth("tokens", "time", "memory", (Point(16, 10.0, 1.0), Point(32, 20.0, 2.0), Point(64, 90.0, 8.0)))

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from demo.components.inside.steps import STEPS
+from demo.walk.steps import STEPS
 from tests.browser.conftest import Open
 from tests.browser.reading import find, settle
 from tests.browser.test_accessibility import violations

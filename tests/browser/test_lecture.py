@@ -8,11 +8,11 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from demo.components.inside.steps import STEPS
-from demo.components.lecture_bar import network_addresses
-from demo.inside_request import InsideRequest
 from demo.lectures import Lecture, TaskView, lectures_of
 from demo.settings import Limits
+from demo.walk.steps import STEPS
+from demo.walk.view import InsideRequest
+from demo.widgets.lecture_bar import network_addresses
 from tests.api.server import Server
 from tests.browser.conftest import Open
 from tests.browser.reading import find, settle

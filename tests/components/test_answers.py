@@ -3,13 +3,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from demo.components.bars import bars
-from demo.components.run_header import run_header
-from demo.components.run_list import run_list
-from demo.components.written_text import written_text
 from demo.log.answers import dump_answer
 from demo.log.run import Run
 from demo.tabs import fill_mask, question_answering, sentiment, translation
+from demo.widgets.bars import bars
+from demo.widgets.runs import run_header, run_list
+from demo.writing.text import written_text
 from models.outputs import (
     Alternative,
     Answer,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from demo.components.attribution_text import attribution_text
+from demo.reader.attribution import attribution_text
 from models.outputs import Attribution
 from tests.plots.made_up import tokens_of
 

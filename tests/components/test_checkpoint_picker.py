@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.components import checkpoint_picker
+from demo.widgets import picker as checkpoint_picker
 from models.loading import hub
 from models.registry import REGISTRY, Task, checkpoints_for
 

@@ -7,11 +7,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from demo.components.attention_table import attention_table
-from demo.components.coloured_sentence import coloured_sentence
-from demo.page import ASSETS
-from demo.plots.shown import shown
-from demo.plots.view import view_of
+from demo.plots.view import shown, view_of
+from demo.reader.sentence import coloured_sentence
+from demo.reader.table import attention_table
+from demo.theme import ASSETS
 from models.outputs import Token
 from tests.plots.made_up import attention_over, tokens_of
 

@@ -1,7 +1,7 @@
 import pytest
 
-from demo.components.few_shot import few_shot_note
 from demo.recorded import examples_of
+from demo.writing.more_texts import few_shot_note
 from models.registry import Task
 
 

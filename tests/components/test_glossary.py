@@ -6,15 +6,15 @@ from collections import Counter
 import gradio as gr
 import pytest
 
-from demo.components.glossary import glossary, term, terms_linked, with_terms
-from demo.components.inside.steps import STEPS
-from demo.components.lecture_bar import lecture_bar
 from demo.lectures import LecturePlace
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.page import build_demo
+from demo.runs import DemoService
 from demo.settings import Settings
 from demo.tabs.lecture import known_lectures
-from demo.ui import build_demo
+from demo.walk.steps import STEPS
+from demo.widgets.glossary import glossary, term, terms_linked, with_terms
+from demo.widgets.lecture_bar import lecture_bar
 from models.loading.store import ModelStore
 
 _LINK = re.compile(r'popovertarget="(term-[a-z-]+)"')

@@ -5,13 +5,11 @@ from dataclasses import replace
 import gradio as gr
 import pytest
 
-from demo.components.inside.choices import create_choices
-from demo.components.inside.step import InsideControls
-from demo.components.inside.steps import STEPS
-from demo.components.inside.word_list import value_of
-from demo.inside import Inside
-from demo.recorded_inside import inside_examples
+from demo.recorded import inside_examples
 from demo.settings import Settings
+from demo.walk.step import InsideControls, create_choices, value_of
+from demo.walk.steps import STEPS
+from demo.walk.view import Inside
 from models.loading.store import ModelStore
 
 REQUEST = inside_examples()[0].request

@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.components.inside.steps import STEPS
-from demo.inside_request import InsideRequest, from_query
-from demo.recorded_inside import inside_examples, recorded_tokens
+from demo.recorded import inside_examples, recorded_tokens
+from demo.walk.steps import STEPS
+from demo.walk.view import InsideRequest, from_query
 
 OTHERWISE = InsideRequest("tokens", "A text.", "clearhead-minilm", 1, 2, 3)
 

@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from demo.components.inside.block import block_picture, block_said, block_table, path_table
-from demo.components.inside.head import head_picture, head_said, head_table
-from demo.components.inside.lens import lens_picture, lens_said, lens_table
-from demo.components.inside.masking import masking_said, masking_table
-from demo.components.inside.strip import distance, number
-from demo.components.inside.worked import scores_of, worked_row, worked_square
-from demo.plots.inside_matrix import scores_matrix, shares_matrix
-from demo.plots.inside_path import cosines_figure, norms_figure
+from demo.plots.walk import cosines_figure, norms_figure, scores_matrix, shares_matrix
+from demo.walk.block import block_picture, block_said, block_table, path_table
+from demo.walk.guess import lens_picture, lens_said, lens_table
+from demo.walk.head import head_picture, head_said, head_table, scores_of, worked_row, worked_square
+from demo.walk.masking import masking_said, masking_table
+from demo.walk.step import distance, number
 from models.errors import InputError
 from models.inside.formulas import shares
 from models.inside.outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, Station, VectorPath

@@ -3,10 +3,9 @@
 import gradio as gr
 import pytest
 
-from demo.components.inside.word_list import WordList, chosen_of, value_of, words_of
-from demo.inside import ChosenWord
-from demo.inside_request import InsideRequest
-from demo.recorded_inside import inside_examples, recorded_tokens
+from demo.recorded import inside_examples, recorded_tokens
+from demo.walk.step import WordList, chosen_of, value_of, words_of
+from demo.walk.view import ChosenWord, InsideRequest
 
 REQUEST = InsideRequest("head", "A \ud83d text.", "clearhead-minilm", 1, 2, 3)
 

@@ -5,14 +5,14 @@ from typing import cast
 
 import pytest
 
-from demo.components.kept_note import kept_note
-from demo.components.run_header import run_header
 from demo.log.run import with_wish
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.settings import Settings
 from demo.tabs.about import what_is_kept
 from demo.tabs.history import UNKEPT
+from demo.widgets.kept_note import kept_note
+from demo.widgets.runs import run_header
 from models.loading.store import ModelStore
 from models.registry import Task
 from tests.service.scripted import ScriptedModel, ScriptedStore, TextInput, sentiment

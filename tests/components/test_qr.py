@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import zxingcpp
 
-from demo.components import lecture_bar
-from demo.components.lecture_bar import leads_only_here, reach_notice
-from demo.components.qr import qr_code
+from demo.widgets import lecture_bar
+from demo.widgets.lecture_bar import leads_only_here, qr_code, reach_notice
 
 
 def modules(svg: str) -> np.ndarray:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from demo.components.read_out import said
-from demo.plots.shown import shown
-from demo.plots.view import view_of
+from demo.plots.view import shown, view_of
+from demo.reader.sentence import said
 from tests.plots.made_up import attention_over, tokens_of
 
 

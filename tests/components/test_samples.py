@@ -2,10 +2,9 @@
 
 import pytest
 
-from demo.components.compared import compared, side_by_side
-from demo.components.decided_strip import decided_strip
-from demo.components.more_texts import next_seed, seeds_from
-from demo.components.samples import beside
+from demo.reader.what_if import compared, side_by_side
+from demo.writing.more_texts import beside, next_seed, seeds_from
+from demo.writing.text import decided_strip
 from models.outputs import CompletionOutput, GeneratedToken, LoadedCheckpoint, Prediction, SentimentOutput, Token
 
 BY = LoadedCheckpoint("made-up", "0", "CC0-1.0")

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from demo.components.forked_text import forked_text
-from demo.components.step_table import step_table
-from demo.components.written_text import token_group
 from demo.log.run import Run
+from demo.writing.table import step_table
+from demo.writing.text import forked_text, token_group
 from models.outputs import (
     Alternative,
     CompletionOutput,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.page import ASSETS
+from demo.theme import ASSETS
 
 SHEETS = sorted(ASSETS.glob("*.css"))
 _SHORTHANDS = re.compile(r"\bborder:[^;]*var\([^;]*;(?:[^;]*;)*?\s*border-(?:top|right|bottom|left)\b")

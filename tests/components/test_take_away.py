@@ -13,17 +13,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from demo.attempt import Finished
-from demo.components.taken import Taken, as_csv, as_json
-from demo.components.taken_page import as_page
 from demo.plots.cells import attention_svg
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.reading import read_out, scale_top
 from demo.plots.roles import role_of
-from demo.plots.shown import shown
-from demo.plots.view import AttentionView, view_of
+from demo.plots.view import AttentionView, shown, view_of
+from demo.reader.export import Taken, as_csv, as_json, as_page
 from demo.recorded import recorded
-from demo.share import Place
+from demo.runs import Finished
+from demo.sharing import Place
 from models.outputs import Token
 from models.registry import Task
 from tests.plots.made_up import attention_over, tokens_of

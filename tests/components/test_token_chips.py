@@ -1,6 +1,6 @@
 import pytest
 
-from demo.components.token_chips import FORGOTTEN, MASK, aligned, toggled, token_chips, words_of
+from demo.widgets.chips import FORGOTTEN, MASK, aligned, toggled, token_chips, words_of
 
 TEXT = "She turned the key, didn't she?"
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from transformers import AutoTokenizer, LogitsProcessor, LogitsProcessorList
 
-from models.decoding.loops import barred
-from models.decoding.whole_characters import byte_rule
+from models.decoding.generate import byte_rule
+from models.decoding.sampling import barred
 from models.loading.description import generation_settings
 from models.tasks.base import AnyTaskModel
 

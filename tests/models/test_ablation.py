@@ -15,7 +15,7 @@ from torch import nn
 
 from models.engine.choice import TORCH, EngineSettings
 from models.errors import InputError
-from models.explain.ablation import without
+from models.explain.what_if import without
 from models.loading.assembly import wrap
 from models.outputs import SwitchedOff, generated_ids
 from models.registry import Task

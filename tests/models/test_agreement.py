@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.explain.agreement import agreement, rank_correlation, received
+from models.explain.aggregation import agreement, rank_correlation, received
 from models.outputs import Attribution, Token
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models.errors import InputError
 from models.explain.attribution import attribute
 from models.explain.head_roles import head_roles
-from models.explain.replacement import replaced
+from models.explain.what_if import replaced
 from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
 from models.registry import Task, find
 from models.tasks.base import AnyTaskModel

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from models.decoding.scores import best_choices
+from models.decoding.sampling import best_choices
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.inside.decided import decided_layers
+from models.inside.lens import decided_layers
 from models.inside.look import look_inside
 from models.outputs import generated_ids
 from models.registry import Task

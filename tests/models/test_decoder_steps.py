@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from models.decoding.whole_characters import byte_rule
+from models.decoding.generate import byte_rule
 from models.errors import InputError
 from models.outputs import CompletionOutput, TranslationOutput, generated_ids
 from models.registry import Task

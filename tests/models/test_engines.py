@@ -13,7 +13,7 @@ import torch
 
 from models.architectures import architecture as known
 from models.cancellation import only_while
-from models.decoding.state import DecoderState
+from models.decoding.generate import DecoderState
 from models.engine.choice import FLOAT32, OPENVINO, TORCH, EngineSettings, uses_openvino
 from models.errors import CheckpointUnavailable, Stopped
 from models.loading import prepared

@@ -22,8 +22,8 @@ def imported_by(modules: str, among: str) -> str:
     "modules",
     [
         "models, models.registry, models.loading.store, models.outputs, models.errors, models.registry",
-        "demo.settings, demo.service, demo.log.repository",
-        "demo.ui",
+        "demo.settings, demo.runs, demo.log.repository",
+        "demo.page",
     ],
 )
 def test_no_network_library_is_imported_before_a_model_is_wanted(modules: str) -> None:

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from models.inside.anatomy import layers_of
 from models.inside.block import compose
 from models.inside.lens import final_logits
 from models.inside.look import look_inside
-from models.inside.reading import Reading, read
-from models.inside.recording import record
+from models.inside.reading import Reading, layers_of, read, record
 from models.registry import Task
 from models.tasks.attention import causal
 from models.tasks.base import AnyTaskModel

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.decoding.scores import softmax
+from models.decoding.sampling import softmax
 from models.errors import InputError
 from models.inside.formulas import EXAMPLE, additive, bilinear, dot, scaled_dot
 from models.inside.look import translation_steps

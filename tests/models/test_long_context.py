@@ -8,8 +8,7 @@ import pytest
 
 from models.registry import Task
 from models.tasks.calibration import Calibration
-from models.tasks.question_answering import QuestionAnswering
-from models.tasks.spans import Window
+from models.tasks.question_answering import QuestionAnswering, Window
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.tiny_tokenizers import SENTENCES, WINDOW

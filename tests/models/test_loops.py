@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from models.decoding.loops import LOOP_GUARD, barred
+from models.decoding.sampling import LOOP_GUARD, barred
 from models.loading.store import ModelStore
 from models.outputs import CompletionOutput, generated_ids
 from models.registry import find

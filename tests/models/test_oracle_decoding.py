@@ -9,8 +9,8 @@ import torch
 from transformers import LogitsProcessorList
 
 from models.decoding.beam_search import Hypothesis
-from models.decoding.loops import LOOP_GUARD
-from models.decoding.whole_characters import byte_rule
+from models.decoding.generate import byte_rule
+from models.decoding.sampling import LOOP_GUARD
 from models.engine import Ids
 from models.engine.choice import TORCH
 from models.outputs import CompletionOutput, generated_ids

@@ -12,7 +12,7 @@ from transformers import pipeline
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from models.tasks.calibration import Calibration
-from models.tasks.spans import MAX_ANSWER_TOKENS
+from models.tasks.question_answering import MAX_ANSWER_TOKENS
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.plain import plain_tokenizer

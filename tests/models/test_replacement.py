@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from models.errors import InputError
-from models.explain.replacement import replaced
+from models.explain.what_if import replaced
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from models.text.words import words_of

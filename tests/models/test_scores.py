@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.decoding.scores import best, log_softmax, softmax, without
+from models.decoding.sampling import best, log_softmax, softmax, without
 
 
 @pytest.mark.parametrize("vocabulary", [1, 5, 500])

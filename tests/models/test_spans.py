@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.tasks.calibration import Calibration
-from models.tasks.spans import MAX_ANSWER_TOKENS, Window, best_spans, read_windows
+from models.tasks.question_answering import MAX_ANSWER_TOKENS, Window, best_spans, read_windows
 
 LOG2, LOG3, LOG4 = np.log([2.0, 3.0, 4.0])
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from demo.components.written_text import chunks
+from demo.writing.text import chunks
 from models.registry import REGISTRY, Task
 from models.tasks.base import AnyTaskModel
-from models.text.byte_pieces import fallback_byte
-from models.text.characters import over_marks
+from models.text.characters import fallback_byte, over_marks
 from models.text.tokens import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.contract import bare

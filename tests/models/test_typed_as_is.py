@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 
 from models.decoding.copying import Copying, copies_of, is_kept
-from models.decoding.whole_characters import WholeCharacters
+from models.decoding.generate import WholeCharacters
 from models.errors import InputError
 from models.outputs import TranslationOutput, generated_ids
 from models.tasks.base import AnyTaskModel
-from models.text.true_case import true_cased
+from models.text.characters import true_cased
 from tests.models.conftest import BundledModel
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from models.errors import InputError
 from models.outputs import QuestionAnsweringOutput
 from models.registry import Task
-from models.text.whole_spans import grown, whole_spans
+from models.text.words import grown, whole_spans
 from tests.models.conftest import BundledModel, TinyModel
 
 

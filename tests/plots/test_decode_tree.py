@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demo.components.tree_text import tree_finding, tree_table, tree_text
 from demo.plots.decode_tree import decode_tree_figure, lanes_of
+from demo.writing.tree import tree_finding, tree_table, tree_text
 from models.outputs import DecodeTree, LoadedCheckpoint, StrategyText, TreeNode
 
 NASTY = "<b onclick=x>$a$"

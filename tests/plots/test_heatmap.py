@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from demo.components.figure import drawn
 from demo.plots.heatmap import DRAWN_WHOLE, attention_heatmap
-from demo.plots.shown import shown
-from demo.plots.view import view_of
+from demo.plots.view import shown, view_of
+from demo.widgets.notice import drawn
 from models.outputs import MEAN, Token
 from tests.plots.made_up import attention_over, tokens_of
 

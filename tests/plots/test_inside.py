@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from demo.components.inside.counting import costs_said, costs_table
-from demo.components.inside.positions import positions_numbers
-from demo.components.inside.tokens import input_picture, tokens_picture
-from demo.plots.inside_costs import costs_figure
-from demo.plots.inside_strips import position_grid, vector_strips
+from demo.plots.walk import costs_figure, position_grid, vector_strips
+from demo.walk.counting import costs_said, costs_table
+from demo.walk.embeddings import positions_numbers
+from demo.walk.tokens import input_picture, tokens_picture
 from models.inside.formulas import layer_costs, sinusoidal
 from models.inside.outputs import Piece, TokenizedText
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from demo.plots.reading import percent, read_out, strongest_link, why_here
-from demo.plots.shown import shown
-from demo.plots.view import view_of
+from demo.plots.view import shown, view_of
 from models.explain.opening import Opening
 from models.outputs import MEAN
 from tests.plots.made_up import attention_over, tokens_of

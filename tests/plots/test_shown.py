@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from demo.plots.shown import MOST_SHOWN, NOT_SHOWN, own_keys, shown
-from demo.plots.view import AttentionView, view_of
+from demo.plots.view import MOST_SHOWN, NOT_SHOWN, AttentionView, own_keys, shown, view_of
 from models.explain.opening import Opening
 from models.outputs import Attention, Token
 from tests.plots.made_up import attention_over, tokens_of

@@ -1,6 +1,6 @@
 import pytest
 
-from demo.plots.spans import span_probabilities
+from demo.plots.change import span_probabilities
 from tests.plots.made_up import answer_over
 
 

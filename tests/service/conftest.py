@@ -8,7 +8,7 @@ import pytest
 
 from demo.log.repository import RunRepository
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.settings import Limits, Settings
 from models.loading.store import ModelStore
 from models.outputs import TaskOutput

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from demo.service import DemoService
+from demo.runs import DemoService
 from models.errors import InputError
 from models.loading import Progress, silent
 from models.outputs import (

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from demo import caches
+import demo.caches as caches
 from demo.caches import HELD_FOR_S, Origin, SessionCache, size_of
 from demo.log.run import Run, with_wish
-from demo.service import DemoService
+from demo.runs import DemoService
 from models.cancellation import only_while
 from models.errors import InputError, Stopped
 from models.outputs import TaskOutput

@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo.fork import fork_fields
+from demo.runs import fork_fields
 from models.errors import InputError
 from models.outputs import CompletionOutput, GeneratedToken, LoadedCheckpoint, Token
 from models.registry import Task

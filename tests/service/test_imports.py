@@ -10,12 +10,12 @@ import pytest
 
 _SETTING = """
 import sys
-from demo.attention import AttentionSource
+from demo.looks import AttentionSource
 from demo.caches import SessionCache
-from demo.inspection import Inspection
+from demo.looks import Inspection
 from demo.settings import Settings
-from demo.strategies import grow_tree
-from demo.turns import Turns
+from demo.looks import grow_tree
+from demo.limits import Turns
 from models.errors import InputError
 from models.loading.store import ModelStore
 from models.registry import Task

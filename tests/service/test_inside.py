@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from demo.inside import MOST_TOKENS, ChosenWord, Inside, mark_of
-from demo.inside_look import look
-from demo.inside_request import InsideRequest
-from demo.recorded_inside import inside_examples, recorded_tokens
+from demo.recorded import inside_examples, recorded_tokens
 from demo.settings import Settings
+from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, look, mark_of
 from models.errors import InputError
 from models.loading.store import ModelStore
 from models.registry import REGISTRY

@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from demo.attention import AttentionSource
 from demo.log.session_log import SessionLog
-from demo.service import OUR_FAULT, DemoService
+from demo.looks import AttentionSource
+from demo.runs import OUR_FAULT, DemoService
 from demo.settings import Limits, Settings
 from models.errors import InputError
 from models.loading.store import ModelStore

@@ -6,15 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from demo.attempt import Finished
-from demo.components.inside.steps import STEPS
-from demo.inside import Inside
-from demo.inside_look import look, look_at_source
-from demo.inside_request import InsideRequest
 from demo.lectures import LectureStep, TaskView, lectures_of
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.runs import DemoService, Finished
 from demo.settings import Limits, Settings
+from demo.walk.steps import STEPS
+from demo.walk.view import Inside, InsideRequest, look, look_at_source
 from models.inside.outputs import Look
 from models.inside.parameters import published_sizes
 from models.loading.store import ModelStore

@@ -12,21 +12,20 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from demo.components.inside.steps import STEPS
-from demo.inside_request import InsideRequest
 from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of, query_of
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.page import build_demo
+from demo.runs import DemoService
 from demo.settings import Limits, Settings
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.inside import create_inside_tab
-from demo.tabs.lecture import LectureViews, known_lectures
-from demo.tabs.lecture_page import lecture_file
+from demo.tabs.lecture import LectureViews, known_lectures, lecture_file
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
-from demo.ui import build_demo
+from demo.walk.steps import STEPS
+from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.inside.parameters import shape_of
 from models.loading.store import ModelStore

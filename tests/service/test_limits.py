@@ -97,9 +97,9 @@ def test_ten_megabytes_are_refused_in_under_50_ms() -> None:
 
 _REFUSALS = """
 import sys
-from demo.inside_request import InsideRequest
+from demo.walk.view import InsideRequest
 from demo.limits import FIELDS
-from demo.service import DemoService
+from demo.runs import DemoService
 from demo.log.session_log import SessionLog
 from demo.settings import Settings
 from models.errors import InputError

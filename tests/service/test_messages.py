@@ -8,7 +8,7 @@ import gradio as gr
 import pytest
 
 from demo.messages import for_callers, for_visitors
-from demo.service import OUR_FAULT
+from demo.runs import OUR_FAULT
 from models.errors import InputError
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from demo.log.repository import RunRepository
 from demo.log.session_log import SessionLog
-from demo.service import OUR_FAULT, DemoService
+from demo.runs import OUR_FAULT, DemoService
 from demo.web.metrics import STOPPED, Metrics
 from models.errors import InputError, Stopped
 from models.outputs import CompletionOutput, TaskOutput

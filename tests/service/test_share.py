@@ -6,7 +6,7 @@ import pytest
 
 from demo.log.repository import RunRepository
 from demo.log.session_log import SessionLog
-from demo.share import Place, Sharing, link_of
+from demo.sharing import Place, Sharing, link_of
 from models.errors import InputError
 from tests.log.runs import finished_run
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from demo import turns as turns_module
+import demo.limits as turns_module
+from demo.limits import LARGE_AT_ONCE, Turns
 from demo.settings import Limits
-from demo.turns import LARGE_AT_ONCE, Turns
 from models.cancellation import only_while
 from models.errors import InputError, Stopped
 from models.registry import Task

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from demo.inspection import OUR_FAULT
+from demo.looks import OUR_FAULT
 from models.registry import Task
 from tests.api.server import ROOT, Server, serving
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from demo.inspection import OUR_FAULT
-from demo.service import DemoService
+from demo.looks import OUR_FAULT
+from demo.runs import DemoService
 from demo.web.host import Password, Readiness, routes
 from demo.web.metrics import DONE, INPUT, OURS, Metrics
 from demo.web.visitors import Visitors

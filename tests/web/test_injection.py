@@ -14,36 +14,32 @@ import gradio as gr
 import plotly.graph_objects as go
 import pytest
 
-from demo.components.attention_table import attention_table
-from demo.components.attribution_text import attribution_text
-from demo.components.bars import bars
-from demo.components.coloured_sentence import coloured_sentence
-from demo.components.forked_text import forked_text
-from demo.components.inside.head import head_picture, head_said, head_table
-from demo.components.inside.lens import lens_picture, lens_said
-from demo.components.inside.tokens import input_picture, tokens_picture
-from demo.components.notice import noticed
-from demo.components.read_out import said
-from demo.components.run_header import run_header
-from demo.components.run_list import run_list
-from demo.components.step_table import step_table
-from demo.components.taken_page import as_page
-from demo.components.token_chips import token_chips
-from demo.components.tree_text import tree_table, tree_text
-from demo.components.written_text import growing_text, written_text
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run
 from demo.messages import for_callers, for_visitors
 from demo.plots.cells import attention_svg
+from demo.plots.change import span_probabilities
 from demo.plots.decode_tree import decode_tree_figure
 from demo.plots.heatmap import attention_heatmap
-from demo.plots.inside_matrix import scores_matrix, shares_matrix
-from demo.plots.inside_path import norms_figure
-from demo.plots.spans import span_probabilities
 from demo.plots.view import AttentionView, view_of
+from demo.plots.walk import norms_figure, scores_matrix, shares_matrix
+from demo.reader.attribution import attribution_text
+from demo.reader.export import as_page
+from demo.reader.sentence import coloured_sentence, said
+from demo.reader.table import attention_table
 from demo.tabs.fill_mask import draw_answer
+from demo.walk.guess import lens_picture, lens_said
+from demo.walk.head import head_picture, head_said, head_table
+from demo.walk.tokens import input_picture, tokens_picture
 from demo.web.host import table as host_table
 from demo.web.host_log import PlainFormatter, json_formatter
+from demo.widgets.bars import bars
+from demo.widgets.chips import token_chips
+from demo.widgets.notice import noticed
+from demo.widgets.runs import run_header, run_list
+from demo.writing.table import step_table
+from demo.writing.text import forked_text, growing_text, written_text
+from demo.writing.tree import tree_table, tree_text
 from models.errors import InputError
 from models.inside.outputs import Guess, Look, Piece, TokenizedText
 from models.outputs import (

@@ -16,7 +16,7 @@ _NASTY = 'a\n2026 error forged: all is lost\r\x1b[31mred\x00\u2028"}\u202e'
 
 def _record(message: str, error: Exception | None = None) -> logging.LogRecord:
     information = (type(error), error, None) if error else None
-    record = logging.LogRecord("demo.service", logging.ERROR, "", 1, "run failed: %s", (message,), information)
+    record = logging.LogRecord("demo.runs", logging.ERROR, "", 1, "run failed: %s", (message,), information)
     record.run_id = "abc"
     return record
 
@@ -26,7 +26,7 @@ def test_a_json_line_is_one_line_that_says_it_all(error: Exception | None) -> No
     line = json_formatter().format(_record(_NASTY, error))
     assert line.isascii() and "\n" not in line and "\r" not in line
     said = json.loads(line)
-    assert (said["level"], said["logger"], said["run_id"]) == ("ERROR", "demo.service", "abc")
+    assert (said["level"], said["logger"], said["run_id"]) == ("ERROR", "demo.runs", "abc")
     assert said["message"] == f"run failed: {_NASTY}"
     assert ("exception" in said) == (error is not None)
 

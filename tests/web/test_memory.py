@@ -13,15 +13,14 @@ import httpx
 import pytest
 import uvicorn
 
-from demo.attempt import Finished
-from demo.components import Updates
 from demo.lectures import LectureStep
 from demo.log.session_log import SessionLog
-from demo.service import DemoService
+from demo.page import build_demo
+from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE, Limits, Settings
 from demo.tabs.lecture import LectureViews
-from demo.ui import build_demo
 from demo.web.app import create_app
+from demo.widgets import Updates
 from models.errors import InputError
 from models.loading.store import ModelStore
 from tests.api.server import free_port

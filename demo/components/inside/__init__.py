@@ -1,1 +1,0 @@
-"""The steps of the tab Inside: a module for each."""

@@ -1,0 +1,223 @@
+"""Looks into an answer: attention, attribution, what if, the tree of strategies. None is a run, none is logged."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from demo.caches import HELD_FOR_S, Origin, SessionCache
+from demo.limits import Turns, clean, plain_text
+from demo.log.run import Run, keeps, owner
+from demo.settings import Settings
+from models.errors import InputError
+from models.loading import Progress, import_looks
+from models.loading.store import ModelStore
+from models.outputs import MEAN, Attentions, Attribution, DecodeTree, SwitchedOff, TaskOutput, generated_ids
+from models.registry import Task, find
+
+if TYPE_CHECKING:
+    from models.tasks.base import AnyTaskModel
+    from models.tasks.text_generation import TextGeneration
+
+
+@dataclass(frozen=True)
+class AttentionSource:
+    """All that one forward pass needs to see a run's attention again: its inputs, and the ids that it wrote.
+
+    `switched_off` are the heads that the model was to do without, none in any run that is logged. `origin` says whose
+    text it is; sources of equal texts are equal whosever they are.
+    """
+
+    task: Task
+    checkpoint: str
+    inputs: tuple[tuple[str, Any], ...]
+    written: tuple[int, ...]
+    switched_off: SwitchedOff | None = None
+    origin: Origin = field(default=Origin(), compare=False)
+
+    @property
+    def forgotten(self) -> "AttentionSource":
+        """The same without its text, which cannot be looked at any more."""
+        return replace(self, inputs=(), written=(), switched_off=None)
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether its text was deleted or has been here for too long."""
+        return not self.inputs
+
+
+def source_of(run: Run, output: TaskOutput) -> AttentionSource:
+    """Where the attention behind a run's answer can be had."""
+    # Lists, which JSON has for tuples, could not be looked up.
+    fields = ((name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items())
+    return AttentionSource(
+        run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=_origin_of(run)
+    )
+
+
+def _origin_of(run: Run) -> Origin:
+    # Callers without a session do not share one: each of their runs stands alone.
+    session = owner(run.session_id) or run.id
+    until = float("inf") if keeps(run.session_id) else run.created_utc.timestamp() + HELD_FOR_S
+    return Origin((session,) if session else (), run.id, until)
+
+
+OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
+FORGOTTEN = (
+    "This answer is no longer in this host's memory: it was deleted, or was not to be kept. Please run the text again."
+)
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """An answer before and after a change, and where the attention behind the second one can be had."""
+
+    before: TaskOutput
+    after: TaskOutput
+    source: AttentionSource
+
+
+class Inspection:
+    """Looks again at what a model read and wrote; safe to call from many threads.
+
+    What is found is held in `cache`, so that an equal question of the same session is not computed again.
+    """
+
+    def __init__(self, settings: Settings, store: ModelStore, turns: Turns, cache: SessionCache) -> None:
+        self._settings = settings
+        self._store = store
+        self._turns = turns
+        self._cache = cache
+
+    def attention(self, source: AttentionSource) -> Attentions:
+        """The attention of a run, captured in one forward pass unless it still is in memory."""
+
+        def capture() -> Attentions:
+            return self._ask(source, lambda model, inputs: model.attend(inputs, source.written))
+
+        return self._cache.get_or_make(source.origin, ("attention", source), capture)
+
+    def holds_attention(self, source: AttentionSource) -> bool:
+        """Whether the attention of a run is in memory, so that showing it needs no model."""
+        return self._cache.get(source.origin, ("attention", source)) is not None
+
+    def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
+        """What each token did for the decision called `target`, or for the one that made the answer."""
+        target = self._word(target, "The target", "target")
+
+        def attributed(model: "AnyTaskModel", inputs: Any) -> Attribution:
+            from models.explain.attribution import attribute
+
+            return attribute(model, inputs, source.written, target)
+
+        key = "attribution", source, target
+        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, attributed))
+
+    def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
+        """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
+
+        def decided(model: "AnyTaskModel", inputs: Any) -> tuple[int | None, ...]:
+            from models.inside.lens import decided_layers
+
+            return decided_layers(cast("TextGeneration", model), inputs, source.written)
+
+        key = "decided", source
+        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, decided))
+
+    def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
+        """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).
+
+        Layers and heads are counted from 0 in the attention of `kind`, the first that the task has where it is empty.
+        """
+        off = SwitchedOff(kind or source.task.kinds[0], layer, head)
+        before = self._answer(replace(source, switched_off=None), exact=True)
+        return self._changed(before, replace(source, switched_off=off))
+
+    def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
+        """The answer to the text, and to the text with `token` in place of the one at `position`, counted from 0.
+
+        With `last`, all tokens from `position` to `last` give way. `[MASK]` or nothing is a blank; where the model
+        knows none, nothing leaves the word out.
+        """
+        token = self._word(token, "The word", "token")
+        tokens = self._answer(source).tokens
+
+        def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
+            from models.explain.what_if import replaced
+
+            return asdict(replaced(model, inputs, tokens, position, token, last))
+
+        fields = clean(source.task, self._ask(source, changed), self._settings.limits)
+        return self._changed(self._answer(source), replace(source, inputs=tuple(sorted(fields.items()))))
+
+    def _changed(self, before: TaskOutput, other: AttentionSource) -> Changed:
+        after = self._answer(other)
+        return Changed(before, after, replace(other, written=generated_ids(after)))
+
+    def _answer(self, source: AttentionSource, *, exact: bool = False) -> TaskOutput:
+        """The answer of the engine, or of the exact network that looks inside use."""
+        asked = replace(source, written=())
+
+        def ask(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
+            return cast(TaskOutput, (model.exact if exact else model).answer(inputs))
+
+        return self._cache.get_or_make(source.origin, ("answer", asked, exact), lambda: self._ask(asked, ask))
+
+    def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
+        """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
+        if source.is_forgotten:
+            raise InputError(FORGOTTEN)
+        try:
+            model = self._store.load(find(source.checkpoint, source.task))
+            import_looks()
+            with self._turns.large(), _as_in(source, model) as asked:
+                return ask(asked, asked.inputs_type(**dict(source.inputs)))
+        except InputError:
+            raise
+        except Exception as error:
+            _log.exception("looking into a %s run failed", source.task)
+            raise InputError(OUR_FAULT) from error
+
+    def _word(self, value: object, label: str, field: str) -> str:
+        word, most = plain_text(value, label, field), self._settings.limits.word
+        if len(word) > most:
+            raise InputError(
+                f"{label} is {len(word):,} characters long, and at most {most:,} are read here. Please shorten it.",
+                field,
+            )
+        return word
+
+
+@contextmanager
+def _as_in(source: AttentionSource, model: "AnyTaskModel") -> Iterator["AnyTaskModel"]:
+    """The model with the heads switched off that were off for `source`."""
+    if source.switched_off is None:
+        yield model
+        return
+    from models.explain.what_if import without
+
+    with without(model, source.switched_off):
+        yield model.exact
+
+
+def grow_tree(
+    settings: Settings, store: ModelStore, fields: Mapping[str, Any], checkpoint: str, progress: Progress
+) -> DecodeTree:
+    """The tree for the fields of a completion, whose strategy plays no part; raises `InputError`."""
+    cleaned = clean(Task.COMPLETION, fields, settings.limits)
+    found = find(plain_text(checkpoint, "The checkpoint", "checkpoint"), Task.COMPLETION)
+    try:
+        model = cast("TextGeneration", store.load(found, progress))
+        from models.explain.strategy_tree import decode_tree
+
+        return decode_tree(model, model.inputs_type(**cleaned))
+    except InputError:
+        raise
+    except Exception as error:
+        _log.exception("a decode tree failed")
+        raise InputError(OUR_FAULT) from error

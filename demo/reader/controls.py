@@ -1,0 +1,106 @@
+"""The controls of the attention reader: which attention, layer and head, and what of the text to show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.plots.view import AttentionView
+from demo.sharing import Place
+from demo.widgets import Updates
+
+KINDS = {
+    "encoder": "Within the text it reads (encoder)",
+    "decoder": "Within the text it writes (decoder)",
+    "cross": "From each written word to the text (cross-attention)",
+}
+"""The kinds of attention, as a page that stands by itself explains them."""
+
+_NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
+_WAYS = {"head": "One head", "mean": "Mean", "maximum": "Maximum", "rollout": "Rollout"}
+
+
+@dataclass(frozen=True, eq=False)
+class ReaderControls:
+    """Which attention, how to read its heads, which of them, and what of the text to show."""
+
+    kind: gr.Radio
+    how: gr.Radio
+    layer: gr.Slider
+    head: gr.Slider
+    words: gr.Checkbox
+    damped: gr.Checkbox
+
+    @property
+    def inputs(self) -> list[Component]:
+        """All of them, in the order of the fields of `Asked`."""
+        return [self.kind, self.how, self.layer, self.head, self.words, self.damped]
+
+    @property
+    def place(self) -> list[Component]:
+        """Those that say which weights are shown: kind, way of reading heads, layer and head."""
+        return [self.kind, self.how, self.layer, self.head]
+
+    def show(self, view: AttentionView) -> Updates:
+        """The updates that set the controls to `view`; sliders count from 1."""
+        return {control: gr.update(**settings) for control, settings in zip(self.place, _settings(view), strict=True)}
+
+    def turn_to(self, place: Place, kinds: Sequence[str]) -> Updates:
+        """The updates that set the controls to `place` before it is known what there is; `show` then says what is."""
+        return {
+            self.kind: gr.update(value=place.kind) if place.kind in kinds else gr.skip(),
+            self.how: gr.update(choices=[(name, way) for way, name in _WAYS.items()], value=place.how),
+            self.layer: gr.update(minimum=0, maximum=max(1, place.layer), value=place.layer),
+            self.head: gr.update(maximum=max(2, place.head), value=max(1, place.head)),
+            self.words: place.words,
+            self.damped: not place.specials,
+        }
+
+
+HeadChoice = tuple[gr.Radio, gr.Radio, gr.Slider, gr.Slider]
+"""Kind, way of reading heads, layer and head."""
+
+
+def create_head_choice(view: AttentionView) -> HeadChoice:
+    """Which weights to show, set to `view`; made to stand in one line."""
+    kind, how, layer, head = _settings(view)
+    return (
+        gr.Radio(**kind, label="Which attention", container=False, elem_classes="reader-kind"),
+        gr.Radio(**how, label="How to read many heads", container=False, elem_classes="reader-how"),
+        gr.Slider(**layer, step=1, buttons=[], elem_classes="reader-number", min_width=120),
+        gr.Slider(**head, step=1, label="Head", buttons=[], elem_classes="reader-number", min_width=120),
+    )
+
+
+def create_text_choice() -> tuple[gr.Checkbox, gr.Checkbox]:
+    """Whether to show whole words, and whether to damp marks and full stops."""
+    words = gr.Checkbox(
+        True, label="Whole words", info="What a word gives is the mean of its pieces, what it gets their sum"
+    )
+    damped = gr.Checkbox(
+        False,
+        label="Damp marks and full stops",
+        info="[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them",
+    )
+    return words, damped
+
+
+def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Kind, way, layer and head; one head has a layer of its own, and several may be of all layers (0)."""
+    one = view.how == "head"
+    ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or not view.two_texts]
+    kinds = [(_NAMES.get(kind, kind), kind) for kind in view.kinds]
+    up_to = "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"
+    return (
+        {"choices": kinds, "value": view.kind, "visible": len(kinds) > 1},
+        {"choices": ways, "value": view.how},
+        {
+            "minimum": 1 if one else 0,
+            "maximum": view.layers,
+            "value": max(view.layer + 1, 1 if one else 0),
+            "label": "Layer" if one else up_to,
+        },
+        {"minimum": 1, "maximum": view.heads, "value": max(view.head + 1, 1), "visible": one},
+    )

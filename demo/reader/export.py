@@ -1,0 +1,308 @@
+"""What a visitor takes away of a run: a picture, CSV, JSON, a link, or a page that stands by itself."""
+
+import csv
+import html
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.log.export import answer_in_words, safe_cell
+from demo.log.run import Run
+from demo.messages import for_visitors
+from demo.plots.cells import attention_svg
+from demo.plots.reading import place, read_out
+from demo.plots.template import label
+from demo.plots.view import AttentionView
+from demo.reader.controls import KINDS
+from demo.reader.sentence import coloured_sentence, colouring, said
+from demo.runs import DemoService, Finished
+from demo.settings import MODEL_QUEUE
+from demo.sharing import Place
+from demo.theme import ASSETS
+from demo.widgets.bars import bars
+from demo.widgets.runs import TASK_TITLES
+from demo.widgets.saved import (
+    SavedFile,
+    TextFile,
+    create_saved_file,
+    csv_file,
+    following_the_system,
+    json_file,
+    offline_page,
+)
+from models.errors import InputError
+from models.outputs import MEAN, FillMaskOutput, HeadRole, SentimentOutput, TaskOutput, Token
+from models.registry import REGISTRY
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """The picture on screen: `view` as it is `shown`, the setting of the controls, and the run that it is from.
+
+    The run's id is empty for a recorded example, and for a run of somebody else.
+    """
+
+    finished: Finished
+    view: AttentionView
+    place: Place
+    role: HeadRole | None
+
+    @property
+    def stem(self) -> str:
+        """A file name without its ending: the task, and which attention."""
+        view = self.view
+        layer = "" if view.layer == MEAN else f"-layer-{view.layer + 1}"
+        head = f"-head-{view.head + 1}" if view.of_one_head else f"-{view.how}"
+        return f"clearhead-{self.finished.run.task.endpoint.replace('_', '-')}-{view.kind}{layer}{head}"
+
+    @property
+    def made_by(self) -> dict[str, Any]:
+        """What made the numbers and which they are; layers and heads count from 1, and all of them are `None`."""
+        run, view = self.finished.run, self.view
+        return {
+            "run_id": run.id or None,
+            "task": run.task.value,
+            "checkpoint": run.checkpoint,
+            "revision": run.revision,
+            "license": run.license,
+            "created_utc": run.created_utc.isoformat(),
+            "kind": view.kind,
+            "how": view.how,
+            "layer": None if view.layer == MEAN else view.layer + 1,
+            "head": None if view.head == MEAN else view.head + 1,
+            "layers": view.layers,
+            "heads": view.heads,
+            "words": self.place.words,
+            "specials": self.place.specials,
+            "step": self.place.step or None,
+            "read_out": read_out(view),
+        }
+
+
+def as_csv(taken: Taken) -> str:
+    """What made the numbers, line by line, then the table: a row per query, a column per key, masked cells empty."""
+    file = io.StringIO(newline="")
+    lines = csv.writer(file)
+    for name, value in taken.made_by.items():
+        lines.writerow([name, safe_cell(value)])
+    lines.writerow([])
+    lines.writerow(["from \\ to", *map(_name, taken.view.key_tokens)])
+    for token, weights in zip(taken.view.query_tokens, _rows(taken.view), strict=True):
+        lines.writerow([_name(token), *weights])
+    return file.getvalue()
+
+
+def as_json(taken: Taken) -> str:
+    """What made the numbers, the tokens, and `weights` as rows of queries over keys, `null` where masked."""
+    view = taken.view
+    head = json.dumps(
+        taken.made_by
+        | {
+            "query_tokens": [token.text for token in view.query_tokens],
+            "key_tokens": [token.text for token in view.key_tokens],
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+    rows = ",\n  ".join(f"[{', '.join(weight or 'null' for weight in weights)}]" for weights in _rows(view))
+    return f'{head.removesuffix("}").rstrip()},\n "weights": [\n  {rows}\n ]\n}}\n'
+
+
+def _name(token: Token) -> str:
+    """A token as the picture has it, but whole."""
+    return safe_cell(token.text.strip() or label(token))
+
+
+def _rows(view: AttentionView) -> list[list[str]]:
+    """Every weight in the fewest digits that give back the very number on screen, nothing where it is masked."""
+    return [
+        ["" if hidden else str(weight) for weight, hidden in zip(weights, masked, strict=True)]
+        for weights, masked in zip(view.weights.astype("<f4"), view.masked, strict=True)
+    ]
+
+
+_LABELS = {
+    "text": "Text",
+    "question": "Question",
+    "context": "Text to find the answer in",
+    "prompt": "Beginning of the text",
+    "word": "My word",
+}
+_LONG = 300
+
+
+def as_page(taken: Taken) -> str:
+    """Input, answer, the text in colours, the heatmap, its numbers, and what made them, as one HTML file."""
+    title = f"{TASK_TITLES[taken.finished.run.task]}: what the model looked at"
+    body = f"<main><h1>{title}</h1>{taken_part(taken)}<h2>What made it</h2>{_made_by(taken)}</main>"
+    return offline_page(title, body, [following_the_system() + taken_script()])
+
+
+def taken_part(taken: Taken) -> str:
+    """Input, answer, the text in colours and the heatmap with its numbers, as a part of a page."""
+    run, view = taken.finished.run, taken.view
+    return (
+        f'<section class="taken reader prose">{_given(run)}<h2>Answer</h2>{_answer(taken.finished.output)}'
+        f'<h2>What it looked at</h2><div class="sentence-box">{coloured_sentence(view)}</div>'
+        f'<div class="frame heatmap-frame">{attention_svg(view)}</div><p class="quiet cell-read-out"></p>'
+        f'<div class="reading">{said(view, taken.role, live=False)}</div></section>'
+    )
+
+
+@cache
+def taken_script() -> str:
+    """The script of the coloured sentence as Gradio would run it, with nothing to watch, for each part of a page."""
+    own = (ASSETS / "scripts" / "taken_page.js").read_text(encoding="utf-8")
+    given = "const element = part.querySelector('.sentence-box'), watch = () => {};"
+    return f"for (const part of document.querySelectorAll('.taken')) {{\n{given}\n{colouring()}{own}}}"
+
+
+def _given(run: Run) -> str:
+    texts = "".join(
+        f"<h2>{_LABELS.get(name, html.escape(name))}</h2>{_text(str(value))}"
+        for name, value in run.inputs.items()
+        if value or name != "word"
+    )
+    seed = {} if run.seed is None else {"seed": run.seed}
+    settings = ", ".join(
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in (run.parameters | seed).items()
+        if isinstance(value, str | int | float)
+    )
+    return texts + (f'<p class="quiet">Settings: {html.escape(settings)}</p>' if settings else "")
+
+
+def _text(text: str) -> str:
+    size = "given long" if len(text) > _LONG else "given"
+    return f'<p class="{size}"><bdi>{html.escape(text) or "(empty)"}</bdi></p>'
+
+
+def _answer(output: TaskOutput) -> str:
+    """The answer in words, and its probabilities where it was chosen from a list."""
+    words = _text(answer_in_words(output).strip() or "No answer in this text")
+    match output:
+        case FillMaskOutput():
+            blanks = enumerate(output.predictions, start=1)
+            return words + "".join(bars(found, f"Likeliest words for blank {number}") for number, found in blanks)
+        case SentimentOutput():
+            return words + bars(output.scores, "Probability of each class", winner=output.label)
+        case _:
+            return words
+
+
+def _made_by(taken: Taken) -> str:
+    run = taken.finished.run
+    known = REGISTRY.get(run.checkpoint)
+    name = f"{known.title} ({run.checkpoint})" if known and known.title != run.checkpoint else run.checkpoint
+    kind = KINDS.get(taken.view.kind, taken.view.kind)
+    pieces = "whole words" if taken.place.words else "the model’s own pieces of words"
+    lines = [
+        f"Model: {name}, revision {run.revision}, licence {run.license}",
+        f"Attention: {kind}, {place(taken.view)}; drawn in {pieces}",
+        f"Run on {run.created_utc:%d %b %Y, %H:%M} UTC" + (f", number {run.id}" if run.id else ""),
+        "Saved from Clearhead. This page is complete: it asks nothing of any server.",
+    ]
+    return f'<p class="quiet">{"<br>".join(map(html.escape, lines))}</p>'
+
+
+Take = Callable[..., Taken]
+"""From whatever the reader's handlers need to know to what is on screen."""
+
+_HELP = (
+    '<p class="quiet">The picture and its numbers as they are above, as files. The page is one file that works without '
+    "a network. The link opens this run with its text, settings and view, here on this host; it works only from when "
+    "you ask for it until you stop sharing or delete the run. Whoever has it sees this run and none of your others.</p>"
+)
+_STOPPED = '<p role="status">No longer shared: the link leads nowhere now.</p>'
+_FORGETFUL = " This host keeps no log at the moment, so the link stops working when it restarts."
+_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+_COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
+"""What may have to capture attention anew waits in the line of the models."""
+
+
+@dataclass(frozen=True, eq=False)
+class TakeAway:
+    """The buttons, a line on what was saved, and the link once there is one."""
+
+    picture: gr.Button
+    csv: gr.Button
+    json: gr.Button
+    page: gr.Button
+    link: gr.Button
+    saved: gr.HTML
+    file: SavedFile
+    shared: gr.HTML
+
+    @property
+    def outputs(self) -> list[Component]:
+        """What is about one run and says nothing about another."""
+        return [self.saved, self.shared]
+
+    def connect(self, service: DemoService, session: gr.BrowserState, take: Take, asked: Sequence[Component]) -> None:
+        """Let the buttons take away what `take` says is on screen, from the values of `asked`, a run first."""
+
+        def to_csv(*values: Any) -> TextFile:
+            taken = take(*values)
+            return csv_file(as_csv(taken), taken.stem)
+
+        def to_json(*values: Any) -> TextFile:
+            taken = take(*values)
+            return json_file(as_json(taken), taken.stem)
+
+        def to_page(*values: Any) -> TextFile:
+            taken = take(*values)
+            return TextFile(as_page(taken), f"{taken.stem}.html", "text/html;charset=utf-8")
+
+        def share(session_id: str, *values: Any) -> str:
+            taken = take(*values)
+            try:
+                key = service.sharing.share(taken.finished.run.id, session_id)
+            except InputError as error:
+                return f'<p role="alert">{html.escape(error.sentence)}</p>'
+            return shared_link(key, taken.place.as_fragment(), service.history_is_kept)
+
+        def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
+            # Not what is on screen: sharing ends also where that is forgotten.
+            service.sharing.unshare(finished.run.id, session_id)
+            return _STOPPED
+
+        self.picture.click(
+            None, None, self.saved, js=(ASSETS / "scripts" / "save_picture.js").read_text(encoding="utf-8")
+        )
+        for button, make in ((self.csv, to_csv), (self.json, to_json), (self.page, to_page)):
+            self.file.connect(button, make, asked, **_COMPUTED)
+        self.link.click(for_visitors(share), [session, *asked], self.shared, **_HIDDEN | _COMPUTED)
+        self.shared.delete(for_visitors(unshare), [session, *asked], self.shared, **_HIDDEN)
+
+
+def create_take_away() -> TakeAway:
+    """A folded section; nothing is made before a button is pressed."""
+    with gr.Accordion("Take it away: picture, numbers, page, link", open=False, elem_classes="tool"):
+        gr.HTML(_HELP)
+        with gr.Row(elem_classes="history-actions"):
+            picture, csv, json, page, link = (
+                gr.Button(name, min_width=170, scale=0)
+                for name in ("Picture (PNG)", "Numbers (CSV)", "Numbers (JSON)", "Page (HTML)", "Link")
+            )
+        saved = gr.HTML("", label="What was saved")
+        script = (ASSETS / "scripts" / "shared_link.js").read_text(encoding="utf-8")
+        shared = gr.HTML("", js_on_load=script, elem_classes="shared-link", label="The link")
+        file = create_saved_file()
+    return TakeAway(picture, csv, json, page, link, saved, file, shared)
+
+
+def shared_link(key: str, place: str, lasting: bool = True) -> str:
+    """The address of a shared run, which the page's script completes, with buttons to copy it and to take it back."""
+    return (
+        '<label>Address of this run and view<input type="text" readonly '
+        f'data-key="{html.escape(key)}" data-place="{html.escape(place)}"></label>'
+        '<p class="link-actions"><button type="button" data-copy>Copy the link</button>'
+        '<button type="button" data-unshare>Stop sharing</button><span role="status"></span></p>'
+        f'<p class="quiet">Whoever has this address can see this run.{"" if lasting else _FORGETFUL}</p>'
+    )

@@ -1,0 +1,415 @@
+"""Runs: limits, then the model, then the log. The one module that knows all three."""
+
+import logging
+import math
+import reprlib
+import secrets
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from demo.caches import Origin, SessionCache
+from demo.limits import FIELDS, OUT_OF_RANGE, Turns, clean, plain_text
+from demo.log.answers import dump_answer, load_answer
+from demo.log.export import as_csv, as_json
+from demo.log.run import Run, keeps, owner
+from demo.log.session_log import SessionLog
+from demo.looks import OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
+from demo.settings import Settings
+from demo.sharing import Sharing
+from demo.walk.view import Inside
+from models.errors import InputError, Stopped
+from models.loading import Progress, silent
+from models.loading.store import ModelStore
+from models.outputs import MEAN, Attentions, Attribution, DecodeTree, LoadedCheckpoint, TaskOutput, generated_ids
+from models.registry import Checkpoint, Task, checkpoints_for, find
+
+if TYPE_CHECKING:
+    from models.tasks.base import AnyTaskModel
+
+
+_KEPT_OF_REFUSED_TEXT = 500
+_KEPT_OF_REFUSED_VALUE = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A run with its typed answer, and where its attention can be had; while streaming, the run as it stands."""
+
+    run: Run
+    output: TaskOutput
+    source: AttentionSource
+
+    @property
+    def origin(self) -> Origin:
+        """Whose text it is."""
+        return self.source.origin
+
+    @property
+    def forgotten(self) -> "Finished":
+        """What is left once its text is deleted: the id, by which its sharing can still be ended."""
+        return replace(self, run=replace(self.run, inputs={}, parameters={}, answer=None), source=self.source.forgotten)
+
+
+class Attempt:
+    """A run from the moment a visitor asked for it; its clock starts again once the model is loaded."""
+
+    def __init__(self, session_id: str, task: Task, fields: Mapping[str, Any], checkpoint: object) -> None:
+        self.run_id = secrets.token_hex(16)
+        self.session_id = session_id
+        self.task = task
+        self.given = fields
+        self.checkpoint = checkpoint or checkpoints_for(task)[0].name
+        self.license = ""
+        self.fields: dict[str, Any] = {name: _shortened(value) for name, value in fields.items()}
+        self.created_utc = datetime.now(UTC)
+        self._started = time.perf_counter()
+
+    def accepted(self, fields: dict[str, Any], checkpoint: Checkpoint) -> None:
+        """The fields are clean and the checkpoint is known: from here on they are logged whole."""
+        self.fields = fields
+        self.checkpoint, self.license = checkpoint.name, checkpoint.license
+
+    def starts(self, inputs: Any) -> None:
+        """The model is there and `inputs`, a task's input dataclass, are what it will read: now the time counts."""
+        self.fields = {name: value for name, value in asdict(inputs).items() if value != ()}
+        self._started = time.perf_counter()
+
+    def writing(self, output: TaskOutput) -> Finished:
+        """The run as it stands while more is being written; its answer is put into JSON only when it ends."""
+        return _with_source(self._run(output.checkpoint), output)
+
+    def finished(self, output: TaskOutput) -> Finished:
+        """The run that ended at `output`."""
+        # The clock stops here, before the answer is put into JSON.
+        run = self._run(output.checkpoint)
+        return _with_source(replace(run, answer=dump_answer(output)), output)
+
+    def again(self, before: Finished) -> Finished:
+        """The run that asked what was answered `before`: one of its own, with that answer."""
+        run = replace(
+            before.run,
+            id=self.run_id,
+            session_id=self.session_id,
+            duration_ms=self._duration_ms(),
+            created_utc=self.created_utc,
+        )
+        return replace(before, run=run)
+
+    def failed(self, sentence: str) -> Run:
+        """The run that ended with `sentence` and no answer."""
+        name = _shortened(self.checkpoint, _KEPT_OF_REFUSED_VALUE)
+        return self._run(LoadedCheckpoint(name, "", self.license), sentence)
+
+    def _run(self, used: LoadedCheckpoint, error: str | None = None) -> Run:
+        texts = {name for name, field in FIELDS[self.task].items() if field.is_text}
+        given_seed = self.fields.get("seed")
+        seed = given_seed if type(given_seed) is int else None
+        return Run(
+            id=self.run_id,
+            session_id=self.session_id,
+            task=self.task,
+            checkpoint=used.name,
+            revision=used.revision,
+            license=used.license,
+            inputs={name: value for name, value in self.fields.items() if name in texts},
+            parameters={
+                name: value
+                for name, value in self.fields.items()
+                if name not in texts and (name != "seed" or seed is None)
+            },
+            seed=seed,
+            answer=None,
+            duration_ms=self._duration_ms(),
+            error=error,
+            created_utc=self.created_utc,
+        )
+
+    def _duration_ms(self) -> float:
+        return (time.perf_counter() - self._started) * 1000
+
+
+def _with_source(run: Run, output: TaskOutput) -> Finished:
+    return Finished(run, output, source_of(run, output))
+
+
+def _shortened(value: object, most: int = _KEPT_OF_REFUSED_TEXT) -> Any:
+    """A field as the log keeps it when it is refused: numbers as they are, the start of a text, others described."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and abs(value) < OUT_OF_RANGE:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    text = value if isinstance(value, str) else reprlib.repr(value)
+    text = text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters in all)"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[str, Any]:
+    """The fields of the new run, which puts `token_id` in the place of written token `step`, counted from 1.
+
+    The settings stay, the seed too; raises `InputError` where nothing was written at that step.
+    """
+    written = generated_ids(output)
+    if not written:
+        raise InputError("This run wrote no text, so there is nothing to go on from.", "run_id")
+    if not 1 <= step <= len(written):
+        raise InputError(f"The step must be from 1 to {len(written)}.", "step")
+    # A completion that was logged before there was a loop guard was written without one.
+    unsaid = {"loop_guard": 0} if run.task is Task.COMPLETION else {}
+    return {**unsaid, **run.fields, "kept": (*written[: step - 1], token_id)}
+
+
+__all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
+
+_log = logging.getLogger(__name__)
+_SESSION_CHARACTERS = 64
+RUNS_OF_A_PAGE = 50
+"""How many runs of a session are listed at a time."""
+
+NO_SUCH_RUN = "There is no such run; it may have been deleted."
+
+
+class DemoService:
+    """Runs tasks for visitors and keeps what they did; safe to call from many threads."""
+
+    def __init__(self, settings: Settings, store: ModelStore, runs: SessionLog) -> None:
+        self.settings = settings
+        self._store = store
+        self._runs = runs
+        self._turns = Turns()
+        self._cache = SessionCache(settings.attention_bytes)
+        self._inspection = Inspection(settings, store, self._turns, self._cache)
+        self._watchers: list[Callable[[Run], None]] = []
+        self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []
+        self.inside = Inside(settings, store)
+        self.sharing = Sharing(runs)
+
+    def watch(self, watcher: Callable[[Run], None]) -> None:
+        """Tell `watcher` about every run that ends, well or not."""
+        self._watchers.append(watcher)
+
+    def when_forgetting(self, forgetter: Callable[[Callable[[Origin], bool]], None]) -> None:
+        """Call `forgetter` whenever texts are to be forgotten, with a test of the origins that are meant."""
+        self._forgetters.append(forgetter)
+
+    @property
+    def history_is_kept(self) -> bool:
+        """Whether runs survive a restart; false while the database cannot be opened or written."""
+        return self._runs.lasting
+
+    def is_kept(self, run: Run) -> bool:
+        """Whether a run outlives a restart; one does not while the database fails, or as its visitor wished."""
+        return self._runs.is_kept(run.id)
+
+    def new_session(self) -> str:
+        """The id of a new session; whoever knows it can read the session's runs, so nobody can guess it."""
+        return secrets.token_urlsafe(24)
+
+    def run(
+        self,
+        session_id: str,
+        task: Task,
+        fields: dict[str, Any],
+        checkpoint: str = "",
+        progress: Progress = silent,
+    ) -> Finished:
+        """Answer and log; a failed run is logged as failed and raised as an `InputError`."""
+        attempt = Attempt(self._session(session_id), task, fields, checkpoint)
+        try:
+            question, accepted = self._accept(attempt)
+            if before := self._answered(attempt, question):
+                return self._keep_finished(attempt.again(before))
+            model, inputs = self._prepare(attempt, accepted, progress)
+            with self._turns.of(task, attempt.fields):
+                output = model.answer(inputs)
+            return self._remember(question, self._finish(attempt, output))
+        except Exception as error:
+            raise self._failure(attempt, error) from error
+
+    def stream(
+        self, session_id: str, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent
+    ) -> Iterator[Finished]:
+        """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
+        attempt = Attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
+        written = None
+        try:
+            question, accepted = self._accept(attempt)
+            if before := self._answered(attempt, question):
+                yield self._keep_finished(attempt.again(before))
+                return
+            model, inputs = self._prepare(attempt, accepted, progress)
+            with self._turns.of(Task.COMPLETION, attempt.fields):
+                for written in model.stream(inputs):  # type: ignore[attr-defined]
+                    if written.finished:
+                        yield self._remember(question, self._finish(attempt, written))
+                        continue
+                    try:
+                        yield attempt.writing(written)
+                    except GeneratorExit:
+                        self._finish(attempt, written)
+                        raise
+        except Exception as error:
+            if isinstance(error, Stopped) and written is not None:
+                yield self._finish(attempt, written)
+                return
+            raise self._failure(attempt, error) from error
+
+    def answer(self, task: Task, fields: dict[str, Any], checkpoint: str = "") -> Finished:
+        """Answer what the page itself asks for, such as a step of a lecture; no visitor's run, so nothing is logged."""
+        attempt = Attempt("", task, fields, checkpoint)
+        model, inputs = self._prepare(attempt, self._accept(attempt)[1], silent)
+        with self._turns.of(task, attempt.fields):
+            return attempt.finished(model.answer(inputs))
+
+    def attention(self, source: AttentionSource) -> Attentions:
+        """The attention of a run, captured in one forward pass unless it still is in memory."""
+        return self._inspection.attention(source)
+
+    def holds_attention(self, source: AttentionSource) -> bool:
+        """Whether the attention of a run is in memory, so that showing it needs no model."""
+        return self._inspection.holds_attention(source)
+
+    def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
+        """What each token did for the decision called `target`, or for the one that made the answer."""
+        return self._inspection.attribution(source, target)
+
+    def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
+        """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
+        return self._inspection.decided(source)
+
+    def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
+        """The answer with all heads, and without one head, or without all of a layer (`MEAN`), counted from 0."""
+        return self._inspection.ablate(source, layer, head, kind)
+
+    def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
+        """The answer before and after `token` takes the place of the one at `position`, or of all up to `last`."""
+        return self._inspection.replace_token(source, position, token, last)
+
+    def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
+        """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""
+        with self._turns.large():
+            return grow_tree(self.settings, self._store, fields, checkpoint, progress)
+
+    def source_of(self, run: Run) -> AttentionSource:
+        """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""
+        return source_of(run, self.output_of(run))
+
+    def output_of(self, run: Run) -> TaskOutput:
+        """The typed answer of a logged run, without its model; raises `InputError` for a run that failed."""
+        if run.answer is None:
+            raise InputError("This run has no answer to look at.", "run_id")
+        return load_answer(run.task, run.answer)
+
+    def reopen(self, run: Run) -> Finished:
+        """A logged run as it was when it finished; raises `InputError` for one that failed."""
+        output = self.output_of(run)
+        return Finished(run, output, source_of(run, output))
+
+    def history(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
+        """The runs of a session, newest first: all of them, or at most so many after the first `skip`."""
+        return self._runs.for_session(session_id, most, skip)
+
+    def get(self, run_id: str) -> Run:
+        """A run by its unguessable id; raises `InputError` when it is not there."""
+        run = self._runs.get(run_id)
+        if run is None:
+            raise InputError(NO_SUCH_RUN, "run_id")
+        return run
+
+    def delete(self, run_id: str, session_id: str) -> bool:
+        """Forget one run of a session; says whether it was there."""
+        there = self._runs.delete(run_id, session_id)
+        self.forget(session_id, run_id)
+        return there
+
+    def delete_all(self, session_id: str) -> int:
+        """Forget every run of a session; says how many there were."""
+        count = self._runs.delete_all(session_id)
+        self.forget(session_id)
+        return count
+
+    def forget(self, session_id: str, run_id: str = "") -> None:
+        """Drop from memory what a session typed and was told; pages that show its runs, or `run_id`, forget them too.
+
+        The log is left as it is.
+        """
+        self._cache.forget(owner(session_id))
+        for forgetter in self._forgetters:
+            forgetter(lambda origin: origin.is_of(owner(session_id), run_id))
+
+    def forget_old(self) -> None:
+        """Drop from memory what has been there for an hour."""
+        self._cache.forget_old()
+        for forgetter in self._forgetters:
+            forgetter(lambda origin: origin.until <= time.time())
+
+    def export_csv(self, session_id: str) -> str:
+        """The runs of a session as CSV, newest first."""
+        return as_csv(self.history(session_id))
+
+    def export_json(self, session_id: str) -> str:
+        """The runs of a session as JSON, newest first."""
+        return as_json(self.history(session_id))
+
+    def _session(self, session_id: str) -> str:
+        """A session id as browsers send it back: none yet is a new one, and one that was never given is refused."""
+        if not isinstance(session_id, str) or len(session_id) > _SESSION_CHARACTERS:
+            raise InputError("This page has lost its session. Please reload it.")
+        return session_id or self.new_session()
+
+    def _accept(self, attempt: Attempt) -> tuple[Hashable, Checkpoint]:
+        """What is asked of which checkpoint; raises `InputError` for what cannot be used."""
+        fields = clean(attempt.task, attempt.given, self.settings.limits)
+        checkpoint = find(plain_text(attempt.checkpoint, "The checkpoint", "checkpoint"), attempt.task)
+        attempt.accepted(fields, checkpoint)
+        return ("run", attempt.task, checkpoint.name, tuple(sorted(fields.items()))), checkpoint
+
+    def _answered(self, attempt: Attempt, question: Hashable) -> Finished | None:
+        """How this session was answered when it asked that less than an hour ago."""
+        return self._cache.get(Origin((owner(attempt.session_id),)), question)
+
+    def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> "tuple[AnyTaskModel, Any]":
+        """The model and the inputs that it will read; raises `InputError` for what it cannot read."""
+        model = self._store.load(checkpoint, progress)
+        inputs = model.inputs_type(**attempt.fields)
+        attempt.starts(inputs)
+        return model, inputs
+
+    def _finish(self, attempt: Attempt, output: TaskOutput) -> Finished:
+        """The finished run, in the log before anyone sees it."""
+        return self._keep_finished(attempt.finished(output))
+
+    def _keep_finished(self, finished: Finished) -> Finished:
+        self._keep(finished.run)
+        return finished
+
+    def _remember(self, question: Hashable, finished: Finished) -> Finished:
+        """Have the answer ready for when it is asked for again, unless the session wants nothing kept."""
+        if keeps(finished.run.session_id):
+            self._cache.put(finished.source.origin, question, finished)
+        return finished
+
+    def _failure(self, attempt: Attempt, error: Exception) -> InputError:
+        """Log the failed run; the error with the sentence for the visitor, the rest of it for the host's log."""
+        if not isinstance(error, InputError):
+            told = {"run_id": attempt.run_id, "task": attempt.task.value}
+            _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error, extra=told)
+            error = InputError(OUR_FAULT)
+        self._keep(attempt.failed(error.sentence))
+        return error
+
+    def _keep(self, run: Run) -> None:
+        """Write a run to the log; where that fails the visitor still gets the answer, and the host hears why."""
+        for watcher in self._watchers:
+            watcher(run)
+        try:
+            self._runs.record(run)
+        except SQLAlchemyError:
+            # The database is well, but takes no such run.
+            _log.exception("run %s could not be written to the session log", run.id, extra={"run_id": run.id})

@@ -1,0 +1,1 @@
+"""The walk through a Transformer, step by step."""

@@ -1,0 +1,100 @@
+"""The words of a text as chips, to be blanked out with a tap."""
+
+import html
+import re
+from dataclasses import dataclass
+
+from demo.widgets.bars import direction
+from models.text.characters import is_joint
+
+MASK = "[MASK]"
+FORGOTTEN = "something"
+"""What a mask becomes whose word nobody knows, because the visitor typed the mask."""
+
+CHOOSE_CHIP = """
+element.addEventListener('click', (event) => {
+  const chip = event.target.closest('button[data-word]');
+  if (chip) trigger('select', {index: Number(chip.dataset.word)});
+});
+"""
+"""Run in the page: tells which chip was chosen, by pointer or by keyboard."""
+
+_MOST_CHIPS = 400
+_MOST_CHARACTERS = 20_000
+# Python's `\w` knows no combining marks: each is put before it as one that stands for all.
+_ANY_JOINT = "\u0301"
+_LETTERS = f"(?:[^\\W_]{_ANY_JOINT}*)+"
+_WORD = re.compile(rf"\[MASK\]|<mask>|{_LETTERS}(?:['’\-]{_LETTERS})*")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of the text, from character `start` to `end` (exclusive)."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def masked(self) -> bool:
+        """Whether this is a blank."""
+        return self.text in (MASK, "<mask>")
+
+
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words and masks of `text`, without the signs between them; a pasted book is not read to its end."""
+    text = text[:_MOST_CHARACTERS]
+    marked = text if text.isascii() else "".join(_ANY_JOINT if is_joint(each) else each for each in text)
+    return tuple(Word(text[slice(*match.span())], *match.span()) for match in _WORD.finditer(marked))
+
+
+def readable(text: str) -> str:
+    """`text` with halves of characters, which no page can show, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def toggled(text: str, hidden: tuple[str, ...], index: int) -> tuple[str, tuple[str, ...]]:
+    """The text with word `index` masked or brought back, and the words hidden behind its masks, in order."""
+    words = words_of(text)
+    if not 0 <= index < len(words):
+        return text, hidden
+    hidden = aligned(hidden, words)
+    word = words[index]
+    before = sum(each.masked for each in words[:index])
+    if word.masked:
+        new = hidden[before] or FORGOTTEN
+        hidden = hidden[:before] + hidden[before + 1 :]
+    else:
+        new = MASK
+        hidden = (*hidden[:before], word.text, *hidden[before:])
+    return text[: word.start] + new + text[word.end :], hidden
+
+
+def aligned(hidden: tuple[str, ...], words: tuple[Word, ...]) -> tuple[str, ...]:
+    """One hidden word per mask; all are forgotten ("") when the visitor changed the number of masks by hand."""
+    masks = sum(each.masked for each in words)
+    return hidden if len(hidden) == masks else ("",) * masks
+
+
+def token_chips(text: str) -> str:
+    """The text with each word as a button, pressed when it is masked."""
+    text = readable(text)
+    words = words_of(text)
+    if len(words) > _MOST_CHIPS or len(text) > _MOST_CHARACTERS:
+        return f"<p class='quiet'>Words can be chosen in texts of up to {_MOST_CHIPS} words. Write {MASK} instead.</p>"
+    parts, position = [], 0
+    for index, word in enumerate(words):
+        parts.append(html.escape(text[position : word.start]))
+        said = "blank" if word.masked else html.escape(word.text)
+        parts.append(
+            f'<button type="button" class="chip" data-word="{index}" aria-pressed="{str(word.masked).lower()}">'
+            f"{'&nbsp;&nbsp;?&nbsp;&nbsp;' if word.masked else f'<bdi>{said}</bdi>'}"
+            f"{'<span class=sr-only>blank</span>' if word.masked else ''}</button>"
+        )
+        position = word.end
+    parts.append(html.escape(text[position:]))
+    return (
+        f'<div class="chips" dir="{direction(text.replace(MASK, ""))}" role="group" '
+        'aria-label="Words of the text: choose one to blank it, '
+        f'or a blank to bring its word back">{"".join(parts)}</div>'
+    )

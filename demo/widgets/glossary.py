@@ -1,0 +1,108 @@
+"""Terms with a one-line explanation where they first stand, and the sentences that explain them."""
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import gradio as gr
+from pydantic import TypeAdapter
+
+from demo.widgets import Updates
+
+_PATH = Path(__file__).resolve().parents[2] / "assets" / "glossary.json"
+_INTRODUCED = re.compile(r"<em>([^<>]{1,40})</em>")
+"""How the page's own texts mark a term where it first stands; a visitor's text holds no such tags."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term: its `name`, other words and forms that mean it (`also`), and what it is in one sentence."""
+
+    name: str
+    also: tuple[str, ...]
+    sentence: str
+
+    @property
+    def anchor(self) -> str:
+        """The name as ids have it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
+
+
+@cache
+def glossary() -> tuple[Term, ...]:
+    """All terms, in the order in which a walk through a model meets them."""
+    return TypeAdapter(tuple[Term, ...]).validate_json(_PATH.read_text(encoding="utf-8"))
+
+
+def term(name: str, shown: str = "") -> str:
+    """`shown` (plain text, `name` where it is empty) as a button that opens the sentence on the term called `name`.
+
+    The sentence opens over the page, which stays as it is; a screen reader has it as the button's description.
+    """
+    found = _by_form()[name.lower()]
+    return (
+        f'<button type="button" class="term" popovertarget="term-{found.anchor}" '
+        f'aria-describedby="term-{found.anchor}">{html.escape(shown or name)}</button>'
+    )
+
+
+def with_terms(text: str) -> str:
+    """HTML of ours in which every emphasised word that is a term opens its sentence."""
+    return _INTRODUCED.sub(_linked, text)
+
+
+def terms_linked(updates: Updates) -> Updates:
+    """The same in what a handler is about to show."""
+    return {
+        component: _shown_with_terms(value) if isinstance(component, gr.HTML) else value
+        for component, value in updates.items()
+    }
+
+
+def link_terms(demo: gr.Blocks) -> None:
+    """Let the terms in every text that a page opens on open their sentences, and give them a place on it."""
+    for block in demo.blocks.values():
+        if isinstance(block, gr.HTML) and isinstance(block.value, str):
+            block.value = with_terms(block.value)
+
+
+def create_sentences() -> gr.HTML:
+    """The sentences themselves, unseen until a term is chosen; once on a page, outside its tabs."""
+    cards = "".join(
+        f'<div popover id="term-{each.anchor}" class="term-card"><p>{_said(each)}</p></div>' for each in glossary()
+    )
+    return gr.HTML(cards, elem_classes="term-cards", padding=False, label="What the terms mean")
+
+
+def glossary_section() -> str:
+    """All terms with their sentences, in alphabetical order, each with an anchor of its own."""
+    rows = "".join(
+        f'<div id="glossary-{each.anchor}"><dt>{html.escape(each.name)}</dt><dd>{html.escape(each.sentence)}</dd></div>'
+        for each in sorted(glossary(), key=lambda each: each.name.lower())
+    )
+    return f'<h2 id="glossary">Glossary</h2><dl class="glossary">{rows}</dl>'
+
+
+def _said(each: Term) -> str:
+    return f"<dfn>{html.escape(each.name)}</dfn> {html.escape(each.sentence)}"
+
+
+def _linked(introduced: re.Match[str]) -> str:
+    word = html.unescape(introduced.group(1))
+    return term(word) if word.lower() in _by_form() else introduced.group()
+
+
+def _shown_with_terms(value: object) -> object:
+    if isinstance(value, str):
+        return with_terms(value)
+    if isinstance(value, Mapping) and isinstance(value.get("value"), str):
+        return {**value, "value": with_terms(value["value"])}
+    return value
+
+
+@cache
+def _by_form() -> dict[str, Term]:
+    return {form.lower(): each for each in glossary() for form in (each.name, *each.also)}

@@ -1,0 +1,68 @@
+"""The choice of a model: bundled, or published and loaded on demand."""
+
+import html
+from dataclasses import dataclass
+
+import gradio as gr
+from huggingface_hub.constants import HF_HUB_OFFLINE
+
+from models.errors import CheckpointUnavailable
+from models.registry import Checkpoint, Task, checkpoints_for, find
+
+
+@dataclass(frozen=True, eq=False)
+class CheckpointPicker:
+    """The list of checkpoints, the line on the chosen one, and the name of the bundled one."""
+
+    dropdown: gr.Dropdown
+    bundled: str
+
+
+def create_checkpoint_picker(task: Task) -> CheckpointPicker:
+    """A picker for the checkpoints of `task`, the bundled one chosen."""
+    offered = _offered(task)
+    with gr.Column(elem_classes="picker", min_width=240):
+        dropdown = gr.Dropdown(
+            choices=[(_offer(each), each.name) for each in offered],
+            value=offered[0].name,
+            label="Model",
+            filterable=False,
+            elem_classes="picker-list",
+        )
+        about = gr.HTML(_about(offered[0]), elem_classes="picker-about")
+
+    def describe(name: str) -> str:
+        try:
+            return _about(find(name, task))
+        except CheckpointUnavailable as error:
+            return html.escape(error.sentence)
+
+    dropdown.change(describe, dropdown, about, queue=False, show_progress="hidden", api_visibility="private")
+    return CheckpointPicker(dropdown, offered[0].name)
+
+
+def _offered(task: Task) -> tuple[Checkpoint, ...]:
+    """The checkpoints of `task`; where the host asks nothing of the Hub, only those that are on its disk."""
+    if not HF_HUB_OFFLINE:
+        return checkpoints_for(task)
+    from models.loading.hub import is_downloaded
+
+    return tuple(each for each in checkpoints_for(task) if not each.hub_id or is_downloaded(each))
+
+
+def _offer(checkpoint: Checkpoint) -> str:
+    if not checkpoint.hub_id:
+        return f"{checkpoint.title} · bundled"
+    return f"{checkpoint.title} · {_size(checkpoint.size_mb)} download"
+
+
+def _size(size_mb: int) -> str:
+    return f"{size_mb / 1000:.1f} GB" if size_mb >= 1000 else f"{size_mb} MB"
+
+
+def _about(checkpoint: Checkpoint) -> str:
+    millions = checkpoint.parameters / 1e6
+    return (
+        f"<p><strong>{html.escape(checkpoint.family)}</strong>, {millions:,.0f} million parameters (learned numbers). "
+        f"{html.escape(checkpoint.summary)}</p>"
+    )

@@ -1,0 +1,153 @@
+"""A run in a line: above its answer, and in the list of the history."""
+
+import html
+import re
+from html.entities import html5
+
+from demo.log.answers import load_answer
+from demo.log.export import answer_in_words
+from demo.log.run import Run
+from models.outputs import TaskOutput
+from models.registry import REGISTRY, Task
+
+_SHOWN_OF_REVISION = 8
+_PRECISIONS = {
+    "bfloat16": "the numbers were rounded to about three digits on the way, which is quicker and moves no percentage "
+    "by more than 2 points; attention is always computed exactly",
+    "float16": "the weights were read in half of their bits, which is quicker and moves no percentage by more than "
+    "2 points; attention is always computed exactly",
+    "float32": "the numbers were not rounded on the way",
+}
+
+
+_ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch"}
+_ASKED = ("question", "text", "context", "prompt")
+"""The fields that hold a visitor's own words, in the order in which forms show them."""
+
+_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+_NAMED_ENTITIES = 3
+"""How many of a text's HTML entities the note names."""
+
+
+def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = False, kept: bool = True) -> str:
+    """Checkpoint, revision, licence, duration, precision and engine of a run; says if it is recorded, or not `kept`.
+
+    With its `output` it also holds, for the page's scripts, the texts that were asked about and the answer as screen
+    readers are told it. A second line says so where HTML entities were read as typed.
+    """
+    known = REGISTRY.get(run.checkpoint)
+    parts = [
+        f'<span title="{html.escape(run.checkpoint)}">{html.escape(known.title if known else run.checkpoint)}</span>',
+        f'<span title="which version of the model’s numbers: {html.escape(run.revision)}">revision '
+        f"{html.escape(run.revision[:_SHOWN_OF_REVISION])}</span>",
+        f"<span>{html.escape(run.license)}</span>",
+        f"<span>{_duration(run.duration_ms)}{_in_precision(run.precision, run.engine)}</span>",
+        *([] if kept else ["<span>not kept in History</span>"]),
+    ]
+    mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
+    note = _entity_note(_asked(run))
+    line = f'<p class="run-header"{_told(run, output, note) if output else ""}>{mark}{" ".join(parts)}</p>'
+    return line + (f'<p class="quiet run-note">{html.escape(note)}</p>' if note else "")
+
+
+def _asked(run: Run) -> str:
+    return " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+
+
+def _entity_note(text: str) -> str:
+    """A sentence about the HTML entities in `text`, such as `&amp;`, and nothing where it has none."""
+    found = dict.fromkeys(each for each in _ENTITY.findall(text) if each[1] == "#" or each[1:] in html5)
+    if not found:
+        return ""
+    named = ", ".join(f"“{each}”" for each in list(found)[:_NAMED_ENTITIES])
+    more = " and others" if len(found) > _NAMED_ENTITIES else ""
+    return f"The model read {named}{more} as typed, not as the characters that are meant on web pages."
+
+
+def _told(run: Run, output: TaskOutput, note: str) -> str:
+    asked = _asked(run)
+    said = f"Answer: {answer_in_words(output).strip() or 'No answer in this text'}"
+    said = f"{said} {note}".rstrip()
+    return f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
+
+
+def _duration(duration_ms: float) -> str:
+    return f"{duration_ms / 1000:.1f} s" if duration_ms >= 1000 else f"{max(1, round(duration_ms))} ms"
+
+
+def _in_precision(precision: str, engine: str) -> str:
+    told, by = _PRECISIONS.get(precision), _ENGINES.get(engine, engine)
+    return f' in <abbr title="computed by {html.escape(by)}; {told}">{precision}</abbr>' if told else ""
+
+
+TASK_TITLES = {
+    Task.FILL_MASK: "Fill the blank",
+    Task.SENTIMENT: "Sentiment",
+    Task.QUESTION_ANSWERING: "Questions",
+    Task.TRANSLATION: "Translate",
+    Task.COMPLETION: "Write on",
+}
+"""The tabs' names in plain words."""
+
+CHOOSE_RUN = """
+element.addEventListener('click', (event) => {
+  const button = event.target.closest('button[data-run]');
+  if (button) trigger(button.dataset.action, {run_id: button.dataset.run});
+});
+"""
+"""Run in the page: tells which run is to be opened (`select`), deleted (`delete`) or no longer shared (`clear`)."""
+
+_NOTHING_YET = "Nothing here yet. Every run of this browser will be listed, newest first."
+_NOT_KEPT = "The session log cannot be written at the moment: what you run now is lost when this server restarts."
+_SHARED = '<strong class="shared">shared: whoever has the link can see it</strong>'
+_LONGEST_EXCERPT = 140
+
+
+def run_list(runs: tuple[Run, ...], kept: bool = True, shared: frozenset[str] = frozenset()) -> str:
+    """The runs in the order given, which is newest first; a warning above them when runs are not `kept`.
+
+    `shared` are the ids of those that whoever has their link can see: they are marked, and sharing can be stopped.
+    """
+    warning = "" if kept else f'<p role="alert">{_NOT_KEPT}</p>'
+    if not runs:
+        return f'{warning}<p class="quiet">{_NOTHING_YET}</p>'
+    entries = "".join(_entry(run, run.id in shared) for run in runs)
+    return f'{warning}<ol class="runs" aria-label="Runs, newest first">{entries}</ol>'
+
+
+def _entry(run: Run, shared: bool) -> str:
+    title = TASK_TITLES[run.task]
+    # A question says more about a run than the text it was asked about.
+    given = str(next((run.inputs[name] for name in ("question", "text", "prompt") if name in run.inputs), ""))
+    when = f"{run.created_utc:%Y-%m-%dT%H:%M:%SZ}"
+    known = REGISTRY.get(run.checkpoint)
+    said = f"{title}: {_excerpt(given, 40)}"
+    return (
+        f'<li><div class="run-text"><p class="quiet facts"><strong>{title}</strong> '
+        f'<time datetime="{when}">{run.created_utc:%d %b %Y, %H:%M} UTC</time> '
+        f"<span>{html.escape(known.title if known else run.checkpoint)}</span>"
+        f"{_SHARED if shared else ''}</p>"
+        f"<p><bdi>{html.escape(_excerpt(given)) or '(empty)'}</bdi></p>{_outcome(run)}</div>"
+        f'<div class="run-actions">{_button(run, "clear", "Stop sharing", said) if shared else ""}'
+        f"{_button(run, 'select', 'Open', said)}"
+        f"{_button(run, 'delete', 'Delete', said)}</div></li>"
+    )
+
+
+def _outcome(run: Run) -> str:
+    if run.answer is None:
+        return f'<p class="failed">{html.escape(run.error or "")}</p>'
+    words = _excerpt(answer_in_words(load_answer(run.task, run.answer))) or "No answer in this text"
+    return f'<p class="outcome">→ <bdi>{html.escape(words)}</bdi></p>'
+
+
+def _button(run: Run, action: str, name: str, said: str) -> str:
+    return (
+        f'<button type="button" data-run="{html.escape(run.id)}" data-action="{action}" '
+        f'aria-label="{name}: {html.escape(said)}">{name}</button>'
+    )
+
+
+def _excerpt(text: str, most: int = _LONGEST_EXCERPT) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -1,0 +1,145 @@
+"""Files that a visitor saves: a picture, a table, or a page that needs no network."""
+
+import base64
+import hashlib
+import html
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+from gradio.components.plot import PlotData
+from plotly.offline import get_plotlyjs
+
+from demo.messages import for_visitors
+from demo.theme import ASSETS
+from demo.widgets import Updates
+
+_SAVE = """
+(text, name, type) => {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], {type: type}));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+"""
+_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file as a browser saves it."""
+
+    text: str
+    name: str
+    media_type: str
+
+
+def csv_file(text: str, stem: str) -> TextFile:
+    """A table; the mark at its start tells spreadsheets that it is UTF-8."""
+    return TextFile("\ufeff" + text, f"{stem}.csv", "text/csv;charset=utf-8")
+
+
+def json_file(text: str, stem: str) -> TextFile:
+    """A JSON document."""
+    return TextFile(text, f"{stem}.json", "application/json")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedFile:
+    """Where a file's parts are on their way to the browser's folder."""
+
+    parts: tuple[gr.Textbox, gr.Textbox, gr.Textbox]
+
+    def connect(
+        self, button: gr.Button, make: Callable[..., TextFile], inputs: Sequence[Component], **event: Any
+    ) -> None:
+        """Let `button` save the file that `make` makes of `inputs`; what is saved is not kept in the page.
+
+        `event` are options of the event that makes it, such as the line that it waits in.
+        """
+
+        def written(*values: Any) -> tuple[str, str, str]:
+            file = make(*values)
+            return file.text, file.name, file.media_type
+
+        made = button.click(for_visitors(written), list(inputs), list(self.parts), **_HIDDEN | event)
+        saved = made.success(None, list(self.parts), None, js=_SAVE)
+        saved.then(lambda: "", None, self.parts[0], **_HIDDEN)
+
+
+def create_saved_file() -> SavedFile:
+    """The hidden parts of a file; several buttons may share them."""
+    text, name, kind = (gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type"))
+    return SavedFile((text, name, kind))
+
+
+_STYLES = ("style.css", "decoder.css", "inside.css", "inside_head.css", "lecture.css", "taken_page.css")
+
+
+def offline_page(title: str, body: str, scripts: Sequence[str] = ()) -> str:
+    """The file: `body` is HTML, `scripts` run after it. Its policy forbids every request and every other script."""
+    allowed = " ".join(f"'{_digest(script)}'" for script in scripts) or "'none'"
+    policy = (
+        f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {allowed}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{html.escape(title)}</title><style>{_style()}</style></head>\n"
+        f'<body class="gradio-container">{body}\n'
+        f"{''.join(f'<script>{script}</script>' for script in scripts)}</body></html>\n"
+    )
+
+
+def of_updates(components: Iterable[Any], updates: Updates) -> tuple[str, list[str]]:
+    """What `updates` put into HTML components and plots, in the order of `components`, as HTML; and the figures in it.
+
+    A figure is the JSON of a plotly figure; it is drawn by `plotting` into the element that stands for it.
+    """
+    parts, figures = [], []
+    for component in components:
+        value = updates.get(component)
+        if isinstance(value, PlotData):
+            parts.append('<div class="inside-plot offline-plot"></div>')
+            figures.append(value.plot)
+        elif isinstance(value, str):
+            parts.append(f'<div class="{" ".join(component.elem_classes or [])} prose">{value}</div>')
+    return "".join(parts), figures
+
+
+def plotting(figures: Sequence[str]) -> list[str]:
+    """The scripts that draw `figures` into a page's elements of the class `offline-plot`, in their order."""
+    if not figures:
+        return []
+    # In a script, "</" might end it.
+    given = f"[{','.join(figures)}]".replace("</", "<\\/")
+    return [
+        get_plotlyjs().replace("</script", "<\\/script"),
+        f"const figures = {given};\n{_script('offline_plots.js')}",
+    ]
+
+
+def following_the_system() -> str:
+    """The script that keeps a page light or dark as the visitor's system is."""
+    return _script("offline_page.js")
+
+
+@cache
+def _script(name: str) -> str:
+    return (ASSETS / "scripts" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _STYLES)
+
+
+def _digest(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

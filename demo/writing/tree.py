@@ -1,0 +1,175 @@
+"""Greedy search, beam search and sampling as one tree, as a figure and as text."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.messages import for_visitors
+from demo.plots.decode_tree import NAMES, decode_tree_figure, token_name
+from demo.runs import DemoService
+from demo.settings import MODEL_QUEUE
+from demo.widgets import Updates
+from demo.widgets.notice import create_notice, drawn, noticed
+from models.errors import InputError
+from models.outputs import DecodeTree, TreeNode
+
+_WORDS_OF_PROMPT = 4
+
+
+def tree_finding(tree: DecodeTree) -> str:
+    """What comparing the three texts shows, as the picture's title."""
+    greedy, beam, sample = (tree.text_of(each) for each in ("greedy", "beam", "sample"))
+    if tree.num_beams == 1 or beam.ids == greedy.ids:
+        found = "Beam search ended with the same text as greedy search"
+    elif beam.log_probability > greedy.log_probability:
+        found = "Beam search found a likelier text than greedy search"
+    else:
+        found = "Beam search preferred a text with a better average per token than greedy search’s"
+    drawn = "chance drew the same text" if sample.ids in (greedy.ids, beam.ids) else "chance drew another text"
+    return f"{found}; {drawn}."
+
+
+def tree_text(tree: DecodeTree) -> str:
+    """The finding, the texts with their log-probabilities, and what the numbers mean."""
+    rows = "".join(
+        f"<li><b>{NAMES[each.strategy].capitalize()}</b> <span class='quiet'>log-probability "
+        f"{each.log_probability:.2f}, {each.log_probability / max(1, len(each.ids)):.2f} per token</span><br>"
+        f"<bdi>{_end_of(tree.prompt)}<mark>{html.escape(each.text)}</mark></bdi></li>"
+        for each in sorted(tree.texts, key=lambda each: -each.log_probability)
+    )
+    dropped = sum(not node.kept and node.weighed for node in tree.nodes)
+    return (
+        f"<h3>{tree_finding(tree)}</h3><ul class='texts strategies'>{rows}</ul>"
+        f"<p class='quiet'>A text’s probability is the product of its tokens’, a tiny number; its "
+        "<em>log-probability</em> adds up their logarithms instead: 0 would be certain, and nearer to 0 is likelier. "
+        f"Beam search kept {tree.num_beams} draft{'s' if tree.num_beams != 1 else ''} at each step and dropped "
+        f"{dropped} others on the way.</p>"
+    )
+
+
+def tree_table(tree: DecodeTree) -> str:
+    """Every token of the tree, for those who do not see the picture."""
+    rows = "".join(
+        f"<tr><td>{node.depth}</td><td><bdi>{html.escape(token_name(tree.nodes[node.parent]))}</bdi></td>"
+        f"<th scope='row'><bdi>{html.escape(token_name(node))}</bdi></th><td>{node.log_probability:.2f}</td>"
+        f"<td>{node.total:.2f}</td><td>{_fate(node)}</td></tr>"
+        for node in tree.nodes[1:]
+    )
+    heads = "".join(
+        f"<th scope='col'>{each}</th>"
+        for each in ("step", "after", "token", "log-probability", "of the draft", "what became of it")
+    )
+    return (
+        f"<details class='as-table'><summary>The tree as a table ({len(tree.nodes) - 1} tokens)</summary>"
+        "<div class='table-frame' tabindex='0' role='region' aria-label='The tree as a table'>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _end_of(prompt: str) -> str:
+    """The last words of the prompt."""
+    words = prompt.split(" ")
+    end = " ".join(words[-_WORDS_OF_PROMPT:])
+    return html.escape(f"… {end}" if len(words) > _WORDS_OF_PROMPT else end)
+
+
+def _fate(node: TreeNode) -> str:
+    chosen = ", ".join(NAMES[each] for each in node.strategies)
+    if chosen:
+        return f"in the text of {chosen}"
+    if not node.kept:
+        return "dropped at once"
+    return "a finished draft that lost" if node.ended else "kept for a while"
+
+
+_LEAD = """<p class="quiet">Three ways to choose, from the beginning above: <em>greedy search</em> takes the likeliest
+token each time, <em>beam search</em> keeps several drafts and drops the worst, <em>sampling</em> throws dice with the
+settings above.</p>"""
+
+
+_FIELDS = ("prompt", "temperature", "top_k", "top_p", "seed", "loop_guard")
+_PROGRESS = gr.Progress()
+
+
+@dataclass(frozen=True, eq=False)
+class StrategyTree:
+    """The settings, the button and the picture."""
+
+    service: DemoService
+    beams: gr.Slider
+    steps: gr.Slider
+    draw: gr.Button
+    notice: gr.HTML
+    text: gr.HTML
+    plot: gr.Plot
+    table: gr.HTML
+
+    def connect(self, checkpoint: Component, fields: Mapping[str, Component]) -> None:
+        """Draw with the `checkpoint` that is chosen and the tab's `fields`."""
+
+        def grow(
+            checkpoint: str,
+            num_beams: int,
+            steps: int,
+            prompt: str,
+            temperature: float,
+            top_k: int,
+            top_p: float,
+            seed: int,
+            loop_guard: int,
+            progress: gr.Progress = _PROGRESS,
+        ) -> Updates:
+            asked = {
+                "prompt": prompt,
+                "max_new_tokens": steps,
+                "num_beams": num_beams,
+                "temperature": temperature,
+                "top_k": top_k,
+                "top_p": top_p,
+                "seed": seed,
+                "loop_guard": loop_guard,
+            }
+
+            def tell(fraction: float, message: str) -> None:
+                progress(fraction, desc=message)
+
+            try:
+                tree = self.service.decode_tree(asked, checkpoint, tell)
+            except InputError as error:
+                return {self.notice: noticed(error.sentence)}
+            return {
+                self.notice: noticed(""),
+                self.text: gr.update(value=tree_text(tree), visible=True),
+                self.plot: gr.update(value=drawn(decode_tree_figure(tree), zoom=True), visible=True),
+                self.table: gr.update(value=tree_table(tree), visible=True),
+            }
+
+        self.draw.click(
+            for_visitors(grow),
+            [checkpoint, self.beams, self.steps, *(fields[name] for name in _FIELDS)],
+            [self.notice, self.text, self.plot, self.table],
+            concurrency_id=MODEL_QUEUE,
+            concurrency_limit=self.service.settings.concurrency,
+            show_progress_on=self.draw,
+            api_visibility="private",
+        )
+
+
+def create_strategy_tree(service: DemoService) -> StrategyTree:
+    """The folded section; nothing is drawn before a visitor asks."""
+    with gr.Accordion("Three strategies in one picture", open=False, elem_classes="tool"):
+        gr.HTML(_LEAD)
+        with gr.Row(elem_classes="settings"):
+            beams = gr.Slider(1, 8, 4, step=1, label="Drafts that beam search keeps")
+            steps = gr.Slider(1, 40, 12, step=1, label="Steps to draw")
+        draw = gr.Button("Draw the tree", scale=0, min_width=160)
+        notice = create_notice()
+        text = gr.HTML("", visible=False, label="What the tree shows")
+        plot = gr.Plot(
+            visible=False, label="Tree of drafts", show_label=False, container=False, elem_classes="tree-frame"
+        )
+        table = gr.HTML("", visible=False, label="The tree as a table")
+    return StrategyTree(service, beams, steps, draw, notice, text, plot, table)

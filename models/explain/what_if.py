@@ -1,0 +1,179 @@
+"""What if: heads switched off, or a token replaced."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+from torch import Tensor, nn
+
+from models.architectures import architecture
+from models.errors import InputError
+from models.outputs import MEAN, SwitchedOff, Token
+from models.tasks.base import AnyTaskModel
+from models.tasks.fill_mask import FillMask, with_masks
+from models.tasks.question_answering import QuestionAnswering
+from models.tasks.text_generation import TextGeneration
+from models.tasks.translation import Translation
+from models.text.characters import over_marks
+from models.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """The maps that bring the heads of one kind together, in the layers' order, and how many heads each has."""
+
+    maps: tuple[nn.Module, ...]
+    layers: int
+    heads: int
+
+
+@contextmanager
+def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
+    """While it is open, what `off` names puts out zeros in the network's passes in this thread, and in no other.
+
+    Ask `model.exact`, whose answers are computed by the network itself.
+
+    The rest of the layer stays: what it passes by, the bias of its output, its feed-forward part. Raises `InputError`
+    for a kind, layer or head that is not there, and for a model whose heads cannot be told apart.
+    """
+    heads = _heads(model, off.kind)
+    _require(off, heads)
+    # ALBERT uses one layer again and again, so that the calls must be counted.
+    uses = heads.layers // len(heads.maps)
+    here, calls = threading.get_ident(), 0
+
+    def silence(_map: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        nonlocal calls
+        if threading.get_ident() != here:
+            return None
+        calls += 1
+        if (calls - 1) % uses != off.layer % uses:
+            return None
+        mixed: Tensor = inputs[0].clone()
+        size = mixed.shape[-1] // heads.heads
+        mixed[..., slice(None) if off.head == MEAN else slice(off.head * size, (off.head + 1) * size)] = 0
+        return (mixed, *inputs[1:])
+
+    # Other threads run the network under this lock, so that nobody meets a hook on its way in or out.
+    with model.lock:
+        hook = heads.maps[off.layer // uses].register_forward_pre_hook(silence)
+    try:
+        yield
+    finally:
+        with model.lock:
+            hook.remove()
+
+
+def _heads(model: AnyTaskModel, kind: str) -> _Heads:
+    """The heads of `kind`; raises `InputError` where there are none, or none that could be switched off."""
+    kinds = model.checkpoint.task.kinds
+    if kind not in kinds:
+        raise InputError(f"This run has no such attention; it has: {', '.join(kinds)}.", "kind")
+    config = model.network.config
+    names = architecture(config.model_type).layers.get(kind)
+    if names is None:
+        raise InputError("The heads of this model cannot be switched off one by one.")
+    layers = attrgetter(names.layers)(model.network.base_model)
+    maps = tuple(attrgetter(names.together)(layer) for layer in layers)
+    heads = config.num_attention_heads
+    if not config.is_encoder_decoder:
+        return _Heads(maps, config.num_hidden_layers, heads)
+    if kind != "encoder":
+        # T5 has as many heads on both sides, and one name for them.
+        heads = getattr(config, "decoder_attention_heads", heads)
+    return _Heads(maps, len(maps), heads)
+
+
+def _require(off: SwitchedOff, there: _Heads) -> None:
+    if not 0 <= off.layer < there.layers:
+        raise InputError(f"Layer {off.layer} is not there: this model has layers 0 to {there.layers - 1}.", "layer")
+    if not MEAN <= off.head < there.heads:
+        raise InputError(f"Head {off.head} is not there: this model has heads 0 to {there.heads - 1}.", "head")
+
+
+MASK = "[MASK]"
+"""How visitors write a blank, whatever the checkpoint's own mask token is."""
+
+Span = tuple[int, int]
+_NOWHERE = (-1, -1)
+
+
+def replaced(
+    model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int, word: str, last: int | None = None
+) -> Any:
+    """`inputs` with `word` in place of the token at `position` among `tokens`, those that the answer was read from.
+
+    With `last`, all tokens from `position` to `last` give way. `word` may be any text. `[MASK]` is a blank where the
+    model knows one; nothing is a blank too, and where the model knows none, the old word is left out. Raises
+    `InputError` for a position that is not there, or that stands for nothing the visitor wrote.
+    """
+    last = position if last is None else last
+    for place in (position, last):
+        if not 0 <= place < len(tokens):
+            raise InputError(f"Token {place} is not there: this text has tokens 0 to {len(tokens) - 1}.", "position")
+    mask = model.tokenizer.mask_token
+    word = word.strip().removeprefix("##") or (MASK if mask else "")
+    if MASK in word and not mask:
+        raise InputError("This model knows no blank. Please type the new word.", "token")
+    field, text, (start, end) = _place(model, inputs, tokens, position)
+    if last != position:
+        of_last, _, (_, end) = _place(model, inputs, tokens, last)
+        end = end if of_last == field else start
+    if start >= end:
+        raise InputError("That token is a mark of the model's own and no part of the text.", "position")
+    if not word:
+        # The word is left out, with the space before it.
+        start -= text[:start].endswith(" ") and text[end : end + 1] in ("", " ")
+    elif text[start:end].strip():
+        # Byte-level tokens bring the space before them along; a line break is all of its token.
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+    return replace(inputs, **{field: text[:start] + word.replace(MASK, str(mask)) + text[end:]})
+
+
+def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int) -> tuple[str, str, Span]:
+    """The field that the token is from, the field's text, and the token's characters in it."""
+    match model:
+        case QuestionAnswering():
+            context = (tokens[position].start, tokens[position].end)
+            if context[0] >= 0:
+                return "context", inputs.context, context
+            question = inputs.question.strip()
+            encoded = model.tokenizer.encode(question, inputs.context)
+            of_question = [
+                span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)
+            ]
+            return "question", question, over_marks(question, of_question)[position]
+        case Translation():
+            if model.tokenizer.has_offsets:
+                return "text", inputs.text, (tokens[position].start, tokens[position].end)
+            text, spans = _spelt(tokens)
+            return "text", text, spans[position]
+        case TextGeneration():
+            text, spans = _spans(model.tokenizer, inputs.prompt, tokens)
+            return "prompt", text, spans[position] if inputs.prompt.strip() else _NOWHERE
+        case FillMask():
+            text, spans = _spans(model.tokenizer, with_masks(inputs.text, str(model.tokenizer.mask_token)), tokens)
+            return "text", text, spans[position]
+        case _:
+            text, spans = _spans(model.tokenizer, inputs.text, tokens)
+            return "text", text, spans[position]
+
+
+def _spans(tokenizer: Tokenizer, text: str, tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
+    """The characters of each token, and the text that they count in."""
+    if tokenizer.has_offsets:
+        return text, over_marks(text, tokenizer.encode(text).offsets)
+    return _spelt(tokens)
+
+
+def _spelt(tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
+    """The text that the pieces spell, and their characters in it: published Marian tokenizers know no offsets."""
+    spelt, spans = "", []
+    for token in tokens:
+        piece = "" if token.special else token.text if spelt else token.text.lstrip()
+        spans.append((len(spelt), len(spelt) + len(piece)))
+        spelt += piece
+    return spelt, spans
