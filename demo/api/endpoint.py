@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import gradio as gr
 
@@ -10,7 +11,7 @@ from demo.limits import plain_text
 from demo.log.run import Run, owner, with_wish
 from demo.messages import for_callers
 from demo.runs import NO_SUCH_RUN, DemoService
-from demo.web.gradio_private import current_event_id
+from demo.web.visitors import SESSION_HEADER
 from models.errors import InputError
 
 _ID_CHARACTERS = 64
@@ -30,13 +31,10 @@ def session_of(request: gr.Request) -> str | None:
 
     Whoever knows the hash can read the session, so one that is short enough to be guessed makes none.
     """
-    session_hash = getattr(request, "session_hash", None)
-    # Gradio lends the id of the event to a call without a hash.
-    lent = session_hash == current_event_id()
-    if not session_hash or lent or len(session_hash) < _LEAST_SECRET_CHARACTERS:
+    session_hash = unquote_to_bytes(request.headers.get(SESSION_HEADER, ""))
+    if len(session_hash) < _LEAST_SECRET_CHARACTERS:
         return None if _keeps(request) else with_wish("", keep=False)
-    session_id = "api-" + hashlib.sha256(str(session_hash).encode("utf-8", "backslashreplace")).hexdigest()[:40]
-    return with_wish(session_id, _keeps(request))
+    return with_wish("api-" + hashlib.sha256(session_hash).hexdigest()[:40], _keeps(request))
 
 
 def session_to_log(service: DemoService, request: gr.Request) -> str:

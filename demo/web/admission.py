@@ -7,6 +7,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -17,9 +18,9 @@ from demo.web.call import Call, UnusableCall, read_call
 from demo.web.metrics import Metrics
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from demo.web.streams import counted
-from demo.web.visitors import CALLER_HEADER, Visitors
+from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors
 
-_CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|run|api|mcp)(?:/(?P<name>\w+))?/?")
+_CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|cancel|run|api|mcp)(?:/(?P<name>\w+))?/?")
 _MINUTE_S = 60.0
 _KNOWN_VISITORS = 10_000
 _CALLS_FOR_A_RUN = 20
@@ -153,8 +154,10 @@ class Admission:
         caller = self.visitors.caller(scope)
         # A call without a session is its caller's, and so is a tool's, since all tools share one client.
         session = self.visitors.tool_caller(scope) or call.session or caller
-        scope = {**scope, SESSION: session, CALLER: caller}
-        receive = replay(self._complete(kind, name, call, body), receive)
+        headers = MutableHeaders(raw=list(scope["headers"]))
+        headers[SESSION_HEADER] = quote(call.session.encode("utf-8", "backslashreplace"))
+        scope = {**scope, "headers": headers.raw, SESSION: session, CALLER: caller}
+        receive = replay(self._as_gradio_reads(kind, name, call, body), receive)
         is_run = self.queue.is_for_a_model(call.fn_index) or self.queue.is_for_a_model(name)
         refusal = self._run_refusal(session, caller) if is_run else self._small_call_refusal(session, caller)
         if await self._is_refused(refusal, scope, receive, send):
@@ -167,12 +170,18 @@ class Admission:
             await self.app(scope, receive, send)
         self.queue.take_turns()
 
-    def _complete(self, kind: str, name: str, call: Call, body: bytes) -> bytes:
-        """The body with the defaults of values left out at the end, as clients of older versions leave them out."""
+    def _as_gradio_reads(self, kind: str, name: str, call: Call, body: bytes) -> bytes:
+        """The body with the defaults of values left out at the end, and without its session.
+
+        Clients of older versions leave values out. Of two calls of one session Gradio would give either the answer that
+        comes first, so each call is one of its own there; so a cancellation has to name that.
+        """
+        if kind == "cancel" and (session := self.queue.session_of(call.body.get("event_id"))):
+            return json.dumps({**call.body, "session_hash": session}).encode()
         if kind != "call" or call.values is None:
             return body
         values = self.queue.with_defaults(name, call.values)
-        return body if len(values) == len(call.values) else json.dumps({**call.body, "data": values}).encode()
+        return json.dumps({**call.body, "data": values, "session_hash": None}).encode()
 
     async def _is_refused(self, refusal: Refusal | None, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer with the refusal, if there is one."""
@@ -184,7 +193,8 @@ class Admission:
 
     def _exists(self, kind: str, name: str) -> bool:
         # The page itself posts its quick events to "predict", with the number of the event in the body.
-        return kind == "queue/join" or name in self.queue.endpoints or (kind in ("run", "api") and name == "predict")
+        of_page = kind in ("queue/join", "cancel") or (kind in ("run", "api") and name == "predict")
+        return of_page or name in self.queue.endpoints
 
     def _run_refusal(self, session: str, caller: str) -> Refusal | None:
         limits, typical_s = self.settings.limits, self.metrics.typical_run_s

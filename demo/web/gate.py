@@ -46,7 +46,7 @@ _MCP = "/gradio_api/mcp"
 BODY_WITHIN_S = 60.0
 """How long the body of a call may take to arrive: the largest in a fifth of that over a slow phone."""
 
-_MOST_UNREAD = 50
+_MOST_UNREAD = 100
 """How many calls of one caller may be on their way at once: each holds memory until it is whole."""
 
 

@@ -23,11 +23,6 @@ def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[So
     return ABCMeta.__new__(type(base), name, (base,), {"is_template": True, "__module__": __name__, **own})
 
 
-def current_event_id() -> str | None:
-    """The id of the event that this thread answers; None outside Gradio's queue."""
-    return LocalContext.event_id.get(None)
-
-
 def asker_is_there() -> Callable[[], bool]:
     """A function that says whether the client that asked for this thread's event still waits for its answer."""
     blocks, event_id = LocalContext.blocks.get(None), LocalContext.event_id.get(None)

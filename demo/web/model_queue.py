@@ -73,6 +73,10 @@ class ModelQueue:
         """The number of runs that this session (`SESSION`) or caller (`CALLER`) has waiting or running."""
         return sum(each.request.scope.get(key) == who for each in self._queue.live(MODEL_QUEUE))
 
+    def session_of(self, event_id: object) -> str | None:
+        """The session that Gradio knows a run by; None for what is no run."""
+        return next((each.session_hash for each in self._queue.live(MODEL_QUEUE) if each._id == event_id), None)
+
     def take_turns(self) -> None:
         """Sort the line: every session's first run, then every session's second; runs that go on count as earlier."""
         line = self._queue.waiting(MODEL_QUEUE)

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+SESSION_HEADER = "x-clearhead-session"
+"""Names the session of a call to its endpoint, percent-encoded; Admission sets it, whatever the caller sent."""
+
 CALLER_HEADER = "x-clearhead-caller"
 """Names the caller of a tool in the call that the tool server makes in its place."""
 

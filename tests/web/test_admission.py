@@ -247,7 +247,9 @@ def test_what_is_remembered_of_callers_is_over_after_a_minute() -> None:
 
 
 def test_a_visitor_in_line_is_told_the_place(quiet: Server) -> None:
-    with _busy(quiet, "the first in line", "the second in line"):
+    with _busy(quiet, "the first in line"):
+        body = {"data": _SHORT, "fn_index": _event_of_a_model(quiet), "session_hash": "the second in line"}
+        httpx.post(f"{quiet.url}gradio_api/queue/join", json=body, timeout=PATIENCE_S).raise_for_status()
         address = f"{quiet.url}gradio_api/queue/data"
         with httpx.stream("GET", address, params={"session_hash": "the second in line"}, timeout=60) as stream:
             said = next(line for line in stream.iter_lines() if '"estimation"' in line)

@@ -66,10 +66,10 @@ def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
 def test_one_caller_holds_few_bodies_that_have_not_arrived_and_nobody_elses_calls_up() -> None:
     async def statuses() -> tuple[list[int], int, int]:
         gate = _gate(0.2)
-        waiting = [asyncio.create_task(_status(gate, _never)) for _ in range(60)]
+        waiting = [asyncio.create_task(_status(gate, _never)) for _ in range(110)]
         await asyncio.sleep(0)
         other = await _status(gate, _parts(b"x"), "192.0.2.2")
         found = [await each for each in waiting]
         return found, other, await _status(gate, _parts(b"x"))
 
-    assert _run(statuses) == ([408] * 50 + [429] * 10, 200, 200)
+    assert _run(statuses) == ([408] * 100 + [429] * 10, 200, 200)
