@@ -40,7 +40,7 @@ set_up_log("plain")
 try:
     settings = Settings.from_environment()
     set_up_log(settings.log)
-    store = ModelStore(settings.model_bytes, EngineSettings(settings.engine, settings.precision))
+    store = ModelStore(settings.model_mb * 10**6, EngineSettings(settings.engine, settings.precision))
     require_url(settings.database_url)
     runs = SessionLog(settings.database_url)
     service = DemoService(settings, store, runs)

@@ -183,7 +183,7 @@ class DemoService:
         self._store = store
         self._runs = runs
         self._turns = Turns()
-        self._cache = SessionCache(settings.attention_bytes)
+        self._cache = SessionCache(settings.attention_mb * 10**6)
         self._inspection = Inspection(settings, store, self._turns, self._cache)
         self._watchers: list[Callable[[Run], None]] = []
         self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []

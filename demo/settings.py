@@ -1,24 +1,22 @@
-"""The settings: one frozen object, read from the environment once."""
+"""The settings of this process: read from the environment once, each described where it is defined."""
 
 import argparse
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from platformdirs import user_data_path
-
-from models.engine.choice import AUTO, ENGINES, PRECISIONS
+from pydantic import Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MODEL_QUEUE = "models"
 """The `concurrency_id` of every event that runs a model, so that they share one queue."""
 
-
+_PREFIX = "CLEARHEAD_"
 _BYTES_OF_A_CHARACTER = 12
 """JSON may write a character beyond the basic plane as two escapes of six letters each."""
 
 _BYTES_BESIDES_TEXT = 250_000
 """Room in a call for everything that is no typed text, such as the page's own lists."""
-
 
 _HUB = "https://huggingface.co"
 """The site that shows a Space in a frame."""
@@ -27,23 +25,32 @@ _RENTED = "/data/"
 """Where a Space has the disk that its host pays for."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The most that a visitor may ask for; what goes beyond is refused before a model sees it.
+class SettingError(ValueError):
+    """A setting, or a file that one names, that only the host can mend; its message is one sentence for the host."""
 
-    `text` to `word` are characters of a field. A run writes up to `new_tokens` and keeps up to `beams` drafts. A
-    visitor may start `runs_per_minute` and have `runs_at_once` waiting or running.
-    """
 
-    text: int = 5_000
-    question: int = 500
-    context: int = 20_000
-    prompt: int = 5_000
-    word: int = 100
-    new_tokens: int = 200
-    beams: int = 8
-    runs_per_minute: int = 60
-    runs_at_once: int = 8
+class _FromEnvironment(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_ignore_empty=True, populate_by_name=True, frozen=True, extra="forbid"
+    )
+
+
+def _most(default: int, name: str, description: str) -> Any:
+    return Field(default, ge=1, validation_alias=f"{_PREFIX}{name}", description=f"{description} (default: {default})")
+
+
+class Limits(_FromEnvironment):
+    """The most that a visitor may ask for; what goes beyond is refused before a model sees it."""
+
+    text: int = _most(5000, "MAX_TEXT", "the most characters of a text")
+    question: int = _most(500, "MAX_QUESTION", "the most characters of a question")
+    context: int = _most(20000, "MAX_CONTEXT", "the most characters of a text to search for an answer")
+    prompt: int = _most(5000, "MAX_PROMPT", "the most characters of a prompt")
+    word: int = _most(100, "MAX_WORD", 'the most characters of "my word"')
+    new_tokens: int = _most(200, "MAX_NEW_TOKENS", "the most tokens that a run may write")
+    beams: int = _most(8, "MAX_BEAMS", "the most drafts that a beam search may keep")
+    runs_per_minute: int = _most(60, "RUNS_PER_MINUTE", "the most runs that one session may start in a minute")
+    runs_at_once: int = _most(8, "RUNS_AT_ONCE", "the most runs of one session that may wait or run at the same time")
 
     @property
     def call_bytes(self) -> int:
@@ -57,39 +64,105 @@ def _default_database_url() -> str:
     return f"sqlite:///{user_data_path('clearhead') / 'sessions.sqlite3'}"
 
 
-class SettingError(ValueError):
-    """A setting, or a file that one names, that only the host can mend; its message is one sentence for the host."""
+class Settings(_FromEnvironment):
+    """Everything about this process that a host may want to change."""
+
+    database_url: str = Field(
+        default_factory=_default_database_url,
+        description="where the session log is, as an SQLAlchemy URL (default: SQLite in your data folder)",
+    )
+    retention_days: int | None = Field(
+        None, ge=0, description="after how many days a run is deleted (default: kept until its visitor deletes it)"
+    )
+    model_mb: int = Field(
+        3000, ge=1, description="how many megabytes of models stay in memory, all copies counted (default: 3000)"
+    )
+    attention_mb: int = Field(
+        256,
+        ge=1,
+        description="how many megabytes of captured attention and recent answers stay in memory (default: 256)",
+    )
+    engine: Literal["auto", "openvino", "torch"] = Field(
+        "auto", description="what computes answers: openvino, torch, or auto: OpenVINO where it can (default: auto)"
+    )
+    precision: Literal["auto", "float32", "float16", "bfloat16"] = Field(
+        "auto", description="float32, float16, bfloat16, or auto: 16 bits where that is quicker (default: auto)"
+    )
+    concurrency: int = Field(16, ge=1, description="how many model runs go on at the same time (default: 16)")
+    queue: int = Field(
+        64, ge=1, description="how many visitors may wait before the next one is turned away (default: 64)"
+    )
+    host: str | None = Field(
+        None, description="the address to listen on; 0.0.0.0 lets other devices in (default: 127.0.0.1)"
+    )
+    port: int | None = Field(None, ge=0, description="the port to listen on (default: the first free one from 7860)")
+    root_path: str | None = Field(
+        None, description="the path under which a proxy serves the page, such as /clearhead (default: none)"
+    )
+    lectures: str | None = Field(
+        None, description="a folder with lectures of your own, see docs/lectures.md (default: none)"
+    )
+    limits: Limits = Field(default_factory=Limits)
+    secret: str | None = Field(
+        None,
+        repr=False,
+        description="what sessions are signed with (default: a random one, kept beside an SQLite database)",
+    )
+    host_password: str | None = Field(
+        None, repr=False, description="the password of /host and /metrics (default: none, and both are off)"
+    )
+    frame_ancestors: str | None = Field(None, description="the sites that may show the page in a frame (default: none)")
+    log: Literal["plain", "json"] = Field(
+        "plain", description="plain, or json for one JSON object a line (default: plain)"
+    )
+    # Given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
+    space_id: str | None = Field(None, validation_alias="SPACE_ID")
+
+    @property
+    def framed_by(self) -> str | None:
+        """The sites that may show the page in a frame; of a Space, the site that shows it."""
+        return self.frame_ancestors or (_HUB if self.space_id else None)
+
+    @property
+    def forgets_at_restart(self) -> bool:
+        """Whether the log is on the disk of a Space; a server elsewhere, or the rented disk, outlives a restart."""
+        on_its_disk = self.database_url.startswith("sqlite") and "///" + _RENTED not in self.database_url
+        return bool(self.space_id) and on_its_disk
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        """The settings that the environment asks for; raises `SettingError` for one that cannot be used."""
+        try:
+            return cls()
+        except ValidationError as error:
+            raise SettingError(_sentence(error)) from error
 
 
-VARIABLES = {
-    "CLEARHEAD_DATABASE_URL": "where the session log is, as an SQLAlchemy URL (default: SQLite in your data folder)",
-    "CLEARHEAD_RETENTION_DAYS": "after how many days a run is deleted (default: kept until its visitor deletes it)",
-    "CLEARHEAD_MODEL_MB": "how many megabytes of models stay in memory, all copies counted (default: 3000)",
-    "CLEARHEAD_ATTENTION_MB": "how many megabytes of captured attention and recent answers stay in memory "
-    "(default: 256)",
-    "CLEARHEAD_ENGINE": "what computes answers: openvino, torch, or auto: OpenVINO where it can (default: auto)",
-    "CLEARHEAD_PRECISION": "float32, float16, bfloat16, or auto: 16 bits where that is quicker (default: auto)",
-    "CLEARHEAD_CONCURRENCY": "how many model runs go on at the same time (default: 16)",
-    "CLEARHEAD_QUEUE": "how many visitors may wait before the next one is turned away (default: 64)",
-    "CLEARHEAD_HOST": "the address to listen on; 0.0.0.0 lets other devices in (default: 127.0.0.1)",
-    "CLEARHEAD_PORT": "the port to listen on (default: the first free one from 7860)",
-    "CLEARHEAD_ROOT_PATH": "the path under which a proxy serves the page, such as /clearhead (default: none)",
-    "CLEARHEAD_LECTURES": "a folder with lectures of your own, see docs/lectures.md (default: none)",
-    "CLEARHEAD_MAX_TEXT": "the most characters of a text (default: 5000)",
-    "CLEARHEAD_MAX_QUESTION": "the most characters of a question (default: 500)",
-    "CLEARHEAD_MAX_CONTEXT": "the most characters of a text to search for an answer (default: 20000)",
-    "CLEARHEAD_MAX_PROMPT": "the most characters of a prompt (default: 5000)",
-    "CLEARHEAD_MAX_WORD": 'the most characters of "my word" (default: 100)',
-    "CLEARHEAD_MAX_NEW_TOKENS": "the most tokens that a run may write (default: 200)",
-    "CLEARHEAD_MAX_BEAMS": "the most drafts that a beam search may keep (default: 8)",
-    "CLEARHEAD_RUNS_PER_MINUTE": "the most runs that one session may start in a minute (default: 60)",
-    "CLEARHEAD_RUNS_AT_ONCE": "the most runs of one session that may wait or run at the same time (default: 8)",
-    "CLEARHEAD_SECRET": "what sessions are signed with (default: a random one, kept beside an SQLite database)",
-    "CLEARHEAD_HOST_PASSWORD": "the password of /host and /metrics (default: none, and both are off)",
-    "CLEARHEAD_FRAME_ANCESTORS": "the sites that may show the page in a frame (default: none)",
-    "CLEARHEAD_LOG": "plain, or json for one JSON object a line (default: plain)",
-}
+def _fields() -> dict[str, FieldInfo]:
+    """Every field by the name of its variable, in the order in which they are defined."""
+    found: dict[str, FieldInfo] = {}
+    for name, field in Settings.model_fields.items():
+        if name == "limits":
+            found |= {str(each.validation_alias): each for each in Limits.model_fields.values()}
+        elif field.description:
+            found[f"{_PREFIX}{name.upper()}"] = field
+    return found
+
+
+VARIABLES = {name: str(field.description) for name, field in _fields().items()}
 """Every environment variable that is read, and what it sets."""
+
+
+def _sentence(error: ValidationError) -> str:
+    """What is wrong with the first variable that cannot be used."""
+    fault = error.errors()[0]
+    place = str(fault["loc"][0])
+    name = place if place.startswith(_PREFIX) else f"{_PREFIX}{place.upper()}"
+    if fault["type"] == "literal_error":
+        known = str(fault["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
+        return f"{name} must be one of {known}, not {fault['input']!r}."
+    least = next((each.ge for each in _fields()[name].metadata if hasattr(each, "ge")), 0)
+    return f"{name} must be a whole number from {least}, not {str(fault['input'])!r}."
 
 
 def read_command_line() -> None:
@@ -102,91 +175,3 @@ def read_command_line() -> None:
         epilog="\n".join(["settings, read from the environment once:", *lines, "", "README.md says more."]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     ).parse_args()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything about this process that a host may want to change; `VARIABLES` says what each of them is."""
-
-    database_url: str = field(default_factory=_default_database_url)
-    retention_days: int | None = None
-    model_bytes: int = 3_000_000_000
-    attention_bytes: int = 256_000_000
-    engine: str = AUTO
-    precision: str = AUTO
-    concurrency: int = 16
-    queue: int = 64
-    host: str | None = None
-    port: int | None = None
-    root_path: str | None = None
-    lectures: str | None = None
-    secret: str | None = field(default=None, repr=False)
-    host_password: str | None = field(default=None, repr=False)
-    frame_ancestors: str | None = None
-    log: str = "plain"
-    # SPACE_ID is given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
-    space: bool = False
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def forgets_at_restart(self) -> bool:
-        """Whether the log is on the disk of a Space; a server elsewhere, or the rented disk, outlives a restart."""
-        return self.space and self.database_url.startswith("sqlite") and "///" + _RENTED not in self.database_url
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """The settings that `environment` asks for; raises `SettingError` for one that cannot be used."""
-        given = {
-            name.removeprefix("CLEARHEAD_"): value
-            for name, value in environment.items()
-            if name.startswith("CLEARHEAD_") and value
-        }
-        plain = cls()
-
-        def number(name: str, default: int, least: int = 1) -> int:
-            text = given.get(name, str(default))
-            try:
-                value = int(text)
-            except ValueError:
-                value = least - 1
-            if value < least:
-                raise SettingError(f"CLEARHEAD_{name} must be a whole number from {least}, not {text!r}.")
-            return value
-
-        def one_of(name: str, known: tuple[str, ...], default: str) -> str:
-            value = given.get(name, default)
-            if value not in known:
-                raise SettingError(f"CLEARHEAD_{name} must be one of {', '.join(known)}, not {value!r}.")
-            return value
-
-        limits = plain.limits
-        return cls(
-            database_url=given.get("DATABASE_URL", plain.database_url),
-            retention_days=number("RETENTION_DAYS", 0) if "RETENTION_DAYS" in given else None,
-            model_bytes=number("MODEL_MB", plain.model_bytes // 10**6) * 10**6,
-            attention_bytes=number("ATTENTION_MB", plain.attention_bytes // 10**6) * 10**6,
-            engine=one_of("ENGINE", ENGINES, plain.engine),
-            precision=one_of("PRECISION", PRECISIONS, plain.precision),
-            concurrency=number("CONCURRENCY", plain.concurrency),
-            queue=number("QUEUE", plain.queue),
-            host=given.get("HOST"),
-            port=number("PORT", 0) if "PORT" in given else None,
-            root_path=given.get("ROOT_PATH"),
-            lectures=given.get("LECTURES"),
-            secret=given.get("SECRET"),
-            host_password=given.get("HOST_PASSWORD"),
-            frame_ancestors=given.get("FRAME_ANCESTORS", _HUB if environment.get("SPACE_ID") else None),
-            log=given.get("LOG", plain.log),
-            space=bool(environment.get("SPACE_ID")),
-            limits=Limits(
-                text=number("MAX_TEXT", limits.text),
-                question=number("MAX_QUESTION", limits.question),
-                context=number("MAX_CONTEXT", limits.context),
-                prompt=number("MAX_PROMPT", limits.prompt),
-                word=number("MAX_WORD", limits.word),
-                new_tokens=number("MAX_NEW_TOKENS", limits.new_tokens),
-                beams=number("MAX_BEAMS", limits.beams),
-                runs_per_minute=number("RUNS_PER_MINUTE", limits.runs_per_minute),
-                runs_at_once=number("RUNS_AT_ONCE", limits.runs_at_once),
-            ),
-        )

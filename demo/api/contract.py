@@ -1,30 +1,25 @@
-"""What the endpoints answer. Callers rely on the names: add freely, rename none."""
+"""What the endpoints answer. Callers rely on the names: add freely, rename none.
 
-from collections.abc import Sequence
-from typing import Any, TypedDict
+Each answer is a `TypedDict`, off which Gradio reads the schema of the endpoint; `shaped` fills one from typed results.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 
 from demo.log.run import Run
-from demo.looks import Changed
-from demo.plots.sheet import attention_sheet, data_uri, sheet_geometry
-from models.errors import InputError
-from models.explain.aggregation import agreement, reduce
-from models.explain.head_roles import head_roles
 from models.outputs import (
-    Attention,
-    Attentions,
-    Attribution,
     CompletionOutput,
     FillMaskOutput,
-    GeneratedToken,
     LoadedCheckpoint,
-    QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
     TranslationOutput,
 )
-from models.text.words import merge_words, word_text, words_of
+from models.registry import Task
+
+Shape = TypeVar("Shape")
 
 
 class CheckpointUsed(TypedDict):
@@ -143,116 +138,6 @@ class Completion(Answered):
     finished: bool
 
 
-def checkpoint_used(used: LoadedCheckpoint) -> CheckpointUsed:
-    """A checkpoint as answers name it."""
-    return {
-        "name": used.name,
-        "revision": used.revision,
-        "license": used.license,
-        "precision": used.precision,
-        "engine": used.engine,
-    }
-
-
-def answered(run: Run) -> Answered:
-    """What every answer of `run` holds."""
-    return {
-        "run_id": run.id,
-        "duration_ms": run.duration_ms,
-        "checkpoint": checkpoint_used(
-            LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision, run.engine)
-        ),
-    }
-
-
-def filled_masks(run: Run, output: FillMaskOutput) -> FilledMasks:
-    """The answer of `/fill_mask`."""
-    return {
-        **answered(run),
-        "predictions": [[{"token": each.text, "score": each.score} for each in mask] for mask in output.predictions],
-        "sequences": [each.text for each in output.sequences],
-        "sequence_scores": [each.score for each in output.sequences],
-        "word": [
-            {"word": each.word, "pieces": list(each.pieces), "probability": each.probability, "rank": each.rank}
-            for each in output.word
-        ],
-    }
-
-
-def sentiment(run: Run, output: SentimentOutput) -> Sentiment:
-    """The answer of `/sentiment`."""
-    return {**answered(run), "label": output.label, "scores": {each.text: each.score for each in output.scores}}
-
-
-def found_answers(run: Run, output: QuestionAnsweringOutput) -> FoundAnswers:
-    """The answer of `/question_answering`."""
-    return {
-        **answered(run),
-        "answers": [
-            {"text": each.text, "score": each.score, "start": each.start, "end": each.end} for each in output.answers
-        ],
-        "no_answer_score": output.no_answer_score,
-        "answered": output.answered,
-    }
-
-
-def translations(run: Run, output: TranslationOutput) -> Translations:
-    """The answer of `/translation`."""
-    return {
-        **answered(run),
-        "translations": [{"text": each.text, "score": each.score} for each in output.translations],
-        "tokens": _written(output.generated),
-        "notes": list(output.notes),
-    }
-
-
-def _written(generated: Sequence[GeneratedToken]) -> list[WrittenToken]:
-    return [
-        {
-            "token": each.token.text,
-            "id": each.token.id,
-            "probability": each.probability,
-            "drawn": each.drawn,
-            "left": each.left,
-            "barred": list(each.barred),
-            "copied": each.copied,
-            "alternatives": [
-                {"token": other.text, "id": other.id, "probability": other.score, "drawn": other.drawn}
-                for other in each.alternatives
-            ],
-        }
-        for each in generated
-    ]
-
-
-def completion(run: Run, output: CompletionOutput) -> Completion:
-    """The answer of `/completion`."""
-    return {
-        **answered(run),
-        "text": output.text,
-        "tokens": _written(output.generated),
-        "candidates": [{"text": each.text, "score": each.score} for each in output.candidates],
-        "finished": output.finished,
-    }
-
-
-def answer_of(run: Run, output: TaskOutput) -> Answered:
-    """The answer of the endpoint of the task that `output` is from."""
-    match output:
-        case FillMaskOutput():
-            return filled_masks(run, output)
-        case SentimentOutput():
-            return sentiment(run, output)
-        case QuestionAnsweringOutput():
-            return found_answers(run, output)
-        case TranslationOutput():
-            return translations(run, output)
-        case CompletionOutput():
-            return completion(run, output)
-        case _:
-            raise TypeError(f"no endpoint answers with {type(output).__name__}")
-
-
 class AttentionRows(Answered):
     """`weights[query][key]` of one layer and head or of many; but for the maximum, every row sums to one."""
 
@@ -328,107 +213,145 @@ class Comparison(Answered):
     changed: bool
 
 
-def attention_rows(
-    run: Run, attentions: Attentions, kind: str, layer: int, head: int, words: bool, how: str
-) -> AttentionRows:
-    """The answer of `/attention`; raises `InputError` for a kind, layer or head that is not there."""
-    chosen = _of_kind(attentions, kind)
-    weights = reduce(chosen, how, layer, head)
-    query_tokens = [token.text for token in chosen.query_tokens]
-    key_tokens = [token.text for token in chosen.key_tokens]
-    if words:
-        queries, keys = words_of(chosen.query_tokens), words_of(chosen.key_tokens)
-        weights = merge_words(weights, queries, keys)
-        query_tokens = [word_text(chosen.query_tokens, word) for word in queries]
-        key_tokens = [word_text(chosen.key_tokens, word) for word in keys]
-    return {
-        **answered(run),
-        "kind": chosen.kind,
-        "kinds": list(attentions),
-        "query_tokens": query_tokens,
-        "key_tokens": key_tokens,
-        "weights": np.asarray(weights, dtype=np.float64).tolist(),
-        "layers": chosen.layers,
-        "heads": chosen.heads,
+class Node(TypedDict):
+    """A token behind its `parent` (node 0, the prompt, has -1); log-probabilities are natural and the model's own.
+
+    `kept` says whether beam search went on with this draft or finished it, `weighed` whether it looked at it at all;
+    `strategies` are those whose final text holds it.
+    """
+
+    id: int
+    parent: int
+    token: str
+    token_id: int
+    step: int
+    log_probability: float
+    total: float
+    kept: bool
+    weighed: bool
+    ended: bool
+    strategies: list[str]
+
+
+class StrategyResult(TypedDict):
+    """What a strategy wrote behind the prompt, and the log-probability of all of it."""
+
+    strategy: str
+    text: str
+    log_probability: float
+
+
+class Tree(TypedDict):
+    """The nodes, each after its parent, and the texts of greedy search, beam search and sampling."""
+
+    checkpoint: CheckpointUsed
+    nodes: list[Node]
+    texts: list[StrategyResult]
+
+
+class GuessedToken(TypedDict):
+    """A guess, the logit that the model gives it, and its probability, the softmax of that."""
+
+    token: str
+    probability: float
+    logit: float
+
+
+class GuessesOfLayer(TypedDict):
+    """The likeliest guesses if the model stopped after `layer` layers, best first; 0 is before the first one."""
+
+    layer: int
+    guesses: list[GuessedToken]
+
+
+class InsideNumbers(TypedDict):
+    """One head over one text, for the token at `position`: its query against every key, and what comes of it.
+
+    `scores` are query times key, `scaled` the same divided by `divisor` (√d_k), `weights` their softmax over the tokens
+    that are not `masked`, `output` the sum of the `values` by these weights. `guesses_by_layer` is empty where nothing
+    is guessed; `guesses_about` says what is.
+    """
+
+    checkpoint: CheckpointUsed
+    duration_ms: float
+    kind: str
+    kinds: list[str]
+    layers: int
+    heads: int
+    layer: int
+    head: int
+    position: int
+    tokens: list[str]
+    segments: list[int]
+    query: list[float]
+    keys: list[list[float]]
+    values: list[list[float]]
+    scores: list[float]
+    divisor: float
+    scaled: list[float]
+    masked: list[bool]
+    weights: list[float]
+    output: list[float]
+    guesses_about: str
+    guesses_by_layer: list[GuessesOfLayer]
+
+
+_OTHERWISE_NAMED: dict[object, dict[str, str]] = {
+    TokenScore: {"token": "text"},
+    TokenProbability: {"token": "text", "probability": "score"},
+    Node: {"step": "depth"},
+    GuessedToken: {"token": "text"},
+}
+"""The fields whose typed result has another name: the name of its attribute there."""
+
+
+def shaped(shape: Callable[..., Shape], value: object, **given: Any) -> Shape:
+    """The `TypedDict` called `shape` from the attributes of `value`, and from `given` where that names a field."""
+    names = _OTHERWISE_NAMED.get(shape, {})
+    found = {
+        name: given[name] if name in given else _as_json(kind, getattr(value, names.get(name, name)))
+        for name, kind in get_type_hints(shape).items()
     }
+    return cast(Shape, found)
 
 
-def sheet(run: Run, attentions: Attentions, kind: str, dark: bool) -> Sheet:
-    """The answer of `/attention_sheet`; raises `InputError` for a kind that is not there."""
-    chosen = _of_kind(attentions, kind)
-    geometry = sheet_geometry(chosen)
-    return {
-        **answered(run),
-        "kind": chosen.kind,
-        "kinds": list(attentions),
-        "image": data_uri(attention_sheet(chosen, dark)),
-        "layers": geometry.layers,
-        "heads": geometry.heads,
-        "width": geometry.width,
-        "height": geometry.height,
-        "cell_width": geometry.cell_width,
-        "cell_height": geometry.cell_height,
-        "gap": geometry.gap,
-    }
+def _as_json(kind: Any, value: Any) -> Any:
+    if is_typeddict(kind):
+        return shaped(kind, value)
+    if get_origin(kind) is list:
+        (item,) = get_args(kind)
+        return np.asarray(value).tolist() if isinstance(value, np.ndarray) else [_as_json(item, each) for each in value]
+    return value
 
 
-def roles(run: Run, attentions: Attentions, kind: str) -> HeadRoles:
-    """The answer of `/head_roles`; raises `InputError` for a kind that is not there."""
-    chosen = _of_kind(attentions, kind)
-    return {
-        **answered(run),
-        "kind": chosen.kind,
-        "kinds": list(attentions),
-        "roles": [
-            {"layer": each.layer, "head": each.head, "role": each.role, "share": each.share}
-            for each in head_roles(chosen)
-        ],
-    }
+def answered(run: Run) -> Answered:
+    """What every answer of `run` holds."""
+    used = LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision, run.engine)
+    return {"run_id": run.id, "duration_ms": run.duration_ms, "checkpoint": shaped(CheckpointUsed, used)}
 
 
-def attributed(run: Run, attribution: Attribution, attentions: Attentions) -> Attributed:
-    """The answer of `/attribution`."""
-    first = _of_kind(attentions, "")
-    return {
-        **answered(run),
-        "target": attribution.target,
-        "tokens": [token.text for token in attribution.tokens],
-        "scores": list(attribution.scores),
-        "method": attribution.method,
-        "steps": attribution.steps,
-        "baseline": attribution.baseline,
-        "delta": attribution.delta,
-        "value": attribution.value,
-        "baseline_value": attribution.baseline_value,
-        "agreement": agreement(attribution, first.matrix(), first.masked),
-    }
+def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shape:
+    """The answer of a run's task, whose `TypedDict` is `shape`."""
+    own: dict[str, Any] = {**answered(run)}
+    match output:
+        case FillMaskOutput():
+            own["sequences"] = [each.text for each in output.sequences]
+            own["sequence_scores"] = [each.score for each in output.sequences]
+        case SentimentOutput():
+            own["scores"] = {each.text: each.score for each in output.scores}
+        case TranslationOutput() | CompletionOutput():
+            own["tokens"] = _written(output)
+    return shaped(shape, output, **own)
 
 
-def comparison(run: Run, changed: Changed) -> Comparison:
-    """The answer of `/ablate` and `/replace_token`."""
-    before, after = (
-        {name: value for name, value in answer_of(run, output).items() if name not in Answered.__annotations__}
-        for output in (changed.before, changed.after)
-    )
-    return {**answered(run), "before": before, "after": after, "changed": _said(before) != _said(after)}
+SHAPES: dict[Task, Callable[..., Any]] = {
+    Task.FILL_MASK: FilledMasks,
+    Task.SENTIMENT: Sentiment,
+    Task.QUESTION_ANSWERING: FoundAnswers,
+    Task.TRANSLATION: Translations,
+    Task.COMPLETION: Completion,
+}
 
 
-def _of_kind(attentions: Attentions, kind: str) -> Attention:
-    if kind and kind not in attentions:
-        raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
-    return attentions[kind] if kind else next(iter(attentions.values()))
-
-
-def _said(answer: dict[str, Any]) -> object:
-    """What an answer says, without its numbers."""
-    match answer:
-        case {"label": label}:
-            return label
-        case {"sequences": sequences}:
-            return sequences[:1]
-        case {"answered": answered, "answers": answers}:
-            return answers[0]["text"] if answered else None
-        case {"translations": translations}:
-            return translations[0]["text"]
-        case _:
-            return answer["text"]
+def _written(output: TranslationOutput | CompletionOutput) -> list[WrittenToken]:
+    return [shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated]

@@ -1,20 +1,32 @@
-"""The endpoints that look into a run: its attention, what its heads do, what its tokens did, and what if."""
+"""The endpoints that look into a run, its attention, its heads, its tokens and what if; and inside any model."""
 
-from typing import Literal
+import time
+from typing import Any, Literal
 
 import gradio as gr
+import numpy as np
 
 from demo.api import contract
 from demo.api.endpoint import add_endpoint, run_to_read, short_text, truth
-from demo.limits import whole_number
+from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.log.run import Run
+from demo.looks import Changed
+from demo.plots.sheet import attention_sheet as attention_sheet_png
+from demo.plots.sheet import data_uri, sheet_geometry
 from demo.runs import AttentionSource, DemoService
 from demo.settings import MODEL_QUEUE
-from models.outputs import MEAN
+from demo.walk.view import InsideRequest, look
+from models.errors import InputError
+from models.explain.aggregation import agreement, reduce
+from models.explain.head_roles import head_roles as roles_of_heads
+from models.inside.outputs import Look
+from models.outputs import MEAN, Attention, Attentions
+from models.registry import Task, find
+from models.text.words import merge_words, word_text, words_of
 
 
-def add_inspection_endpoints(service: DemoService) -> None:
-    """Add the endpoints that take the run_id of an earlier answer."""
+def add_look_endpoints(service: DemoService) -> None:
+    """Add the endpoints that take the run_id of an earlier answer, and the one that looks inside any model."""
 
     def run_of(request: gr.Request, run_id: str) -> tuple[Run, AttentionSource]:
         run = run_to_read(service, request, run_id)
@@ -43,7 +55,7 @@ def add_inspection_endpoints(service: DemoService) -> None:
         how_named, kind = short_text(how, "The way", "how"), short_text(kind, "The kind", "kind")
         layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
         run, source = run_of(request, run_id)
-        return contract.attention_rows(run, service.attention(source), kind, layer, head, words, how_named)
+        return _attention_rows(run, service.attention(source), kind, layer, head, words, how_named)
 
     def attention_sheet(request: gr.Request, run_id: str, kind: str = "", dark: bool = False) -> contract.Sheet:
         """Draw the attention of all heads in a run as one small picture: layers as rows, heads as columns.
@@ -55,7 +67,11 @@ def add_inspection_endpoints(service: DemoService) -> None:
         """
         dark, kind = truth(dark, "The choice of a dark ground", "dark"), short_text(kind, "The kind", "kind")
         run, source = run_of(request, run_id)
-        return contract.sheet(run, service.attention(source), kind, dark)
+        attentions = service.attention(source)
+        chosen = _of_kind(attentions, kind)
+        found = {**contract.answered(run), "kind": chosen.kind, "kinds": list(attentions)}
+        image = data_uri(attention_sheet_png(chosen, dark))
+        return contract.shaped(contract.Sheet, sheet_geometry(chosen), **found, image=image)
 
     def head_roles(request: gr.Request, run_id: str, kind: str = "") -> contract.HeadRoles:
         """Tell what each head does in a run: looks at the previous token, the separator, broadly, and so on.
@@ -66,7 +82,10 @@ def add_inspection_endpoints(service: DemoService) -> None:
         """
         kind = short_text(kind, "The kind", "kind")
         run, source = run_of(request, run_id)
-        return contract.roles(run, service.attention(source), kind)
+        attentions = service.attention(source)
+        chosen = _of_kind(attentions, kind)
+        roles: list[Any] = [contract.shaped(contract.RoleOfHead, each) for each in roles_of_heads(chosen)]
+        return {**contract.answered(run), "kind": chosen.kind, "kinds": list(attentions), "roles": roles}
 
     def attribution(request: gr.Request, run_id: str, target: str = "") -> contract.Attributed:
         """Tell what each token did for the answer of a run: integrated gradients, in units of the answer's logit.
@@ -77,7 +96,10 @@ def add_inspection_endpoints(service: DemoService) -> None:
         """
         run, source = run_of(request, run_id)
         found = service.attribution(source, target)
-        return contract.attributed(run, found, service.attention(source))
+        first = _of_kind(service.attention(source), "")
+        tokens = [token.text for token in found.tokens]
+        agreed = agreement(found, first.matrix(), first.masked)
+        return contract.shaped(contract.Attributed, found, **contract.answered(run), tokens=tokens, agreement=agreed)
 
     def ablate(request: gr.Request, run_id: str, layer: int, head: int = MEAN, kind: str = "") -> contract.Comparison:
         """Answer again with one head of the model switched off, or all heads of a layer, and compare.
@@ -91,7 +113,7 @@ def add_inspection_endpoints(service: DemoService) -> None:
         layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
         kind = short_text(kind, "The kind", "kind")
         run, source = run_of(request, run_id)
-        return contract.comparison(run, service.ablate(source, layer, head, kind))
+        return _comparison(run, service.ablate(source, layer, head, kind))
 
     def replace_token(request: gr.Request, run_id: str, position: int, token: str) -> contract.Comparison:
         """Answer again with another word in the place of one token, and compare.
@@ -103,7 +125,106 @@ def add_inspection_endpoints(service: DemoService) -> None:
         """
         position = whole_number(position, "The position", "position")
         run, source = run_of(request, run_id)
-        return contract.comparison(run, service.replace_token(source, position, token))
+        return _comparison(run, service.replace_token(source, position, token))
 
-    for endpoint in (attention, attention_sheet, head_roles, attribution, ablate, replace_token):
+    def inside(
+        text: str, layer: int = 0, head: int = 0, position: int = -1, checkpoint: str = "", kind: str = ""
+    ) -> contract.InsideNumbers:
+        """Look inside a model while it reads: one attention head step by step, and the guess after every layer.
+
+        Args:
+            text: The text; an encoder reads "[CLS] one [SEP] another [SEP]" as a pair and fills [MASK].
+            layer: The layer, counted from 0.
+            head: The head, counted from 0.
+            position: The token to follow, from 0; -1 for the one that the guess is about, or else the last word.
+            checkpoint: The name of a checkpoint of any task; empty for the bundled one that fills blanks.
+            kind: encoder or decoder, for a translator; its decoder, in front, reads the translation it wrote.
+        """
+        started = time.perf_counter()
+        kind, checkpoint = short_text(kind, "The kind", "kind"), short_text(checkpoint, "The checkpoint", "checkpoint")
+        text = str(clean_fields(INSIDE_FIELDS, {"text": text}, service.settings.limits)["text"])
+        request = InsideRequest(
+            step="",
+            text=text,
+            checkpoint=find(checkpoint or Task.FILL_MASK.endpoint).name,
+            layer=whole_number(layer, "The layer", "layer"),
+            head=whole_number(head, "The head", "head"),
+            position=whole_number(position, "The position", "position"),
+        )
+        return _inside_numbers(look(service.inside, request, kind), started)
+
+    for endpoint in (attention, attention_sheet, head_roles, attribution, ablate, replace_token, inside):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
+
+
+def _of_kind(attentions: Attentions, kind: str) -> Attention:
+    if kind and kind not in attentions:
+        raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
+    return attentions[kind] if kind else next(iter(attentions.values()))
+
+
+def _attention_rows(
+    run: Run, attentions: Attentions, kind: str, layer: int, head: int, words: bool, how: str
+) -> contract.AttentionRows:
+    chosen = _of_kind(attentions, kind)
+    weights = reduce(chosen, how, layer, head)
+    query_tokens = [token.text for token in chosen.query_tokens]
+    key_tokens = [token.text for token in chosen.key_tokens]
+    if words:
+        queries, keys = words_of(chosen.query_tokens), words_of(chosen.key_tokens)
+        weights = merge_words(weights, queries, keys)
+        query_tokens = [word_text(chosen.query_tokens, word) for word in queries]
+        key_tokens = [word_text(chosen.key_tokens, word) for word in keys]
+    return contract.shaped(
+        contract.AttentionRows,
+        chosen,
+        **contract.answered(run),
+        kinds=list(attentions),
+        query_tokens=query_tokens,
+        key_tokens=key_tokens,
+        weights=weights.astype(np.float64).tolist(),
+    )
+
+
+def _comparison(run: Run, changed: Changed) -> contract.Comparison:
+    shape, shared = contract.SHAPES[run.task], contract.answered(run)
+    answers = [contract.answer_of(shape, run, each) for each in (changed.before, changed.after)]
+    before, after = ({name: value for name, value in each.items() if name not in shared} for each in answers)
+    return {**shared, "before": before, "after": after, "changed": _said(before) != _said(after)}
+
+
+def _said(answer: dict[str, Any]) -> object:
+    """What an answer says, without its numbers."""
+    match answer:
+        case {"label": label}:
+            return label
+        case {"sequences": sequences}:
+            return sequences[:1]
+        case {"answered": answered, "answers": answers}:
+            return answers[0]["text"] if answered else None
+        case {"translations": translations}:
+            return translations[0]["text"]
+        case _:
+            return answer["text"]
+
+
+def _inside_numbers(seen: Look, started: float) -> contract.InsideNumbers:
+    """The row of the token that is followed; `started` is when the question came, in seconds of the same clock."""
+    head, place = seen.numbers, seen.position
+    rows = {name: getattr(head, name)[place].tolist() for name in ("scores", "scaled", "masked", "weights")}
+    return contract.shaped(
+        contract.InsideNumbers,
+        seen,
+        **rows,
+        duration_ms=round((time.perf_counter() - started) * 1000, 1),
+        tokens=[token.text for token in seen.tokens],
+        query=head.queries[place].tolist(),
+        keys=head.keys.tolist(),
+        values=head.values.tolist(),
+        divisor=head.divisor,
+        output=head.outputs[place].tolist(),
+        guesses_about=seen.lens.about if seen.lens else "",
+        guesses_by_layer=[contract.shaped(contract.GuessesOfLayer, each) for each in seen.lens.layers]
+        if seen.lens
+        else [],
+    )

@@ -1,39 +1,36 @@
 """The endpoints of the tasks and of a session, for `gradio_client`, curl and MCP alike."""
 
-from typing import Literal, cast
+from collections.abc import Callable
+from typing import Any, Literal
 
 import gradio as gr
 
 from demo.api import contract
-from demo.api.decoder import add_decoder_endpoints
-from demo.api.endpoint import add_endpoint, required_session_of, session_to_log, short_text
-from demo.api.looks import add_inspection_endpoints
-from demo.api.walk import add_inside_endpoints
+from demo.api.endpoint import add_endpoint, required_session_of, run_to_read, session_to_log, short_text
+from demo.api.looks import add_look_endpoints
 from demo.limits import whole_number
 from demo.log.export import LoggedRun, public_fields
-from demo.runs import RUNS_OF_A_PAGE, DemoService
+from demo.runs import RUNS_OF_A_PAGE, DemoService, fork_fields
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
-from models.outputs import (
-    CompletionOutput,
-    FillMaskOutput,
-    QuestionAnsweringOutput,
-    SentimentOutput,
-    TranslationOutput,
-)
 from models.registry import Task
 
 
 def add_endpoints(service: DemoService) -> None:
     """Add every endpoint to the page that is being built; call it before the tabs, which may not take their names."""
     _add_task_endpoints(service)
-    add_inspection_endpoints(service)
-    add_decoder_endpoints(service)
-    add_inside_endpoints(service)
+    add_look_endpoints(service)
+    _add_decoder_endpoints(service)
     _add_session_endpoints(service)
 
 
 def _add_task_endpoints(service: DemoService) -> None:
+    def run(
+        shape: Callable[..., contract.Shape], request: gr.Request, task: Task, fields: dict[str, Any], checkpoint: str
+    ) -> contract.Shape:
+        done = service.run(session_to_log(service, request), task, fields, checkpoint)
+        return contract.answer_of(shape, done.run, done.output)
+
     def fill_mask(
         request: gr.Request, text: str, top_k: int = 5, checkpoint: str = "", word: str = ""
     ) -> contract.FilledMasks:
@@ -45,9 +42,9 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
             word: A word of your own, whose probability and rank at each blank you want to know.
         """
-        fields = {"text": text, "top_k": top_k, "word": word}
-        done = service.run(session_to_log(service, request), Task.FILL_MASK, fields, checkpoint)
-        return contract.filled_masks(done.run, cast(FillMaskOutput, done.output))
+        return run(
+            contract.FilledMasks, request, Task.FILL_MASK, {"text": text, "top_k": top_k, "word": word}, checkpoint
+        )
 
     def sentiment(request: gr.Request, text: str, checkpoint: str = "") -> contract.Sentiment:
         """Tell whether a text praises or blames: the probability of each label (BERT, fine-tuned).
@@ -56,8 +53,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             text: The text to judge.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        done = service.run(session_to_log(service, request), Task.SENTIMENT, {"text": text}, checkpoint)
-        return contract.sentiment(done.run, cast(SentimentOutput, done.output))
+        return run(contract.Sentiment, request, Task.SENTIMENT, {"text": text}, checkpoint)
 
     def question_answering(
         request: gr.Request, question: str, context: str, top_k: int = 3, checkpoint: str = ""
@@ -71,8 +67,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
         fields = {"question": question, "context": context, "top_k": top_k}
-        done = service.run(session_to_log(service, request), Task.QUESTION_ANSWERING, fields, checkpoint)
-        return contract.found_answers(done.run, cast(QuestionAnsweringOutput, done.output))
+        return run(contract.FoundAnswers, request, Task.QUESTION_ANSWERING, fields, checkpoint)
 
     def translation(request: gr.Request, text: str, num_beams: int = 4, checkpoint: str = "") -> contract.Translations:
         """Translate a text, English to French unless the checkpoint says otherwise (encoder-decoder, beam search).
@@ -82,9 +77,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             num_beams: How many candidates the beam search keeps, from 1 (greedy search) to 8.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        fields = {"text": text, "num_beams": num_beams}
-        done = service.run(session_to_log(service, request), Task.TRANSLATION, fields, checkpoint)
-        return contract.translations(done.run, cast(TranslationOutput, done.output))
+        return run(contract.Translations, request, Task.TRANSLATION, {"text": text, "num_beams": num_beams}, checkpoint)
 
     def completion(
         request: gr.Request,
@@ -124,10 +117,67 @@ def _add_task_endpoints(service: DemoService) -> None:
             "seed": seed,
             "loop_guard": loop_guard,
         }
-        done = service.run(session_to_log(service, request), Task.COMPLETION, fields, checkpoint)
-        return contract.completion(done.run, cast(CompletionOutput, done.output))
+        return run(contract.Completion, request, Task.COMPLETION, fields, checkpoint)
 
     for endpoint in (fill_mask, sentiment, question_answering, translation, completion):
+        add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
+
+
+def _add_decoder_endpoints(service: DemoService) -> None:
+    def decode_tree(
+        prompt: str,
+        num_beams: int = 4,
+        steps: int = 12,
+        checkpoint: str = "",
+        temperature: float = 0.8,
+        top_k: int = 50,
+        top_p: float = 0.95,
+        seed: int = 0,
+        loop_guard: int = 4,
+    ) -> contract.Tree:
+        """Grow greedy search, beam search and sampling from one prompt as a tree, dropped drafts included.
+
+        Args:
+            prompt: The text to continue; empty to start from nothing.
+            num_beams: How many drafts beam search keeps, from 1 to 8.
+            steps: How many tokens to write, from 1 to 40.
+            checkpoint: The name of a checkpoint; empty for the bundled one.
+            temperature: For sampling, from 0.05 to 5.
+            top_k: For sampling: choose among the k likeliest tokens; 0 for all.
+            top_p: For sampling: choose among the likeliest tokens that make up this probability, from 0.01 to 1.
+            seed: For sampling: the random seed.
+            loop_guard: For sampling: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
+        """
+        fields = {
+            "prompt": prompt,
+            "max_new_tokens": whole_number(steps, "The number of steps", "steps"),
+            "num_beams": num_beams,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "seed": seed,
+            "loop_guard": loop_guard,
+        }
+        return contract.shaped(contract.Tree, service.decode_tree(fields, checkpoint))
+
+    def fork(request: gr.Request, run_id: str, step: int, token_id: int) -> contract.Completion:
+        """Write a completion again from one of its tokens on, with another token in its place and the same settings.
+
+        Args:
+            run_id: The run_id of an earlier completion.
+            step: Which of its tokens gives way, counted from 1; those before it stay.
+            token_id: The id of the token to put in its place, such as one of its alternatives.
+        """
+        run = run_to_read(service, request, run_id)
+        if run.task is not Task.COMPLETION:
+            raise InputError("Only a completion can go on from another token here.", "run_id")
+        step = whole_number(step, "The step", "step")
+        token_id = whole_number(token_id, "The id of the token", "token_id")
+        fields = fork_fields(run, service.output_of(run), step, token_id)
+        done = service.run(session_to_log(service, request), run.task, fields, run.checkpoint)
+        return contract.answer_of(contract.Completion, done.run, done.output)
+
+    for endpoint in (decode_tree, fork):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 
 

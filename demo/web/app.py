@@ -39,7 +39,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> Fast
     # The first is the outermost: whatever refuses a call, the answer has its headers, and a page is compressed last.
     layers = [
         Middleware(PackedPage),
-        Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors, root_path=settings.root_path),
+        Middleware(SecurityHeaders, frame_ancestors=settings.framed_by, root_path=settings.root_path),
         Middleware(Gate, most_bytes=settings.limits.call_bytes, visitors=visitors),
         Middleware(Streams, queue=queue, visitors=visitors, shown=shown),
         Middleware(Admission, settings=settings, queue=queue, visitors=visitors, metrics=metrics),

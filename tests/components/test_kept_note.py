@@ -36,7 +36,9 @@ def test_about_says_for_how_long_and_how_to_turn_it_off(days: int | None, said: 
     told = what_is_kept(Settings(retention_days=days))
     assert f"Runs are kept {said}." in told
     assert f"“{UNKEPT}”" in told
-    assert "until this host restarts" in what_is_kept(Settings(space=True, database_url="sqlite:////tmp/a.sqlite3"))
+    assert "until this host restarts" in what_is_kept(
+        Settings(space_id="a/space", database_url="sqlite:////tmp/a.sqlite3")
+    )
 
 
 def test_it_says_when_history_is_not_being_kept_and_when_it_is_again(tmp_path: Path) -> None:

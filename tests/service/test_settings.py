@@ -4,19 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from demo.settings import Limits, Settings
+from demo.settings import Limits, SettingError, Settings
 
 
 def test_without_an_environment_the_log_is_outside_the_working_directory() -> None:
-    settings = Settings.from_environment({})
-    assert settings == Settings()
+    settings = Settings.from_environment()
     folder = Path(settings.database_url.removeprefix("sqlite:///")).parent
     assert folder.is_absolute()
     assert not folder.is_relative_to(Path.cwd())
 
 
-def test_every_setting_can_be_given() -> None:
-    given = Settings.from_environment(
+def test_every_setting_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
         {
             "CLEARHEAD_DATABASE_URL": "sqlite:////data/runs.sqlite3",
             "CLEARHEAD_RETENTION_DAYS": "30",
@@ -35,12 +34,13 @@ def test_every_setting_can_be_given() -> None:
             "CLEARHEAD_MAX_PROMPT": "4",
             "CLEARHEAD_MAX_WORD": "5",
         }
-    )
-    assert given == Settings(
+    ).items():
+        monkeypatch.setenv(name, value)
+    assert Settings.from_environment() == Settings(
         database_url="sqlite:////data/runs.sqlite3",
         retention_days=30,
-        model_bytes=500_000_000,
-        attention_bytes=64_000_000,
+        model_mb=500,
+        attention_mb=64,
         engine="torch",
         precision="float32",
         concurrency=4,
@@ -48,26 +48,32 @@ def test_every_setting_can_be_given() -> None:
         host="0.0.0.0",  # noqa: S104
         port=8080,
         root_path="/clearhead",
-        limits=Limits(1, 2, 3, 4, 5),
+        limits=Limits(text=1, question=2, context=3, prompt=4, word=5),
     )
 
 
-@pytest.mark.parametrize("value", ["many", "0", "-1", "1.5"])
-def test_a_number_that_is_none_is_named(value: str) -> None:
-    with pytest.raises(ValueError, match="CLEARHEAD_QUEUE must be a whole number"):
-        Settings.from_environment({"CLEARHEAD_QUEUE": value})
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("QUEUE", "many", "must be a whole number from 1, not 'many'."),
+        ("QUEUE", "0", "must be a whole number from 1, not '0'."),
+        ("MAX_TEXT", "1.5", "must be a whole number from 1, not '1.5'."),
+        ("PORT", "-1", "must be a whole number from 0, not '-1'."),
+        ("PRECISION", "int4", "must be one of auto, float32, float16, bfloat16, not 'int4'."),
+        ("ENGINE", "gpu", "must be one of auto, openvino, torch, not 'gpu'."),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
+) -> None:
+    monkeypatch.setenv(f"CLEARHEAD_{name}", value)
+    with pytest.raises(SettingError) as error:
+        Settings.from_environment()
+    assert str(error.value) == f"CLEARHEAD_{name} {sentence}"
 
 
-def test_a_precision_that_is_none_is_named() -> None:
-    named = "CLEARHEAD_PRECISION must be one of auto, float32, float16, bfloat16, not 'int4'"
-    with pytest.raises(ValueError, match=named):
-        Settings.from_environment({"CLEARHEAD_PRECISION": "int4"})
-
-
-def test_an_engine_that_is_none_is_named() -> None:
-    with pytest.raises(ValueError, match="CLEARHEAD_ENGINE must be one of auto, openvino, torch, not 'gpu'"):
-        Settings.from_environment({"CLEARHEAD_ENGINE": "gpu"})
-
-
-def test_an_empty_variable_is_as_good_as_none() -> None:
-    assert Settings.from_environment({"CLEARHEAD_PORT": "", "CLEARHEAD_QUEUE": ""}) == Settings()
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Settings()
+    monkeypatch.setenv("CLEARHEAD_PORT", "")
+    monkeypatch.setenv("CLEARHEAD_QUEUE", "")
+    assert Settings.from_environment() == plain

@@ -2,7 +2,6 @@
 
 import json
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ def test_a_secret_that_could_be_guessed_is_refused_in_a_sentence(tmp_path: Path,
     with pytest.raises(SettingError, match=f"the secret in {path} must have 16 bytes or more"):
         host_secret(settings)
     with pytest.raises(SettingError, match="CLEARHEAD_SECRET must have 16 bytes or more"):
-        host_secret(replace(settings, secret=kept.decode()))
+        host_secret(settings.model_copy(update={"secret": kept.decode()}))
 
 
 @pytest.fixture(scope="module")
