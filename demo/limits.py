@@ -27,11 +27,23 @@ OUT_OF_RANGE = 2**63
 
 
 @dataclass(frozen=True)
+class Slider:
+    """How a form offers a number: under which name, from where to where and in which steps, and what it means."""
+
+    title: str
+    least: float
+    most: float
+    step: float = 1
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
 class Field:
     """A field of a task's form: what visitors call it and the type that its values have.
 
     A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
-    tuple holds the ids of tokens. A number's `most` names its bound in `Limits`, where a host may lower it.
+    tuple holds the ids of tokens. A number's `most` names its bound in `Limits`, where a host may lower it; `slider` is
+    how the form offers it.
     """
 
     label: str
@@ -39,6 +51,7 @@ class Field:
     limit: str = ""
     may_be_empty: bool = False
     most: str = ""
+    slider: Slider | None = None
 
     @property
     def is_text(self) -> bool:
@@ -49,30 +62,47 @@ class Field:
 FIELDS: dict[Task, dict[str, Field]] = {
     Task.FILL_MASK: {
         "text": Field("The text", str, "text"),
-        "top_k": Field("The number of candidates", int),
+        "top_k": Field(
+            "The number of candidates", int, slider=Slider("Words to show", 1, 20, meaning="the likeliest ones")
+        ),
         "word": Field("The word", str, "word", may_be_empty=True),
     },
     Task.SENTIMENT: {"text": Field("The text", str, "text")},
     Task.QUESTION_ANSWERING: {
         "question": Field("The question", str, "question"),
         "context": Field("The text", str, "context"),
-        "top_k": Field("The number of answers", int),
+        "top_k": Field("The number of answers", int, slider=Slider("Answers to show", 1, 10)),
     },
     Task.TRANSLATION: {
         "text": Field("The text", str, "text"),
-        "num_beams": Field("The number of beams", int, most="beams"),
+        "num_beams": Field(
+            "The number of beams",
+            int,
+            most="beams",
+            slider=Slider("Beams", 1, 8, 1, "how many drafts are kept side by side while writing (beam search)"),
+        ),
         "kept": Field("The tokens to go on from", tuple),
     },
     Task.COMPLETION: {
         "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
-        "max_new_tokens": Field("The number of new tokens", int, most="new_tokens"),
+        "max_new_tokens": Field(
+            "The number of new tokens", int, most="new_tokens", slider=Slider("Tokens to write", 1, 200)
+        ),
         "strategy": Field("The strategy", str),
-        "temperature": Field("The temperature", float),
-        "top_k": Field("Top-k", int),
-        "top_p": Field("Top-p", float),
-        "num_beams": Field("The number of beams", int, most="beams"),
+        "temperature": Field(
+            "The temperature", float, slider=Slider("Temperature", 0.05, 2, 0.05, "low: safe, high: surprising")
+        ),
+        "top_k": Field("Top-k", int, slider=Slider("Top-k", 0, 200, 1, "draw among the k likeliest; 0: all")),
+        "top_p": Field("Top-p", float, slider=Slider("Top-p", 0.01, 1, 0.01, "the likeliest that share p")),
+        "num_beams": Field(
+            "The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, "drafts kept side by side")
+        ),
         "seed": Field("The seed", int),
-        "loop_guard": Field("The loop guard", int),
+        "loop_guard": Field(
+            "The loop guard",
+            int,
+            slider=Slider("Loop guard", 0, 8, 1, "so many tokens in a row come at most twice; 0: off"),
+        ),
         "kept": Field("The tokens to go on from", tuple),
     },
 }

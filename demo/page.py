@@ -3,6 +3,7 @@
 import gradio as gr
 
 from demo.api.tasks import add_endpoints
+from demo.events import QUICK
 from demo.runs import DemoService
 from demo.tabs.about import create_about_tab
 from demo.tabs.completion import create_completion_tab
@@ -73,5 +74,5 @@ def build_demo(service: DemoService) -> gr.Blocks:
             session_id = session_id or service.new_session()
             return {session: session_id, note.line: note.says(session_id)}
 
-        demo.load(begin, session, [session, note.line], queue=False, show_progress="hidden", api_visibility="private")
+        demo.load(begin, session, [session, note.line], **QUICK)
     return demo

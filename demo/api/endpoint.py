@@ -7,9 +7,9 @@ from urllib.parse import unquote_to_bytes
 
 import gradio as gr
 
+from demo.events import for_callers
 from demo.limits import plain_text
 from demo.log.run import Run, owner, with_wish
-from demo.messages import for_callers
 from demo.runs import NO_SUCH_RUN, DemoService
 from demo.web.visitors import SESSION_HEADER
 from models.errors import InputError

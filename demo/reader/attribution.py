@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import gradio as gr
 from gradio.components import Component
 
-from demo.messages import for_visitors
+from demo.events import for_visitors, in_line
 from demo.plots.template import label
 from demo.plots.view import AttentionView
 from demo.runs import DemoService, Finished
-from demo.settings import MODEL_QUEUE
 from demo.widgets.bars import direction
 from models.errors import InputError
 from models.explain.aggregation import agreement
@@ -170,10 +169,8 @@ class AttributionPanel:
             for_visitors(work_out),
             [self.target, finished, *chosen],
             self.result,
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=service.settings.concurrency,
             show_progress_on=self.result,
-            api_visibility="private",
+            **in_line(service.settings),
         )
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from demo.events import QUICK, for_visitors
 from demo.log.export import answer_in_words, safe_cell
 from demo.log.run import Run
-from demo.messages import for_visitors
 from demo.plots.cells import attention_svg
 from demo.plots.reading import place, read_out
 from demo.plots.template import label
@@ -221,7 +221,6 @@ _HELP = (
 )
 _STOPPED = '<p role="status">No longer shared: the link leads nowhere now.</p>'
 _FORGETFUL = " This host keeps no log at the moment, so the link stops working when it restarts."
-_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
 """What may have to capture attention anew waits in the line of the models."""
 
@@ -277,8 +276,8 @@ class TakeAway:
         )
         for button, make in ((self.csv, to_csv), (self.json, to_json), (self.page, to_page)):
             self.file.connect(button, make, asked, **_COMPUTED)
-        self.link.click(for_visitors(share), [session, *asked], self.shared, **_HIDDEN | _COMPUTED)
-        self.shared.delete(for_visitors(unshare), [session, *asked], self.shared, **_HIDDEN)
+        self.link.click(for_visitors(share), [session, *asked], self.shared, **QUICK | _COMPUTED)
+        self.shared.delete(for_visitors(unshare), [session, *asked], self.shared, **QUICK)
 
 
 def create_take_away() -> TakeAway:

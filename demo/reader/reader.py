@@ -10,8 +10,8 @@ import gradio as gr
 from gradio.components import Component
 from gradio.events import Dependency
 
+from demo.events import QUICK, for_visitors, in_line
 from demo.looks import AttentionSource
-from demo.messages import for_visitors
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.roles import role_of
 from demo.plots.view import AttentionView, shown, so_far, view_of
@@ -27,7 +27,6 @@ from demo.reader.table import KEEP_OPEN
 from demo.reader.tools import ReaderTools, create_reader_tools
 from demo.recorded import Recorded
 from demo.runs import DemoService, Finished
-from demo.settings import MODEL_QUEUE
 from demo.sharing import Place
 from demo.widgets import Updates
 from demo.widgets.glossary import with_terms
@@ -161,9 +160,9 @@ class AttentionReader:
         def go(step: int, finished: Finished) -> int:
             return max(0, len(finished.source.written) - int(step))
 
-        event.then(
-            go, [step, self.finished], self.not_yet, queue=False, show_progress="hidden", api_visibility="private"
-        ).then(self._at_once(self._redraw), self.asked, [*self.pictures, self.missed], **self._quick)
+        event.then(go, [step, self.finished], self.not_yet, **QUICK).then(
+            self._at_once(self._redraw), self.asked, [*self.pictures, self.missed], **self._quick
+        )
 
     def follow(self, event: Dependency) -> None:
         """Redraw when `event` has set another run: the answer is shown first, and attention comes after it."""
@@ -186,10 +185,8 @@ class AttentionReader:
             for_visitors(redraw),
             [self.shown, self.chosen, *self.asked],
             [self.shown, *self.all, *self.tools.outputs, *self._strip],
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.plot,
-            api_visibility="private",
+            **in_line(self.service.settings),
         )
 
     def take_away(self, session: gr.BrowserState) -> None:
@@ -233,9 +230,7 @@ class AttentionReader:
             self.asked,
             self.all,
             show_progress_on=self.plot,
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=self.service.settings.concurrency,
-            api_visibility="private",
+            **in_line(self.service.settings),
         )
 
         def open_head(event: gr.EventData, *values: Any) -> Updates:
@@ -274,13 +269,9 @@ class AttentionReader:
             self.asked,
             [sheet.unfolded, *sheet.outputs],
             show_progress_on=sheet.picture,
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=self.service.settings.concurrency,
-            api_visibility="private",
+            **in_line(self.service.settings),
         )
-        sheet.section.collapse(
-            lambda: False, None, sheet.unfolded, queue=False, show_progress="hidden", api_visibility="private"
-        )
+        sheet.section.collapse(lambda: False, None, sheet.unfolded, **QUICK)
         self.tools.connect(self.service, self.finished, controls, self.see)
 
     def _show(self, asked: Asked) -> Updates:
@@ -351,12 +342,7 @@ class AttentionReader:
     @property
     def _quick(self) -> dict[str, Any]:
         """How events run that need no model, or one that is in memory already."""
-        return {
-            "queue": False,
-            "show_progress": "hidden",
-            "trigger_mode": "always_last",
-            "api_visibility": "private",
-        }
+        return {"trigger_mode": "always_last", **QUICK}
 
 
 def _of_kind(attentions: Attentions, kind: str) -> Attention:

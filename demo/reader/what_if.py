@@ -8,11 +8,10 @@ from difflib import SequenceMatcher
 import gradio as gr
 from gradio.components import Component
 
-from demo.messages import for_visitors
+from demo.events import QUICK, for_visitors, in_line
 from demo.plots.change import ShareChange, share_changes, what_changed, written
 from demo.plots.reading import percent
 from demo.runs import Changed, DemoService, Finished
-from demo.settings import MODEL_QUEUE
 from demo.widgets import Updates
 from models.errors import InputError
 from models.explain.opening import opening
@@ -151,10 +150,8 @@ class TryIt:
             for_visitors(compare),
             [self.change, self.word, self.by, finished, *place],
             self.result,
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=service.settings.concurrency,
             show_progress_on=self.result,
-            api_visibility="private",
+            **in_line(service.settings),
         )
 
 
@@ -174,7 +171,7 @@ def create_try_it(task: Task, tokens: Sequence[Token], first: int = -1) -> TryIt
     def ask(change: str) -> Updates:
         return {each: gr.update(visible=change == "word") for each in (word, by)}
 
-    change.change(ask, change, [word, by], queue=False, show_progress="hidden", api_visibility="private")
+    change.change(ask, change, [word, by], **QUICK)
     return TryIt(change, word, by, button, result)
 
 

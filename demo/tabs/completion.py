@@ -7,26 +7,12 @@ from typing import Any, cast
 import gradio as gr
 from gradio.components import Component
 
+from demo.events import QUICK, Stops, for_visitors, in_line
 from demo.log.run import Run
-from demo.messages import Stops, for_visitors
 from demo.recorded import recorded
 from demo.runs import DemoService, Finished
-from demo.settings import MODEL_QUEUE
-from demo.tabs.task_tab import (
-    PROGRESS,
-    RunRow,
-    TaskTab,
-    asking,
-    create_buttons,
-    create_header,
-    create_reader,
-    left_column,
-    result,
-    settings,
-    told,
-    two_columns,
-    visitor_text,
-)
+from demo.tabs import task_tab as shape
+from demo.tabs.task_tab import PROGRESS, RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
@@ -58,61 +44,39 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     """The tab with its events."""
     example = recorded(_TASK)
     given = example.run.fields
-    with gr.Tab("Write on", id=_TASK.value, elem_id="tab-write-on"):
-        with two_columns():
-            with left_column():
-                with asking():
-                    prompt = visitor_text(
-                        given["prompt"],
-                        "The beginning of your text",
-                        placeholder="Leave it empty and the model begins by itself.",
-                    )
-                    prompt_notice = create_notice()
-                    buttons = create_buttons(_TASK, "Write on", _HINT, prompt)
-                with settings(_LEAD):
-                    strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
-                    length = gr.Slider(1, 200, given["max_new_tokens"], step=1, label="Tokens to write")
-                    beams = gr.Slider(
-                        1, 8, given["num_beams"], step=1, label="Beams", info="drafts kept side by side", visible=False
-                    )
-                    temperature = gr.Slider(
-                        0.05,
-                        2,
-                        given["temperature"],
-                        step=0.05,
-                        label="Temperature",
-                        info="low: safe, high: surprising",
-                    )
-                    top_k = gr.Slider(
-                        0, 200, given["top_k"], step=1, label="Top-k", info="draw among the k likeliest; 0: all"
-                    )
-                    top_p = gr.Slider(
-                        0.01, 1, given["top_p"], step=0.01, label="Top-p", info="the likeliest that share p"
-                    )
-                    seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
-                    loop_guard = gr.Slider(
-                        0,
-                        8,
-                        given["loop_guard"],
-                        step=1,
-                        label="Loop guard",
-                        info="so many tokens in a row come at most twice; 0: off",
-                    )
-                    picker = create_checkpoint_picker(_TASK)
-                    create_few_shot_note(picker)
-            with result():
-                answer = gr.HTML(
-                    draw_answer(given["prompt"], example.output),
-                    js_on_load=choosing(),
-                    elem_classes="answer",
-                    label="The text so far",
+    with shape.task_page(_TASK, "Write on"):
+        with shape.left_column():
+            with shape.asking():
+                prompt = shape.visitor_text(
+                    given["prompt"],
+                    "The beginning of your text",
+                    placeholder="Leave it empty and the model begins by itself.",
                 )
-                more = create_more_texts()
-                decided = gr.HTML(decided_strip(example.output, example.decided), label="Decided in which layer")
-                header, copy_link = create_header(_TASK)
-                reader = create_reader(service, _TASK, decided)
-                steps = create_decoder_steps(service, _TASK)
-                tree = create_strategy_tree(service)
+                prompt_notice = create_notice()
+                buttons = shape.create_buttons(_TASK, "Write on", _HINT, prompt)
+            with shape.settings(_LEAD):
+                strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
+                length, beams, temperature, top_k, top_p = (
+                    shape.setting(_TASK, name, given[name], visible=name != "num_beams")
+                    for name in ("max_new_tokens", "num_beams", "temperature", "top_k", "top_p")
+                )
+                seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
+                loop_guard = shape.setting(_TASK, "loop_guard", given["loop_guard"])
+                picker = create_checkpoint_picker(_TASK)
+                create_few_shot_note(picker)
+        with shape.result():
+            answer = gr.HTML(
+                draw_answer(given["prompt"], example.output),
+                js_on_load=choosing(),
+                elem_classes="answer",
+                label="The text so far",
+            )
+            more = create_more_texts()
+            decided = gr.HTML(decided_strip(example.output, example.decided), label="Decided in which layer")
+            header, copy_link = shape.create_header(_TASK)
+            reader = shape.create_reader(service, _TASK, decided)
+            steps = create_decoder_steps(service, _TASK)
+            tree = create_strategy_tree(service)
         # In the order of the handler's parameters.
         fields: dict[str, Component] = {
             "prompt": prompt,
@@ -152,32 +116,9 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     stops = Stops()
 
     def run(
-        session_id: str,
-        checkpoint: str,
-        prompt: str,
-        max_new_tokens: int,
-        strategy: str,
-        temperature: float,
-        top_k: int,
-        top_p: float,
-        num_beams: int,
-        seed: int,
-        loop_guard: int,
-        request: gr.Request,
-        progress: gr.Progress = PROGRESS,
+        request: gr.Request, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
     ) -> Iterator[Updates]:
-        given = {
-            "prompt": prompt,
-            "max_new_tokens": max_new_tokens,
-            "strategy": strategy,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "num_beams": num_beams,
-            "seed": seed,
-            "loop_guard": loop_guard,
-        }
-        yield from write(session_id, checkpoint, given, request, progress)
+        yield from write(session_id, checkpoint, dict(zip(fields, values, strict=True)), request, progress)
 
     def write(
         session_id: str, checkpoint: str, fields: dict[str, Any], request: gr.Request, progress: gr.Progress
@@ -187,7 +128,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         resting: Updates = {**row.button(writing=False), session: session_id}
         try:
             # Closing the stream is what logs a run that was stopped.
-            stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, told(progress)))
+            stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, shape.told(progress)))
             with closing(stream):
                 for latest in stream:
                     if not is_wanted():
@@ -229,18 +170,13 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
 
     tab.connect([prompt.submit], run, stops)
     tab.walk(steps, answer, draw_step)
-    in_the_queue: dict[str, Any] = {
-        "concurrency_id": MODEL_QUEUE,
-        "concurrency_limit": service.settings.concurrency,
-        "api_visibility": "private",
-    }
     reader.follow(
         more.another.click(
             for_visitors(write_another),
             [session, reader.finished, *tab.inputs],
             [session, seed, *tab.outputs, row.run, row.stop],
             show_progress_on=answer,
-            **in_the_queue,
+            **in_line(service.settings),
         )
     )
     more.three.click(
@@ -248,17 +184,10 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         [session, *tab.inputs],
         list(dict.fromkeys([session, more.beside, *tab.notices.values(), row.notice, row.picker.dropdown])),
         show_progress_on=more.beside,
-        **in_the_queue,
+        **in_line(service.settings),
     )
     tree.connect(row.picker.dropdown, fields)
-    strategy.change(
-        settings_of,
-        strategy,
-        [*sampled, beams, more.row],
-        queue=False,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    strategy.change(settings_of, strategy, [*sampled, beams, more.row], **QUICK)
     return tab
 
 

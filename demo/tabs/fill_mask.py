@@ -6,23 +6,12 @@ from typing import Any
 
 import gradio as gr
 
+from demo.events import QUICK
 from demo.plots.reading import percent
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService
-from demo.tabs.task_tab import (
-    PROGRESS,
-    RunRow,
-    TaskTab,
-    asking,
-    create_buttons,
-    create_header,
-    create_reader,
-    left_column,
-    result,
-    settings,
-    two_columns,
-    visitor_text,
-)
+from demo.tabs import task_tab as shape
+from demo.tabs.task_tab import RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
@@ -43,28 +32,25 @@ _HINT = "Tap a word above to blank it out. <span class='keys'>Enter fills it; Sh
 def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
-    with gr.Tab("Fill the blank", id=_TASK.value, elem_id="tab-fill-mask"):
-        with two_columns():
-            with left_column():
-                with asking():
-                    text = visitor_text(example.run.fields["text"])
-                    text_notice = create_notice()
-                    chips = gr.HTML(
-                        token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box"
-                    )
-                    buttons = create_buttons(_TASK, "Fill the blank", _HINT, text)
-                with settings(_LEAD):
-                    top_k = gr.Slider(
-                        1, 20, example.run.fields["top_k"], step=1, label="Words to show", info="the likeliest ones"
-                    )
-                    word = gr.Textbox(
-                        example.run.fields["word"], label="My word", info="how likely is a word of yours?", max_lines=1
-                    )
-                    picker = create_checkpoint_picker(_TASK)
-            with result():
-                answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
-                header, copy_link = create_header(_TASK)
-                reader = create_reader(service, _TASK)
+    with shape.task_page(_TASK, "Fill the blank"):
+        with shape.left_column():
+            with shape.asking():
+                text = shape.visitor_text(example.run.fields["text"])
+                text_notice = create_notice()
+                chips = gr.HTML(
+                    token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box"
+                )
+                buttons = shape.create_buttons(_TASK, "Fill the blank", _HINT, text)
+            with shape.settings(_LEAD):
+                top_k = shape.setting(_TASK, "top_k", example.run.fields["top_k"])
+                word = gr.Textbox(
+                    example.run.fields["word"], label="My word", info="how likely is a word of yours?", max_lines=1
+                )
+                picker = create_checkpoint_picker(_TASK)
+        with shape.result():
+            answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
+            header, copy_link = shape.create_header(_TASK)
+            reader = shape.create_reader(service, _TASK)
         fields = {"text": text, "top_k": top_k, "word": word}
         row = RunRow(picker, *buttons)
         hidden = gr.State(_masked_words(example.run.fields["text"]))
@@ -74,11 +60,6 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
 
     notices = {"text": text_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw)
-
-    def run(
-        session_id: str, checkpoint: str, text: str, top_k: int, word: str, progress: gr.Progress = PROGRESS
-    ) -> Updates:
-        return tab.run(session_id, checkpoint, {"text": text, "top_k": top_k, "word": word}, progress)
 
     def choose(text: str, hidden: tuple[str, ...], event: gr.EventData) -> Updates:
         new_text, new_hidden = toggled(readable(text), hidden, int(event.index))
@@ -90,21 +71,10 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
 
     text_box, hidden_words = text, hidden
     # Whoever types another text, or blanks out another word, asks after another word, too.
-    gr.on([text.input, chips.select], lambda: "", None, word, queue=False, show_progress="hidden",
-          api_visibility="private")  # fmt: skip
-    tab.connect([text.submit, word.submit], run)
-    chips.select(
-        choose, [text, hidden], [text, hidden, chips], queue=False, show_progress="hidden", api_visibility="private"
-    )
-    text.change(
-        retype,
-        [text, hidden],
-        [chips, hidden],
-        queue=False,
-        show_progress="hidden",
-        trigger_mode="always_last",
-        api_visibility="private",
-    )
+    gr.on([text.input, chips.select], lambda: "", None, word, **QUICK)  # fmt: skip
+    tab.connect([text.submit, word.submit])
+    chips.select(choose, [text, hidden], [text, hidden, chips], **QUICK)
+    text.change(retype, [text, hidden], [chips, hidden], trigger_mode="always_last", **QUICK)
     return tab
 
 

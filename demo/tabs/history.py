@@ -1,12 +1,11 @@
 """History: the runs of this browser's session, to reopen, delete and take home."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import gradio as gr
 
+from demo.events import QUICK, for_visitors
 from demo.log.run import Run, keeps, owner, with_wish
-from demo.messages import for_visitors
 from demo.runs import RUNS_OF_A_PAGE, DemoService
 from demo.tabs.task_tab import TaskTab, lead
 from demo.widgets import Updates
@@ -20,8 +19,6 @@ FORGOTTEN = "This host forgets all runs when it restarts, which may happen on an
 
 UNKEPT = "Do not keep my runs"
 """The switch that turns keeping off."""
-
-_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 def create_history_tab(
@@ -108,18 +105,18 @@ def create_history_tab(
     def export_json(session_id: str) -> TextFile:
         return json_file(service.export_json(session_id), "clearhead-runs")
 
-    tab.select(for_visitors(look), session, [*page, unkept, note.line], **_HIDDEN)
-    newer.click(for_visitors(show_newer), [session, skipped], page, **_HIDDEN)
-    older.click(for_visitors(show_older), [session, skipped], page, **_HIDDEN)
-    unkept.input(for_visitors(wish), [session, unkept], [session, note.line], **_HIDDEN)
+    tab.select(for_visitors(look), session, [*page, unkept, note.line], **QUICK)
+    newer.click(for_visitors(show_newer), [session, skipped], page, **QUICK)
+    older.click(for_visitors(show_older), [session, skipped], page, **QUICK)
+    unkept.input(for_visitors(wish), [session, unkept], [session, note.line], **QUICK)
     reopened = [*page, tabs, *(each for task_tab in by_task.values() for each in task_tab.reopened_outputs)]
-    opened = runs.select(for_visitors(reopen), [session, skipped], reopened, **_HIDDEN)
+    opened = runs.select(for_visitors(reopen), [session, skipped], reopened, **QUICK)
     for task_tab in by_task.values():
         task_tab.reader.follow(opened)
-    runs.delete(for_visitors(delete), [session, skipped], page, **_HIDDEN)
-    runs.clear(for_visitors(unshare), [session, skipped], page, **_HIDDEN)
-    delete_all.click(lambda: gr.update(visible=True), None, question, **_HIDDEN)
-    keep.click(lambda: gr.update(visible=False), None, question, **_HIDDEN)
-    confirm.click(for_visitors(forget), session, [*page, question], **_HIDDEN)
+    runs.delete(for_visitors(delete), [session, skipped], page, **QUICK)
+    runs.clear(for_visitors(unshare), [session, skipped], page, **QUICK)
+    delete_all.click(lambda: gr.update(visible=True), None, question, **QUICK)
+    keep.click(lambda: gr.update(visible=False), None, question, **QUICK)
+    confirm.click(for_visitors(forget), session, [*page, question], **QUICK)
     file.connect(as_csv, export_csv, [session])
     file.connect(as_json, export_json, [session])

@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from gradio.components import Component
 
+from demo.events import QUICK, for_visitors, in_line
 from demo.lectures import Lecture
-from demo.messages import for_visitors
 from demo.recorded import inside_examples
 from demo.runs import DemoService
-from demo.settings import MODEL_QUEUE
+from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
 from demo.walk.step import BuiltStep, InsideControls, Step, create_choices
 from demo.walk.steps import STEPS, create_inside_take_away
@@ -31,7 +31,6 @@ _LEAD = (
 _COPY_STEP = "() => window.clearhead.copyLink(window.clearhead.inside ?? '?inside=tokens')"
 _HINT = "<span class='keys'>Enter looks inside; Shift+Enter starts a new line.</span>"
 _CHOICES = ("layer", "head", "position")
-_TURNING: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,23 +122,18 @@ class InsideTab:
         request, place = self.controls.inside.checked(inside_examples()[number].request)
         return self._set_to(request) | self.controls.choices(request, place)
 
-    def connect(self, concurrency: int) -> None:
+    def connect(self, settings: Settings) -> None:
         """Let the stepper turn the page, and every control draw the step that is shown."""
-        drawing: dict[str, Any] = {
-            "concurrency_id": MODEL_QUEUE,
-            "concurrency_limit": concurrency,
-            "show_progress_on": self.heading,
-            "api_visibility": "private",
-        }
+        drawing: dict[str, Any] = {"show_progress_on": self.heading, **in_line(settings)}
         show = for_visitors(self.show)
         turns = [
-            self.stepper.input(for_visitors(self.turn), self.stepper, self.turned, **_TURNING),
+            self.stepper.input(for_visitors(self.turn), self.stepper, self.turned, **QUICK),
             *(
-                button.click(for_visitors(_beside(self, by)), self.stepper, self.turned, **_TURNING)
+                button.click(for_visitors(_beside(self, by)), self.stepper, self.turned, **QUICK)
                 for button, by in ((self.back, -1), (self.forward, 1))
             ),
         ]
-        tried = self.examples.click(for_visitors(self.try_example), self.examples, self.controls.inputs, **_TURNING)
+        tried = self.examples.click(for_visitors(self.try_example), self.examples, self.controls.inputs, **QUICK)
         for turned in (*turns, tried):
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
             turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
@@ -257,7 +251,7 @@ def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) 
                 controls, stepper, back, forward, heading, button, examples, notices, groups, built, exports, here
             )
             create_inside_take_away(tab.asked_for, tab.picture, built, service.inside, tab.inputs)
-    tab.connect(service.settings.concurrency)
+    tab.connect(service.settings)
     return tab
 
 

@@ -14,8 +14,8 @@ from gradio.components import Component
 from gradio.components.plot import PlotData
 
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
+from demo.events import QUICK, for_visitors
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
-from demo.messages import for_visitors
 from demo.plots.roles import role_of
 from demo.plots.template import for_room
 from demo.plots.view import shown, so_far
@@ -80,8 +80,6 @@ _NOW = f"() => {_HERE}"
 _COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
 """A whole lecture waits in the line of the models."""
 
-_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-
 
 @dataclass(frozen=True, eq=False)
 class LectureMode:
@@ -126,7 +124,7 @@ class LectureMode:
             )
         demo.load(None, None, self.address, js=_ADDRESS)
         self.bar.select(None, None, self.address, js=_NOW)
-        self.address.change(for_visitors(turn), self.address, [self.bar, tabs, *views.outputs], **_HIDDEN).then(
+        self.address.change(for_visitors(turn), self.address, [self.bar, tabs, *views.outputs], **QUICK).then(
             for_visitors(show),
             self.address,
             views.outputs,

@@ -10,20 +10,8 @@ from demo.plots.change import span_probabilities
 from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.runs import DemoService
-from demo.tabs.task_tab import (
-    PROGRESS,
-    RunRow,
-    TaskTab,
-    asking,
-    create_buttons,
-    create_header,
-    create_reader,
-    left_column,
-    result,
-    settings,
-    two_columns,
-    visitor_text,
-)
+from demo.tabs import task_tab as shape
+from demo.tabs.task_tab import RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.notice import create_notice, drawn
@@ -48,38 +36,37 @@ _SPANS = (
 def create_question_answering_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
-    with gr.Tab("Questions", id=_TASK.value, elem_id="tab-questions"):
-        with two_columns():
-            with left_column():
-                with asking():
-                    question = visitor_text(example.run.fields["question"], "Your question", max_lines=3)
-                    question_notice = create_notice()
-                    context = gr.Textbox(
-                        example.run.fields["context"],
-                        label="The text to look in",
-                        max_lines=14,
-                        elem_classes="long-text",
-                    )
-                    context_notice = create_notice()
-                    buttons = create_buttons(_TASK, "Look it up", _HINT, question)
-                with settings(_LEAD):
-                    top_k = gr.Slider(1, 10, example.run.fields["top_k"], step=1, label="Answers to show")
-                    picker = create_checkpoint_picker(_TASK)
-            with result():
-                answer = gr.HTML(
-                    draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
+    with shape.task_page(_TASK, "Questions"):
+        with shape.left_column():
+            with shape.asking():
+                question = shape.visitor_text(example.run.fields["question"], "Your question", max_lines=3)
+                question_notice = create_notice()
+                context = gr.Textbox(
+                    example.run.fields["context"],
+                    label="The text to look in",
+                    max_lines=14,
+                    elem_classes="long-text",
                 )
-                header, copy_link = create_header(_TASK)
-                reader = create_reader(service, _TASK)
-                with gr.Column(elem_classes="more"):
-                    gr.HTML(_SPANS, label="Where the answer starts and ends")
-                    plot = gr.Plot(
-                        drawn(span_probabilities(_typed(example.output))),
-                        label="Start and end probabilities",
-                        show_label=False,
-                        container=False,
-                        elem_classes="span-frame",
-                    )
+                context_notice = create_notice()
+                buttons = shape.create_buttons(_TASK, "Look it up", _HINT, question)
+            with shape.settings(_LEAD):
+                top_k = shape.setting(_TASK, "top_k", example.run.fields["top_k"])
+                picker = create_checkpoint_picker(_TASK)
+        with shape.result():
+            answer = gr.HTML(
+                draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
+            )
+            header, copy_link = shape.create_header(_TASK)
+            reader = shape.create_reader(service, _TASK)
+            with gr.Column(elem_classes="more"):
+                gr.HTML(_SPANS, label="Where the answer starts and ends")
+                plot = gr.Plot(
+                    drawn(span_probabilities(_typed(example.output))),
+                    label="Start and end probabilities",
+                    show_label=False,
+                    container=False,
+                    elem_classes="span-frame",
+                )
         fields = {"question": question, "context": context, "top_k": top_k}
         row = RunRow(picker, *buttons)
 
@@ -92,13 +79,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
     notices = {"question": question_notice, "context": context_notice}
     tab = TaskTab(_TASK, service, session, fields, notices, row, (answer, plot), header, copy_link, reader, draw)
 
-    def run(
-        session_id: str, checkpoint: str, question: str, context: str, top_k: int, progress: gr.Progress = PROGRESS
-    ) -> Updates:
-        fields = {"question": question, "context": context, "top_k": top_k}
-        return tab.run(session_id, checkpoint, fields, progress)
-
-    tab.connect([question.submit, context.submit], run)
+    tab.connect([question.submit, context.submit])
     return tab
 
 

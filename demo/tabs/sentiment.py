@@ -9,20 +9,8 @@ import gradio as gr
 from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.runs import DemoService
-from demo.tabs.task_tab import (
-    PROGRESS,
-    RunRow,
-    TaskTab,
-    asking,
-    create_buttons,
-    create_header,
-    create_reader,
-    left_column,
-    result,
-    settings,
-    two_columns,
-    visitor_text,
-)
+from demo.tabs import task_tab as shape
+from demo.tabs.task_tab import RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.notice import create_notice
@@ -42,19 +30,18 @@ _HINT = "Write a sentence. <span class='keys'>Enter reads it; Shift+Enter starts
 def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
-    with gr.Tab("Sentiment", id=_TASK.value, elem_id="tab-sentiment"):
-        with two_columns():
-            with left_column():
-                with asking():
-                    text = visitor_text(example.run.fields["text"])
-                    text_notice = create_notice()
-                    buttons = create_buttons(_TASK, "Read it", _HINT, text)
-                with settings(_LEAD):
-                    picker = create_checkpoint_picker(_TASK)
-            with result():
-                answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
-                header, copy_link = create_header(_TASK)
-                reader = create_reader(service, _TASK)
+    with shape.task_page(_TASK, "Sentiment"):
+        with shape.left_column():
+            with shape.asking():
+                text = shape.visitor_text(example.run.fields["text"])
+                text_notice = create_notice()
+                buttons = shape.create_buttons(_TASK, "Read it", _HINT, text)
+            with shape.settings(_LEAD):
+                picker = create_checkpoint_picker(_TASK)
+        with shape.result():
+            answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
+            header, copy_link = shape.create_header(_TASK)
+            reader = shape.create_reader(service, _TASK)
         fields = {"text": text}
         row = RunRow(picker, *buttons)
 
@@ -65,10 +52,7 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
         _TASK, service, session, fields, {"text": text_notice}, row, (answer,), header, copy_link, reader, draw
     )
 
-    def run(session_id: str, checkpoint: str, text: str, progress: gr.Progress = PROGRESS) -> Updates:
-        return tab.run(session_id, checkpoint, {"text": text}, progress)
-
-    tab.connect([text.submit], run)
+    tab.connect([text.submit])
     return tab
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from demo.messages import for_visitors
+from demo.events import QUICK, for_visitors
 from demo.runs import DemoService
 from demo.sharing import KEY, link_of
 from demo.tabs.task_tab import TaskTab
@@ -16,8 +16,6 @@ from models.errors import InputError
 
 _ADDRESS = f"() => new URLSearchParams(location.search).has('{KEY}') ? location.search + location.hash : ''"
 """Run in the page: what its address says about a shared run, which the server would not see whole."""
-
-_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class SharedRuns:
 
         demo.load(None, None, self.address, js=_ADDRESS)
         changed = [self.notice, tabs, *(each for tab in by_task.values() for each in tab.restored_outputs)]
-        opened = self.address.change(for_visitors(open_run), self.address, changed, **_HIDDEN)
+        opened = self.address.change(for_visitors(open_run), self.address, changed, **QUICK)
         for tab in by_task.values():
             tab.reader.follow(opened)
 

@@ -10,13 +10,12 @@ from urllib.parse import urlencode
 import gradio as gr
 from gradio.components import Component
 
+from demo.events import QUICK, Stops, for_visitors, in_line
 from demo.limits import FIELDS
 from demo.log.run import Run
-from demo.messages import Stops, for_visitors
 from demo.reader.reader import AttentionReader, create_attention_reader
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService, Finished
-from demo.settings import MODEL_QUEUE
 from demo.sharing import KEY, Place
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice, noticed
@@ -47,7 +46,7 @@ TAB_NAMES = {
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 
 PROGRESS = gr.Progress()
-"""As a handler's default, this is how Gradio learns that the handler reports progress."""
+"""As a handler's default, this is how Gradio learns that the handler reports progress; it fills in the default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +107,21 @@ def result() -> Iterator[None]:
 def visitor_text(value: str, label: str = "Your text", max_lines: int = 8, **more: Any) -> gr.Textbox:
     """A field for words of the visitor's own, which grows with them up to `max_lines`."""
     return gr.Textbox(value, label=label, max_lines=max_lines, elem_classes="visitor-text", **more)
+
+
+def setting(task: Task, name: str, value: float, **more: Any) -> gr.Slider:
+    """The slider of a field of `task`, at `value`."""
+    slider = FIELDS[task][name].slider
+    assert slider is not None  # noqa: S101
+    info = slider.meaning or None
+    return gr.Slider(slider.least, slider.most, value, step=slider.step, label=slider.title, info=info, **more)
+
+
+@contextmanager
+def task_page(task: Task, title: str) -> Iterator[None]:
+    """Holds the columns of a task's tab."""
+    with gr.Tab(title, id=task.value, elem_id=f"tab-{TAB_NAMES[task]}"), two_columns():
+        yield
 
 
 def create_buttons(
@@ -199,29 +213,26 @@ class TaskTab:
     def connect(
         self,
         triggers: list[Callable[..., Any]],
-        handler: Callable[..., Any],
+        handler: Callable[..., Any] | None = None,
         stops: Stops | None = None,
     ) -> None:
-        """Let `triggers` run `handler`, in the queue of the models; with `stops` its visitor can stop it."""
+        """Let `triggers` run `handler`, or `run`, in the line of the models; with `stops` its visitor can stop it."""
         buttons = [self.row.run, self.row.stop] if stops else []
         running: dict[str, Any] = {
-            "fn": for_visitors(handler),
+            "fn": for_visitors(handler or self.run),
             "inputs": [self.session, *self.inputs],
             "outputs": [self.session, *self.outputs, *buttons],
-            "concurrency_id": MODEL_QUEUE,
-            "concurrency_limit": self.service.settings.concurrency,
             "show_progress_on": self.answer[0],
-            "api_visibility": "private",
+            **in_line(self.service.settings),
         }
         tried = self.row.examples.click(
-            self.example, self.row.examples, list(self.fields.values()), queue=False, show_progress="hidden",
-            api_visibility="private",
+            self.example, self.row.examples, list(self.fields.values()), **QUICK
         )  # fmt: skip
         for event in (gr.on([self.row.run.click, *triggers], **running), tried.then(**running)):
             self.reader.follow(event)
             event.then(None, None, None, js=SHOW_ANSWER)
         if stops:
-            self.row.stop.click(stops.stop, queue=False, show_progress="hidden", api_visibility="private")
+            self.row.stop.click(stops.stop, **QUICK)
         self._connect_link()
         self.reader.take_away(self.session)
 
@@ -232,9 +243,11 @@ class TaskTab:
             self.reader.walk(steps.slider, event)
         self.reader.follow(taken)
 
-    def run(self, session_id: str, checkpoint: str, fields: dict[str, Any], progress: gr.Progress) -> Updates:
-        """Answer what the visitor typed, or say what to mend."""
-        session_id = self.session_of(session_id)
+    def run(
+        self, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
+    ) -> Updates:
+        """Answer what the visitor typed, or say what to mend; `values` are those of the fields, in their order."""
+        session_id, fields = self.session_of(session_id), dict(zip(self.fields, values, strict=True))
         try:
             updates = self.show(self.service.run(session_id, self.task, fields, checkpoint, told(progress)))
         except InputError as error:
@@ -312,9 +325,9 @@ class TaskTab:
 
         asked = [self.session, self.reader.finished, *self.reader.controls.inputs]
         address = self.copy_link.address
-        self.copy_link.button.click(
-            for_visitors(link), asked, address, queue=False, show_progress="hidden", api_visibility="private"
-        ).success(None, address, None, js=COPY_LINK)
+        self.copy_link.button.click(for_visitors(link), asked, address, **QUICK).success(
+            None, address, None, js=COPY_LINK
+        )
 
     @property
     def _all_notices(self) -> list[gr.HTML]:

@@ -7,25 +7,13 @@ from typing import Any
 
 import gradio as gr
 
+from demo.events import Stops
 from demo.log.run import Run
-from demo.messages import Stops
 from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.runs import DemoService
-from demo.tabs.task_tab import (
-    PROGRESS,
-    RunRow,
-    TaskTab,
-    asking,
-    create_buttons,
-    create_header,
-    create_reader,
-    left_column,
-    result,
-    settings,
-    two_columns,
-    visitor_text,
-)
+from demo.tabs import task_tab as shape
+from demo.tabs.task_tab import PROGRESS, RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
@@ -47,30 +35,22 @@ _HINT = "Write in English. <span class='keys'>Enter translates; Shift+Enter star
 def create_translation_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
     example = recorded(_TASK)
-    with gr.Tab("Translate", id=_TASK.value, elem_id="tab-translate"):
-        with two_columns():
-            with left_column():
-                with asking():
-                    text = visitor_text(example.run.fields["text"], "Your English text")
-                    text_notice = create_notice()
-                    buttons = create_buttons(_TASK, "Translate", _HINT, text)
-                with settings(_LEAD):
-                    beams = gr.Slider(
-                        1,
-                        8,
-                        example.run.fields["num_beams"],
-                        step=1,
-                        label="Beams",
-                        info="how many drafts are kept side by side while writing (beam search)",
-                    )
-                    picker = create_checkpoint_picker(_TASK)
-            with result():
-                answer = gr.HTML(
-                    draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
-                )
-                header, copy_link = create_header(_TASK)
-                reader = create_reader(service, _TASK)
-                steps = create_decoder_steps(service, _TASK)
+    with shape.task_page(_TASK, "Translate"):
+        with shape.left_column():
+            with shape.asking():
+                text = shape.visitor_text(example.run.fields["text"], "Your English text")
+                text_notice = create_notice()
+                buttons = shape.create_buttons(_TASK, "Translate", _HINT, text)
+            with shape.settings(_LEAD):
+                beams = shape.setting(_TASK, "num_beams", example.run.fields["num_beams"])
+                picker = create_checkpoint_picker(_TASK)
+        with shape.result():
+            answer = gr.HTML(
+                draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
+            )
+            header, copy_link = shape.create_header(_TASK)
+            reader = shape.create_reader(service, _TASK)
+            steps = create_decoder_steps(service, _TASK)
         fields = {"text": text, "num_beams": beams}
         row = RunRow(picker, *buttons)
 
@@ -88,17 +68,12 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
     stops = Stops()
 
     def run(
-        session_id: str,
-        checkpoint: str,
-        text: str,
-        num_beams: int,
-        request: gr.Request,
-        progress: gr.Progress = PROGRESS,
+        request: gr.Request, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
     ) -> Iterator[Updates]:
         is_wanted = stops.begins(request)
         yield row.button(writing=True)
         with only_while(is_wanted):
-            updates = tab.run(session_id, checkpoint, {"text": text, "num_beams": num_beams}, progress)
+            updates = tab.run(progress, session_id, checkpoint, *values)
         yield updates | row.button(writing=False)
 
     tab.connect([text.submit], run, stops)

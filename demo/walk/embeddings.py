@@ -2,13 +2,13 @@
 
 import html
 from collections.abc import Sequence
-from typing import Any
 
 import gradio as gr
 import numpy as np
 from gradio.components.plot import PlotData
 from numpy.typing import NDArray
 
+from demo.events import QUICK
 from demo.plots.template import label
 from demo.plots.walk import position_grid, vector_strips
 from demo.reader.table import KEEP_OPEN
@@ -57,10 +57,9 @@ def create_positions() -> None:
     plot = gr.Plot(picture, label="Positional encoding", show_label=False, container=False, elem_classes="inside-plot")
     numbers = gr.HTML(said, js_on_load=KEEP_OPEN, label="Positional encoding as numbers")
     sliders = [length, dimension, base]
-    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     moved = [each.input for each in sliders]
-    gr.on(moved, _draw, sliders, [plot, numbers], trigger_mode="always_last", **quick)
-    examples.load_input_event.then(_draw, sliders, [plot, numbers], **quick)
+    gr.on(moved, _draw, sliders, [plot, numbers], trigger_mode="always_last", **QUICK)
+    examples.load_input_event.then(_draw, sliders, [plot, numbers], **QUICK)
 
 
 def own_positions(seen: EmbeddedText) -> tuple[str, str]:

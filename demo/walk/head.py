@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 from numpy.typing import NDArray
 
-from demo.messages import for_visitors
+from demo.events import QUICK, for_visitors
 from demo.plots.reading import percent
 from demo.plots.walk import strip_top
 from demo.reader.table import KEEP_OPEN
@@ -115,11 +115,10 @@ def create_own_numbers(
         except InputError as error:
             return {notice: noticed(error.sentence)}
 
-    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     drawing = (for_visitors(draw), [scores, beside], [shown, notice])
-    gr.on([scores.submit, scores.blur, beside.input], *drawing, trigger_mode="always_last", **quick)
+    gr.on([scores.submit, scores.blur, beside.input], *drawing, trigger_mode="always_last", **QUICK)
     if tried is not None:
-        tried.then(*drawing, **quick)
+        tried.then(*drawing, **QUICK)
     return shown
 
 

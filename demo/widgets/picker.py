@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import gradio as gr
 from huggingface_hub.constants import HF_HUB_OFFLINE
 
+from demo.events import QUICK
 from models.errors import CheckpointUnavailable
 from models.registry import Checkpoint, Task, checkpoints_for, find
 
@@ -37,7 +38,7 @@ def create_checkpoint_picker(task: Task) -> CheckpointPicker:
         except CheckpointUnavailable as error:
             return html.escape(error.sentence)
 
-    dropdown.change(describe, dropdown, about, queue=False, show_progress="hidden", api_visibility="private")
+    dropdown.change(describe, dropdown, about, **QUICK)
     return CheckpointPicker(dropdown, offered[0].name)
 
 

@@ -13,7 +13,7 @@ from gradio.components import Component
 from gradio.components.plot import PlotData
 from plotly.offline import get_plotlyjs
 
-from demo.messages import for_visitors
+from demo.events import QUICK, for_visitors
 from demo.theme import ASSETS
 from demo.widgets import Updates
 
@@ -26,7 +26,6 @@ _SAVE = """
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 """
-_HIDDEN: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,9 @@ class SavedFile:
             file = make(*values)
             return file.text, file.name, file.media_type
 
-        made = button.click(for_visitors(written), list(inputs), list(self.parts), **_HIDDEN | event)
+        made = button.click(for_visitors(written), list(inputs), list(self.parts), **QUICK | event)
         saved = made.success(None, list(self.parts), None, js=_SAVE)
-        saved.then(lambda: "", None, self.parts[0], **_HIDDEN)
+        saved.then(lambda: "", None, self.parts[0], **QUICK)
 
 
 def create_saved_file() -> SavedFile:

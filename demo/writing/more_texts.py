@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from demo.events import QUICK
 from demo.plots.reading import percent
 from demo.runs import Finished
 from demo.widgets import Updates
@@ -26,9 +27,7 @@ _WHAT = (
 def create_few_shot_note(picker: CheckpointPicker) -> gr.HTML:
     """The note, which follows the picker."""
     note = gr.HTML(few_shot_note(picker.bundled))
-    picker.dropdown.change(
-        few_shot_note, picker.dropdown, note, queue=False, show_progress="hidden", api_visibility="private"
-    )
+    picker.dropdown.change(few_shot_note, picker.dropdown, note, **QUICK)
     return note
 
 

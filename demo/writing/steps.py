@@ -9,11 +9,10 @@ import gradio as gr
 from gradio.components import Component
 from gradio.events import Dependency
 
+from demo.events import QUICK, Stops, for_visitors, in_line
 from demo.log.run import Run
-from demo.messages import Stops, for_visitors
 from demo.recorded import recorded
 from demo.runs import DemoService, Finished, fork_fields
-from demo.settings import MODEL_QUEUE
 from demo.widgets import Updates
 from demo.widgets.notice import noticed
 from demo.writing.table import going_on, step_table
@@ -25,8 +24,6 @@ from models.registry import Task
 
 DrawStep = Callable[[Run, TaskOutput, int], str]
 """From a run, its output and the chosen step, counted from 1, to the answer with that step's token marked."""
-
-_QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,22 +157,20 @@ class DecoderSteps:
             return adopt(self.service.reopen(self.service.get(forked)))
 
         chosen = answer.select(
-            for_visitors(choose), self.run_id, [self.slider, self.table], trigger_mode="always_last", **_QUICK
+            for_visitors(choose), self.run_id, [self.slider, self.table], trigger_mode="always_last", **QUICK
         )
         slid = self.slider.input(
-            for_visitors(slide), [self.run_id, self.slider], [answer, self.table], trigger_mode="always_last", **_QUICK
+            for_visitors(slide), [self.run_id, self.slider], [answer, self.table], trigger_mode="always_last", **QUICK
         )
         self.table.select(
             for_visitors(part),
             [session, self.run_id],
             [session, *self.parting],
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.other,
-            api_visibility="private",
+            **in_line(self.service.settings),
         )
-        self.stop.click(stops.stop, **_QUICK)
-        taken = self.adopt.click(for_visitors(take_over), self.forked, adopted, **_QUICK)
+        self.stop.click(stops.stop, **QUICK)
+        taken = self.adopt.click(for_visitors(take_over), self.forked, adopted, **QUICK)
         return [chosen, slid], taken
 
 

@@ -3,14 +3,14 @@
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
-from demo.messages import for_visitors
+from demo.events import for_visitors, in_line
 from demo.plots.decode_tree import NAMES, decode_tree_figure, token_name
 from demo.runs import DemoService
-from demo.settings import MODEL_QUEUE
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice, drawn, noticed
 from models.errors import InputError
@@ -111,27 +111,9 @@ class StrategyTree:
         """Draw with the `checkpoint` that is chosen and the tab's `fields`."""
 
         def grow(
-            checkpoint: str,
-            num_beams: int,
-            steps: int,
-            prompt: str,
-            temperature: float,
-            top_k: int,
-            top_p: float,
-            seed: int,
-            loop_guard: int,
-            progress: gr.Progress = _PROGRESS,
+            progress: gr.Progress = _PROGRESS, checkpoint: str = "", num_beams: int = 0, steps: int = 0, *values: Any
         ) -> Updates:
-            asked = {
-                "prompt": prompt,
-                "max_new_tokens": steps,
-                "num_beams": num_beams,
-                "temperature": temperature,
-                "top_k": top_k,
-                "top_p": top_p,
-                "seed": seed,
-                "loop_guard": loop_guard,
-            }
+            asked = {"num_beams": num_beams, "max_new_tokens": steps, **dict(zip(_FIELDS, values, strict=True))}
 
             def tell(fraction: float, message: str) -> None:
                 progress(fraction, desc=message)
@@ -151,10 +133,8 @@ class StrategyTree:
             for_visitors(grow),
             [checkpoint, self.beams, self.steps, *(fields[name] for name in _FIELDS)],
             [self.notice, self.text, self.plot, self.table],
-            concurrency_id=MODEL_QUEUE,
-            concurrency_limit=self.service.settings.concurrency,
             show_progress_on=self.draw,
-            api_visibility="private",
+            **in_line(self.service.settings),
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import gradio as gr
 import pytest
 
-from demo.messages import for_callers, for_visitors
+from demo.events import for_callers, for_visitors
 from demo.runs import OUR_FAULT
 from models.errors import InputError
 

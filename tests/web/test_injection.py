@@ -14,9 +14,9 @@ import gradio as gr
 import plotly.graph_objects as go
 import pytest
 
+from demo.events import for_callers, for_visitors
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run
-from demo.messages import for_callers, for_visitors
 from demo.plots.cells import attention_svg
 from demo.plots.change import span_probabilities
 from demo.plots.decode_tree import decode_tree_figure

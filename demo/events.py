@@ -1,4 +1,4 @@
-"""What every handler and endpoint is wrapped in: errors become one sentence, and nothing is computed for who left."""
+"""How events run: at once or in the line of the models, with errors as one sentence, and not for a client that left."""
 
 import html
 import inspect
@@ -10,12 +10,22 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
-from demo.runs import OUR_FAULT
+from demo.looks import OUR_FAULT
+from demo.settings import MODEL_QUEUE, Settings
 from demo.web.gradio_private import asker_is_there
 from models.cancellation import only_while
 from models.errors import InputError
 
 _log = logging.getLogger(__name__)
+
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+"""The options of an event that needs no model: it waits in no line."""
+
+
+def in_line(settings: Settings) -> dict[str, Any]:
+    """The options of an event that may need a model: it waits in the line of the models."""
+    return {"concurrency_id": MODEL_QUEUE, "concurrency_limit": settings.concurrency, "api_visibility": "private"}
+
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
