@@ -56,10 +56,8 @@ from models.outputs import (
     TreeNode,
     WordStanding,
 )
-from tests.components.test_inside_steps import made_up as made_up_look
-from tests.components.test_take_away import taken
 from tests.log.runs import failed_run, finished_run
-from tests.plots.made_up import CHECKPOINT, attention_over
+from tests.plots.made_up import CHECKPOINT, attention_over, made_up_look, taken
 from tests.web.strings import INJECTIONS
 
 _OWN_MARKUP = re.compile(r"</?b>|<br>|<span style='font-size:\d+px'>|</span>|<extra></extra>")
