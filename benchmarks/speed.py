@@ -19,10 +19,10 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from benchmarks import attention_sheet, crowd, foreign, processes, published, together
+from benchmarks import crowd, foreign, processes, published, together
 from benchmarks.inputs import INPUTS
 from benchmarks.plain_transformers import plain
-from benchmarks.work import NotHere, Sides, Work, in_turns, measure, milliseconds
+from benchmarks.work import Sides, Work, in_turns, measure, milliseconds
 from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Settings
@@ -71,7 +71,6 @@ WORKS = (
     *foreign.WORKS,
     *processes.WORKS,
     *crowd.WORKS,
-    *attention_sheet.WORKS,
 )
 """One entry for each row: to add a row, yield pairs and say what they need."""
 
@@ -92,11 +91,7 @@ def main() -> int:
     print(f"{'work':<46}{'baseline':>10}{'ours':>10}  {'unit':<5}{'ratio':>7}{'needs':>7}  met")
     rows = []
     for work in works:
-        try:
-            row = measure(work, arguments.runs if arguments.runs and work.runs > 1 else work.runs)
-        except NotHere as reason:
-            print(f"{work.name}: {reason}", flush=True)
-            continue
+        row = measure(work, arguments.runs if arguments.runs and work.runs > 1 else work.runs)
         rows.append(row)
         print(f"{row.work:<46}{row.baseline:>10,.1f}{row.ours:>10,.1f}  {row.unit:<5}{row.ratio:>7.2f}{row.needs:>7.2f}"
               f"  {'yes' if row.met else 'NO'}", flush=True)  # fmt: skip

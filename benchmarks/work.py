@@ -12,10 +12,6 @@ Sides = Iterator[tuple[float, float]]
 """Pairs of one measurement of the baseline and one of ours, without end."""
 
 
-class NotHere(Exception):
-    """What a row is measured against is not installed; the message says how to get it."""
-
-
 @dataclass(frozen=True)
 class Row:
     """What was measured for one piece of work."""

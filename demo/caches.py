@@ -71,7 +71,7 @@ class SessionCache:
         self._lock = threading.Lock()
 
     def get(self, origin: Origin, key: Hashable) -> Any | None:
-        """What is held under `key` for the sessions of `origin`, `None` where nothing is."""
+        """The value held under `key` for the sessions of `origin`; `None` where there is none."""
         with self._lock:
             return self._get((origin.sessions, key))
 
@@ -82,7 +82,7 @@ class SessionCache:
             self._put((origin.sessions, key), value, size, origin.until)
 
     def get_or_make(self, origin: Origin, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What is held under `key`, or what `make` makes, once for all threads that ask at the same time.
+        """The value held under `key`, or what `make` returns, called once for all threads that ask at the same time.
 
         What `make` raises is raised to all of them and not held, but for `Stopped`: then the next one makes it. Raises
         `InputError` after `LONGEST_WAIT_S` of waiting, and `Stopped` once this thread's own visitor has left.

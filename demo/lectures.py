@@ -91,7 +91,7 @@ def query_of(lecture: Lecture, number: int = 1) -> str:
 
 
 def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | None:
-    """What a browser's address asks for, none where it names no lecture; raises `InputError` for what is not there."""
+    """The place that an address asks for, none where it names no lecture; raises `InputError` if it is not there."""
     try:
         parts = urlsplit(address[:_LONGEST_ADDRESS])
     except ValueError:

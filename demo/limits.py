@@ -1,4 +1,4 @@
-"""What may pass to a model, and how many large runs at a time: checked before anything is read."""
+"""Limits: the fields that may pass to a model, checked before anything is read, and large runs at a time."""
 
 import math
 import threading
@@ -122,7 +122,7 @@ def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, An
 
 
 def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """The same for fields that belong to no task; `known` says what each of them is."""
+    """Clean fields that belong to no task; `known` describes each of them."""
     for name, value in fields.items():
         if isinstance(value, str):
             _require_size(name, value, known[name], limits)
@@ -142,7 +142,7 @@ def clipped(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, 
 
 
 def limits_in_words(settings: Settings) -> tuple[str, ...]:
-    """What this page takes and how often, for visitors: the same numbers that are enforced."""
+    """The limits as sentences for visitors, with the same numbers that are enforced."""
     limits = settings.limits
     return (
         f"A text may have {limits.text:,} characters, a prompt {limits.prompt:,}, a question {limits.question:,}, "

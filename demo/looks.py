@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AttentionSource:
-    """All that one forward pass needs to see a run's attention again: its inputs, and the ids that it wrote.
+    """The inputs of a run and the ids that it wrote, from which one forward pass captures its attention again.
 
     `switched_off` are the heads that the model was to do without, none in any run that is logged. `origin` says whose
     text it is; sources of equal texts are equal whosever they are.
@@ -38,7 +38,7 @@ class AttentionSource:
 
     @property
     def forgotten(self) -> "AttentionSource":
-        """The same without its text, which cannot be looked at any more."""
+        """This source without its text, which cannot be looked at any more."""
         return replace(self, inputs=(), written=(), switched_off=None)
 
     @property
@@ -50,7 +50,7 @@ class AttentionSource:
 def source_of(run: Run, output: TaskOutput) -> AttentionSource:
     """Where the attention behind a run's answer can be had."""
     # Lists, which JSON has for tuples, could not be looked up.
-    fields = ((name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items())
+    fields = [(name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items()]
     return AttentionSource(
         run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=_origin_of(run)
     )
@@ -107,7 +107,7 @@ class Inspection:
         return self._cache.get(source.origin, ("attention", source)) is not None
 
     def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
-        """What each token did for the decision called `target`, or for the one that made the answer."""
+        """The attribution of each token to the decision called `target`, or to the one that made the answer."""
         target = self._word(target, "The target", "target")
 
         def attributed(model: "AnyTaskModel", inputs: Any) -> Attribution:
@@ -169,7 +169,7 @@ class Inspection:
         return self._cache.get_or_make(source.origin, ("answer", asked, exact), lambda: self._ask(asked, ask))
 
     def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
-        """What the model of `source` says; raises `InputError`, the details of any other error for the host's log."""
+        """Call `ask` with the model of `source`; raises `InputError`, and logs the details of any other error."""
         if source.is_forgotten:
             raise InputError(FORGOTTEN)
         try:

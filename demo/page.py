@@ -2,6 +2,7 @@
 
 import gradio as gr
 
+from demo.api.looks import add_look_endpoints
 from demo.api.tasks import add_endpoints
 from demo.events import QUICK
 from demo.runs import DemoService
@@ -46,6 +47,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
         demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)
         add_endpoints(service)
+        add_look_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):
             masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from pydantic import TypeAdapter
 
-from demo.log.answers import load_answer
-from demo.log.run import Run
+from demo.log.run import Run, load_answer
 from demo.looks import AttentionSource, source_of
 from demo.plots.view import AttentionView, view_of
 from demo.runs import Attempt

@@ -14,9 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from demo.caches import Origin, SessionCache
 from demo.limits import FIELDS, OUT_OF_RANGE, Turns, clean, plain_text
-from demo.log.answers import dump_answer, load_answer
 from demo.log.export import as_csv, as_json
-from demo.log.run import Run, keeps, owner
+from demo.log.run import Run, dump_answer, keeps, load_answer, owner
 from demo.log.session_log import SessionLog
 from demo.looks import OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
 from demo.settings import Settings
@@ -46,12 +45,12 @@ class Finished:
 
     @property
     def origin(self) -> Origin:
-        """Whose text it is."""
+        """The sessions and the run that the text belongs to."""
         return self.source.origin
 
     @property
     def forgotten(self) -> "Finished":
-        """What is left once its text is deleted: the id, by which its sharing can still be ended."""
+        """This run without its text: only the id stays, by which its sharing can still be ended."""
         return replace(self, run=replace(self.run, inputs={}, parameters={}, answer=None), source=self.source.forgotten)
 
 
@@ -276,7 +275,7 @@ class DemoService:
         return self._inspection.holds_attention(source)
 
     def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
-        """What each token did for the decision called `target`, or for the one that made the answer."""
+        """The attribution of each token to the decision called `target`, or to the one that made the answer."""
         return self._inspection.attribution(source, target)
 
     def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
@@ -364,7 +363,7 @@ class DemoService:
         return session_id or self.new_session()
 
     def _accept(self, attempt: Attempt) -> tuple[Hashable, Checkpoint]:
-        """What is asked of which checkpoint; raises `InputError` for what cannot be used."""
+        """The key of the question and the checkpoint; raises `InputError` for fields that cannot be used."""
         fields = clean(attempt.task, attempt.given, self.settings.limits)
         checkpoint = find(plain_text(attempt.checkpoint, "The checkpoint", "checkpoint"), attempt.task)
         attempt.accepted(fields, checkpoint)

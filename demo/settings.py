@@ -154,7 +154,7 @@ VARIABLES = {name: str(field.description) for name, field in _fields().items()}
 
 
 def _sentence(error: ValidationError) -> str:
-    """What is wrong with the first variable that cannot be used."""
+    """One sentence on the first variable that cannot be used."""
     fault = error.errors()[0]
     place = str(fault["loc"][0])
     name = place if place.startswith(_PREFIX) else f"{_PREFIX}{place.upper()}"

@@ -26,7 +26,7 @@ _LEADS_NOWHERE = (
 
 @dataclass(frozen=True)
 class Place:
-    """What the reader showed: layers, heads and steps count from 1; step 0 is the whole text, layer 0 all of them."""
+    """The settings of a reader: layers, heads and steps count from 1; step 0 is the whole text, layer 0 all of them."""
 
     kind: str = ""
     how: str = "mean"
@@ -72,7 +72,7 @@ def link_of(address: str) -> Link:
 
 
 class Sharing:
-    """Who lets whom see which run: a run is private until its owner shares it."""
+    """Sharing of runs: a run is private until its owner shares it."""
 
     def __init__(self, runs: SessionLog) -> None:
         self._runs = runs

@@ -42,7 +42,7 @@ _PAPER = gr.themes.Color(
 
 
 def launch_options() -> dict[str, Any]:
-    """What `launch` (or `mount_gradio_app`) needs so that the page looks as it should."""
+    """The options of `launch` (or `mount_gradio_app`) that give the page its looks."""
     return {
         "theme": _theme(),
         "css_paths": [

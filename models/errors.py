@@ -1,4 +1,4 @@
-"""What a visitor can mend: one exception class, carrying the sentence that the visitor reads."""
+"""Errors that a visitor can mend: one exception class, carrying the sentence that the visitor reads."""
 
 
 class InputError(Exception):

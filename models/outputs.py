@@ -5,11 +5,14 @@ All are frozen and free of torch.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.errors import InputError
+
+Number = TypeVar("Number", bound=np.floating[Any])
 
 MEAN = -1
 """The layer or head number that stands for all of them: in pictures and tables for their mean."""
@@ -115,9 +118,15 @@ class Prediction:
     score: float
 
 
+def softmax(logits: NDArray[Number]) -> NDArray[Number]:
+    """The probabilities that `logits` stand for, over the last axis."""
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
 @dataclass(frozen=True)
 class TaskOutput:
-    """What every output holds: the checkpoint that made it and the tokens that it read."""
+    """The fields of every output: the checkpoint that made it and the tokens that it read."""
 
     checkpoint: LoadedCheckpoint
     tokens: tuple[Token, ...]
@@ -263,7 +272,7 @@ Attentions = Mapping[str, Attention]
 
 @dataclass(frozen=True)
 class HeadRole:
-    """What one head does over one text: a name of `models.explain.head_roles.ROLES`, and its share of the weight."""
+    """The role of one head over one text: a name of `models.explain.head_roles.ROLES`, and its share of the weight."""
 
     layer: int
     head: int
@@ -273,7 +282,7 @@ class HeadRole:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What each token did for one decision of the model, by a method such as integrated gradients.
+    """The attribution of one decision of the model to its tokens, by a method such as integrated gradients.
 
     `scores` has a signed number for each of `tokens`, in units of the logit: together they are `value`, the logit of
     `target` over the text, less `baseline_value`, that over a text of blanks. `delta` is by how much they miss it.
@@ -324,7 +333,7 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class StrategyText:
-    """What a strategy wrote: its text, the ids of its tokens, and the log-probability of it all."""
+    """The result of a strategy: its text, the ids of its tokens, and the log-probability of it all."""
 
     strategy: str
     text: str
@@ -343,5 +352,5 @@ class DecodeTree:
     texts: tuple[StrategyText, ...]
 
     def text_of(self, strategy: str) -> StrategyText:
-        """What the strategy of this name wrote."""
+        """The text that the strategy of this name wrote."""
         return next(each for each in self.texts if each.strategy == strategy)

@@ -1,4 +1,4 @@
-"""What the endpoints answer. Callers rely on the names: add freely, rename none.
+"""The answers of the endpoints. Callers rely on the names: add freely, rename none.
 
 Each answer is a `TypedDict`, off which Gradio reads the schema of the endpoint; `shaped` fills one from typed results.
 """
@@ -33,7 +33,7 @@ class CheckpointUsed(TypedDict):
 
 
 class Answered(TypedDict):
-    """What every answer holds."""
+    """The fields that every answer has."""
 
     run_id: str
     duration_ms: float
@@ -170,7 +170,7 @@ class Sheet(Answered):
 
 
 class RoleOfHead(TypedDict):
-    """What a head does, and the share of its weight behind it; layer and head are counted from 0."""
+    """The role of a head and the share of its weight that says so; layer and head are counted from 0."""
 
     layer: int
     head: int
@@ -234,7 +234,7 @@ class Node(TypedDict):
 
 
 class StrategyResult(TypedDict):
-    """What a strategy wrote behind the prompt, and the log-probability of all of it."""
+    """The text that a strategy wrote after the prompt, and the log-probability of all of it."""
 
     strategy: str
     text: str
@@ -325,7 +325,7 @@ def _as_json(kind: Any, value: Any) -> Any:
 
 
 def answered(run: Run) -> Answered:
-    """What every answer of `run` holds."""
+    """The fields that every answer of `run` has."""
     used = LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision, run.engine)
     return {"run_id": run.id, "duration_ms": run.duration_ms, "checkpoint": shaped(CheckpointUsed, used)}
 

@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 
 from demo.api import contract
-from demo.api.endpoint import add_endpoint, run_to_read, short_text, truth
+from demo.api.tasks import add_endpoint, run_to_read, short_text, truth
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.log.run import Run
 from demo.looks import Changed
@@ -194,7 +194,7 @@ def _comparison(run: Run, changed: Changed) -> contract.Comparison:
 
 
 def _said(answer: dict[str, Any]) -> object:
-    """What an answer says, without its numbers."""
+    """The part of an answer that is compared: its words without its numbers."""
     match answer:
         case {"label": label}:
             return label

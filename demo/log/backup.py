@@ -13,7 +13,7 @@ _PATIENCE_S = 30
 
 
 class Refused(Exception):
-    """What was asked for would lose something, or cannot be done; the message says what to do instead."""
+    """A command would lose something or cannot be carried out; the message says what to do instead."""
 
 
 def back_up(database_url: str, copy: Path, replace: bool = False) -> int:

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO, TypedDict
 
-from demo.log.answers import load_answer
-from demo.log.run import Run
+from demo.log.run import Run, load_answer
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
@@ -35,7 +34,7 @@ def as_csv(runs: Iterable[Run]) -> str:
 
 
 def write_json(runs: Iterable[Run], file: TextIO) -> None:
-    """The same, run by run, so that any number of them fits."""
+    """Write the runs as a JSON list, one at a time, so that any number of them fits into memory."""
     between = "[\n"
     for run in runs:
         # The only line breaks are JSON's own: those of a text are escaped.
@@ -46,7 +45,7 @@ def write_json(runs: Iterable[Run], file: TextIO) -> None:
 
 
 def write_csv(runs: Iterable[Run], file: TextIO) -> None:
-    """The same, run by run; `file` must leave line ends as they are."""
+    """Write the runs as CSV, one at a time; `file` must leave line ends as they are."""
     lines = csv.writer(file)
     lines.writerow(LoggedRun.__annotations__)
     for run in runs:

@@ -1,9 +1,20 @@
-"""What the log keeps of a run, as the other rooms see it."""
+"""A run as the log keeps it: its fields, its answer as JSON and back, and the wish of a session that none is kept."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from models.outputs import (
+    CompletionOutput,
+    FillMaskOutput,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    TranslationOutput,
+)
 from models.registry import Task
 
 
@@ -12,7 +23,7 @@ class Run:
     """One run, failed or not: never a tensor, never an address.
 
     `inputs` holds the texts, `parameters` the settings, `seed` the random seed where the task has one. `answer` is the
-    typed output as JSON (`demo.log.answers.load_answer` reads it back), `None` when the run failed; `error` is
+    typed output as JSON (`demo.log.run.load_answer` reads it back), `None` when the run failed; `error` is
     then the sentence that the visitor read. `created_utc` knows its time zone.
     """
 
@@ -38,7 +49,7 @@ class Run:
 
     @property
     def precision(self) -> str:
-        """What the answer was computed in; exact for runs that were logged before it was kept, "" for a failed one."""
+        """The precision of the computation: float32 for runs logged before it was kept, "" for a failed one."""
         if self.answer is None:
             return ""
         return str(self.answer.get("checkpoint", {}).get("precision", "float32"))
@@ -67,3 +78,29 @@ def owner(session_id: str) -> str:
 def with_wish(session_id: str, keep: bool) -> str:
     """The session id from now on, with the wish to keep its runs or not."""
     return owner(session_id) if keep else _NOTHING_KEPT + owner(session_id)
+
+
+OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
+    Task.FILL_MASK: FillMaskOutput,
+    Task.SENTIMENT: SentimentOutput,
+    Task.QUESTION_ANSWERING: QuestionAnsweringOutput,
+    Task.TRANSLATION: TranslationOutput,
+    Task.COMPLETION: CompletionOutput,
+}
+
+
+@cache
+def _adapters() -> dict[type[TaskOutput], TypeAdapter[Any]]:
+    return {output_type: TypeAdapter(output_type) for output_type in OUTPUT_TYPES.values()}
+
+
+def dump_answer(output: TaskOutput) -> dict[str, Any]:
+    """The output as objects that JSON knows."""
+    dumped: dict[str, Any] = _adapters()[type(output)].dump_python(output, mode="json")
+    return dumped
+
+
+def load_answer(task: Task, answer: dict[str, Any]) -> TaskOutput:
+    """The typed output that `dump_answer` wrote; raises pydantic's `ValidationError` for anything else."""
+    output: TaskOutput = _adapters()[OUTPUT_TYPES[task]].validate_python(answer)
+    return output

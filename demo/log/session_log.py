@@ -209,13 +209,13 @@ class SessionLog:
                 del self._waiting[run.id]
 
     def _with_healthy(self, work: Callable[[RunRepository], Result]) -> Result:
-        """The same as `_with`, but without a try while the database is known to fail."""
+        """Like `_with`, but raises `LogUnavailable` at once while the database is known to fail."""
         if self._why:
             raise LogUnavailable
         return self._with(work)
 
     def _with(self, work: Callable[[RunRepository], Result]) -> Result:
-        """What `work` returns; a failure of the database becomes `LogUnavailable`."""
+        """Return what `work` returns; raise `LogUnavailable` for a failure of the database."""
         repository = self._repository
         if repository is None:
             raise LogUnavailable

@@ -1,4 +1,4 @@
-"""What a host may know of the log: how much is in it, and nothing of what it says."""
+"""Figures of the log for its host: how much is in it, and nothing of what it says."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, String, case, cast, func, select, text
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from demo.log.database import Database
-from demo.log.tables import CountedRunRow, RunRow, SessionRow
+from demo.log.repository import CountedRunRow, RunRow, SessionRow
 
 
 @dataclass(frozen=True)

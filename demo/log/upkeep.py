@@ -1,4 +1,4 @@
-"""What the log needs while nobody asks for it: to come back after a failure, and to forget what is old."""
+"""Upkeep of the log: it comes back after a failure, and forgets what is old."""
 
 import logging
 import threading

@@ -69,7 +69,7 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
 
 
 def _layout(view: AttentionView, keys: list[str], queries: list[str]) -> dict[str, object]:
-    """What surrounds the cells: axes, size and hatching."""
+    """The layout around the cells: axes, size and hatching."""
     most = max(len(keys), len(queries))
     cell = cell_side(most)
     across = _token_axis(keys, cell) | {"side": "top", "tickangle": -60, "title": {"text": "looks at (key)"}}

@@ -1,4 +1,4 @@
-"""What a picture says, in words: numbers as shares of a whole, and one link of an attention view as a sentence."""
+"""Pictures in words: numbers as shares of a whole, and one link of an attention view as a sentence."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def percent(share: float) -> str:
 
 
 def place(view: AttentionView) -> str:
-    """Which heads the weights are from, layers and heads counted from 1, as visitors count them."""
+    """The layer and head of the weights in words, counted from 1 as visitors count them."""
     layer, head = view.layer, view.head
     match view.how:
         case "maximum":

@@ -1,4 +1,4 @@
-"""What a head does over one text, in one plain sentence."""
+"""The role of a head over one text, in one plain sentence."""
 
 from demo.plots.reading import percent
 from demo.plots.view import AttentionView
@@ -31,7 +31,7 @@ _SAID = {
 
 
 def role_of(view: AttentionView) -> HeadRole | None:
-    """What the one head of `view` does; none where several heads are brought together."""
+    """The role of the one head of `view`; none where several heads are brought together."""
     if not view.of_one_head:
         return None
     attention = Attention(view.kind, view.weights[None, None], view.query_tokens, view.key_tokens, view.masked)

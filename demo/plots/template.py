@@ -1,4 +1,4 @@
-"""What all figures share: one template, tokens as plotly shows them, and larger type for a room."""
+"""The parts that all figures share: one template, tokens as plotly shows them, and larger type for a room."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""What each token did for the answer, as coloured words."""
+"""Attribution of the answer to each token, as coloured words."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def signed(score: float) -> str:
 
 
 def _named(attribution: Attribution, words: bool) -> list[tuple[str, float]]:
-    """What to show of the text, and its score; marks of the model's own have none, and are left out."""
+    """The words to show, each with its score; the model's own marks are left out."""
     tokens: Sequence[Token] = attribution.tokens
     places = words_of(tokens) if words else tuple((place,) for place in range(len(tokens)))
     return [
@@ -147,7 +147,7 @@ _ASKED = {
 
 @dataclass(frozen=True, eq=False)
 class AttributionPanel:
-    """What to ask about, the button, and the result."""
+    """The field for the decision to explain, the button, and the result."""
 
     target: gr.Radio | gr.Textbox
     button: gr.Button

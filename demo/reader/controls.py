@@ -24,7 +24,7 @@ _WAYS = {"head": "One head", "mean": "Mean", "maximum": "Maximum", "rollout": "R
 
 @dataclass(frozen=True, eq=False)
 class ReaderControls:
-    """Which attention, how to read its heads, which of them, and what of the text to show."""
+    """The kind of attention, the way of reading heads, layer and head, and two switches for the text."""
 
     kind: gr.Radio
     how: gr.Radio
@@ -40,7 +40,7 @@ class ReaderControls:
 
     @property
     def place(self) -> list[Component]:
-        """Those that say which weights are shown: kind, way of reading heads, layer and head."""
+        """The controls that choose the weights: kind, way of reading heads, layer and head."""
         return [self.kind, self.how, self.layer, self.head]
 
     def show(self, view: AttentionView) -> Updates:
@@ -64,7 +64,7 @@ HeadChoice = tuple[gr.Radio, gr.Radio, gr.Slider, gr.Slider]
 
 
 def create_head_choice(view: AttentionView) -> HeadChoice:
-    """Which weights to show, set to `view`; made to stand in one line."""
+    """Create the controls for the weights to show, set to `view`, in one line."""
     kind, how, layer, head = _settings(view)
     return (
         gr.Radio(**kind, label="Which attention", container=False, elem_classes="reader-kind"),

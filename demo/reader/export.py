@@ -1,4 +1,4 @@
-"""What a visitor takes away of a run: a picture, CSV, JSON, a link, or a page that stands by itself."""
+"""Export of what is on screen: a picture, CSV, JSON, a link, or a page that stands by itself."""
 
 import csv
 import html
@@ -63,7 +63,7 @@ class Taken:
 
     @property
     def made_by(self) -> dict[str, Any]:
-        """What made the numbers and which they are; layers and heads count from 1, and all of them are `None`."""
+        """The origin of the numbers; layers and heads count from 1, and `None` stands for all of them."""
         run, view = self.finished.run, self.view
         return {
             "run_id": run.id or None,
@@ -86,7 +86,7 @@ class Taken:
 
 
 def as_csv(taken: Taken) -> str:
-    """What made the numbers, line by line, then the table: a row per query, a column per key, masked cells empty."""
+    """The numbers as CSV: lines on their origin, then a row per query and a column per key, masked cells empty."""
     file = io.StringIO(newline="")
     lines = csv.writer(file)
     for name, value in taken.made_by.items():
@@ -99,7 +99,7 @@ def as_csv(taken: Taken) -> str:
 
 
 def as_json(taken: Taken) -> str:
-    """What made the numbers, the tokens, and `weights` as rows of queries over keys, `null` where masked."""
+    """The numbers as JSON: their origin, the tokens, and `weights` by queries and keys, `null` where masked."""
     view = taken.view
     head = json.dumps(
         taken.made_by
@@ -240,7 +240,7 @@ class TakeAway:
 
     @property
     def outputs(self) -> list[Component]:
-        """What is about one run and says nothing about another."""
+        """The components that belong to one run and are cleared for another."""
         return [self.saved, self.shared]
 
     def connect(self, service: DemoService, session: gr.BrowserState, take: Take, asked: Sequence[Component]) -> None:

@@ -35,7 +35,7 @@ class HeadSheet:
 
     @property
     def outputs(self) -> list[gr.HTML]:
-        """What another source or kind of attention changes."""
+        """The components that another source or kind of attention changes."""
         return [self.agreement, self.picture]
 
     def hide(self, sentence: str = "") -> Updates:

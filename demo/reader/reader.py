@@ -45,7 +45,7 @@ it.</p>"""
 
 @dataclass(frozen=True)
 class Asked:
-    """What a reader is to show, as its components say it: layers and heads count from 1, layer 0 is all of them.
+    """The values of a reader's components: layers and heads count from 1, layer 0 is all of them.
 
     `not_yet` is how many tokens at the end of what the model wrote are left out, for a walk through its steps; `word`
     is the place of the chosen word among the rows, -1 for the one to begin with; `unfolded` whether the sheet shows.
@@ -95,17 +95,17 @@ class AttentionReader:
 
     @property
     def subject(self) -> list[Component]:
-        """What another run changes before its attention is there."""
+        """The components that another run changes before its attention is there."""
         return [self.finished, self.not_yet, self.word, *self._strip]
 
     @property
     def pictures(self) -> list[Component]:
-        """What another layer or head changes."""
+        """The components that another layer or head changes."""
         return [self.sentence, self.plot, self.reading]
 
     @property
     def all(self) -> list[Component]:
-        """What another source or kind changes."""
+        """The components that another source or kind changes."""
         return [*self.controls.inputs, *self.pictures, *self.tools.sheet.outputs]
 
     def turn_to(self, finished: Finished, own: bool = True) -> Updates:

@@ -31,7 +31,7 @@ class ReaderTools:
 
     @property
     def outputs(self) -> list[Component]:
-        """What is about one source and says nothing about another, the sheet apart."""
+        """The components that belong to one source and are cleared for another, the sheet apart."""
         second = [self.attribution.result] if self.attribution else []
         return [*self.try_it.outputs, *self.take_away.outputs, *second]
 

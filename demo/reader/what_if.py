@@ -21,7 +21,7 @@ from models.text.words import is_content_word, word_text, words_of
 
 
 def compared(before: TaskOutput, after: TaskOutput, said: str) -> str:
-    """What changed in a sentence, then both answers; `said` is what the second one was given."""
+    """A sentence on the change, then both answers; `said` names what the second one was given."""
     finding = f'<p class="read-out" role="status">{html.escape(what_changed(before, after))}</p>'
     changes = share_changes(before, after)
     name = f"With {said}"
@@ -112,7 +112,7 @@ _WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
 
 @dataclass(frozen=True, eq=False)
 class TryIt:
-    """What to change, the button, and both answers."""
+    """The fields for the change, the button, and both answers."""
 
     change: gr.Radio
     word: gr.Dropdown
@@ -122,7 +122,7 @@ class TryIt:
 
     @property
     def outputs(self) -> list[Component]:
-        """What another source changes."""
+        """The components that another source changes."""
         return [self.word, self.result]
 
     def offer(self, tokens: Sequence[Token], first: int = -1) -> Updates:

@@ -51,7 +51,7 @@ def create_about_tab(settings: Settings) -> None:
 
 
 def what_is_kept(settings: Settings) -> str:
-    """What this host keeps of a run, for how long, and how a visitor ends it."""
+    """Sentences on what this host keeps of a run, for how long, and how a visitor ends it."""
     return _KEPT.format(kept_for=kept_for(settings), switch=UNKEPT)
 
 

@@ -55,18 +55,18 @@ class InsideTab:
 
     @property
     def inputs(self) -> list[Component]:
-        """What is asked: the step, what all steps share, then what each step has of its own."""
+        """The inputs of every handler: the step, the shared controls, then the inputs of each step."""
         return [self.stepper, *self.controls.inputs, *(each for built in self.built.values() for each in built.inputs)]
 
     @property
     def turned(self) -> list[Component | gr.Column]:
-        """What another step changes at once."""
+        """The components that turning to another step changes at once."""
         shown = [self.stepper, self.back, self.forward, self.heading, *self._choices.values()]
         return [*shown, *self.groups.values()]
 
     @property
     def drawn(self) -> list[Component]:
-        """What the drawing of a step may change."""
+        """The components that drawing a step may change."""
         outputs = [each for built in self.built.values() for each in built.outputs]
         return [self.here, *self.notices.values(), *self.controls.chosen, *outputs]
 

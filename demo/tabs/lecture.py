@@ -50,7 +50,7 @@ def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: In
 
 
 def _picture(step: LectureStep, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> tuple[str, list[str]]:
-    """What the step shows, as HTML, and the figures in it."""
+    """The picture of the step as HTML, and the figures in it."""
     if isinstance(step.view, InsideRequest):
         own = [each.value for built in inside.built.values() for each in built.inputs]
         values = [step.view.step, *inside.controls.values(step.view), *own]
@@ -179,7 +179,7 @@ class LectureViews:
         return step.view.task.value if isinstance(step.view, TaskView) else "inside"
 
     def frame(self, step: LectureStep) -> Updates:
-        """What is known of a view before anything is computed: the fields, and the frame of a step of Inside."""
+        """The updates of a view before anything is computed: the fields, and the frame of a step of Inside."""
         if isinstance(step.view, InsideRequest):
             return self.inside.open(step.view)
         tab = self.task_tabs[step.view.task]

@@ -127,7 +127,7 @@ def task_page(task: Task, title: str) -> Iterator[None]:
 def create_buttons(
     task: Task, button: str, hint: str, sample: Component
 ) -> tuple[gr.Button, gr.Button, gr.Dataset, gr.HTML]:
-    """What to do in a line, the button that does it and the one that stops it, a sentence's place, and the examples."""
+    """Create a line of help, the buttons to run and to stop, the place of a sentence, and the examples."""
     gr.HTML(f'<p class="quiet hint">{hint}</p>', label="What to do")
     with gr.Row(elem_classes="run-row"):
         run = gr.Button(button, variant="primary", scale=0, min_width=140, elem_classes="run-button")
@@ -344,7 +344,7 @@ def told(progress: gr.Progress) -> Progress:
 
 
 def lead(text: str) -> gr.HTML:
-    """What a tab does, in a sentence or two under its name."""
+    """Create a sentence or two on what a tab does."""
     return gr.HTML(f'<p class="lead">{text}</p>')
 
 

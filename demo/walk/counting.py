@@ -72,7 +72,7 @@ def parameters_picture(count: ParameterCount) -> str:
 
 
 def costs_said(length: int, width: int) -> str:
-    """Which layer costs less for this text, and where that turns."""
+    """A sentence on the kind of layer that costs less for this text, and where that turns."""
     own, recurrent, _ = layer_costs(length, width)
     times = max(own.operations, recurrent.operations) / min(own.operations, recurrent.operations)
     many = "times more" if own.operations > recurrent.operations else "times fewer"

@@ -63,7 +63,7 @@ def create_positions() -> None:
 
 
 def own_positions(seen: EmbeddedText) -> tuple[str, str]:
-    """What kind of positions the model has, and the first of them as a table."""
+    """A sentence on the model's kind of positions, and the first of them as a table."""
     name = html.escape(seen.checkpoint.name)
     if seen.learned:
         said = (
@@ -147,7 +147,7 @@ def _create(controls: InsideControls) -> BuiltStep:
 
 
 def embeddings_said(seen: EmbeddedText, position: int) -> str:
-    """What the strips show for the token at `position`, and that the sum is the model's own input."""
+    """A sentence on the strips of the token at `position`, and that their sum is the model's own input."""
     width = seen.summed.shape[1]
     names = " + ".join(seen.parts)
     normed = (

@@ -51,7 +51,7 @@ def _create(controls: InsideControls) -> BuiltStep:
 
 
 def lens_said(seen: Look, lens: Lens) -> str:
-    """What is asked, what the model answers, and after which layer that answer leads for good."""
+    """The question, the model's answer, and the layer after which that answer leads for good, as a sentence."""
     final = lens.layers[-1].guesses[0]
     since = len(lens.layers) - 1
     while since and lens.layers[since - 1].guesses[0].text == final.text:

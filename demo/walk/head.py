@@ -155,7 +155,7 @@ def _create(controls: InsideControls) -> BuiltStep:
 
 
 def head_said(seen: Look) -> str:
-    """What the token gives most of its weight to, and that these are the model's own numbers."""
+    """A sentence on the token that gets most weight, and that these are the model's own numbers."""
     head, place = seen.numbers, seen.position
     row = head.weights[place]
     best = int(row.argmax())

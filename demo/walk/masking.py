@@ -77,7 +77,7 @@ def _create(controls: InsideControls) -> BuiltStep:
 
 
 def masking_said(seen: Look) -> str:
-    """Which head is shown, and how much of its weight lies on tokens that are still to come."""
+    """A sentence on the head that is shown and its weight on tokens that are still to come."""
     weights, count = seen.numbers.weights, len(seen.tokens)
     ahead = sum(float(weights[place, place + 1 :].sum()) for place in range(count)) / count
     if not seen.numbers.masked.any():

@@ -1,4 +1,4 @@
-"""What the steps of the walk share: the choices, tables, strips and vectors that they draw."""
+"""The parts that the steps of the walk share: choices, tables, strips of vectors."""
 
 import html
 from collections.abc import Callable, Iterable, Sequence
@@ -114,7 +114,7 @@ It returns updates of the step's own outputs, and raises `InputError` for what t
 
 @dataclass(frozen=True, eq=False)
 class InsideControls:
-    """What all steps share: the service behind them, and the components that say what is looked at.
+    """The controls that all steps share, and the service that answers them.
 
     `layer` and `head` count from 1 on the page; `position` is a list of the text's tokens (`word_list.py`).
     """
@@ -133,11 +133,11 @@ class InsideControls:
 
     @property
     def chosen(self) -> list[Component]:
-        """What is chosen within a text."""
+        """The controls of a place within the text."""
         return [self.layer, self.head, self.position]
 
     def values(self, request: InsideRequest) -> list[Any]:
-        """What `inputs` hold where they ask for `request`."""
+        """The values of `inputs` that ask for `request`."""
         return [request.text, request.checkpoint, request.layer + 1, request.head + 1, value_of(request)]
 
     def choices(self, request: InsideRequest, place: Place) -> Updates:
@@ -149,7 +149,7 @@ class InsideControls:
         }
 
     def corrected(self, request: InsideRequest, place: Place, values: Sequence[Any]) -> Updates:
-        """The same, where `inputs` have these `values`: what is there already is not sent.
+        """Like `choices`, without the updates that the `values` of `inputs` make needless.
 
         Somebody quick may have chosen something else by the time that it arrives.
         """
@@ -164,7 +164,7 @@ class InsideControls:
         return updates
 
     def request(self, step: str, values: Sequence[Any]) -> InsideRequest:
-        """What `inputs` ask for by their `values`, with a word that belongs to the text."""
+        """The request that the `values` of `inputs` make, with a word that belongs to the text."""
         text, checkpoint, layer, head, position = values
         asked = InsideRequest(step, text, checkpoint, int(layer) - 1, int(head) - 1)
         chosen = chosen_of(position)

@@ -93,7 +93,7 @@ def step_part(step: Step, request: InsideRequest, built: BuiltStep, updates: Upd
 
 
 def as_json(step: Step, request: InsideRequest, numbers: Any) -> str:
-    """What was asked (layer, head and token count from 1) and the typed result that the step is drawn from."""
+    """The request (layer, head and token count from 1) and the typed result that the step is drawn from, as JSON."""
     asked = {
         "step": step.key,
         "text": request.text,

@@ -73,7 +73,7 @@ def tokens_picture(texts: Sequence[TokenizedText]) -> str:
 
 
 def input_picture(text: TokenizedText) -> str:
-    """What BERT is given for a text or a pair, and the same numbers of every piece as a table."""
+    """The input of BERT for a text or a pair as a picture, and the numbers of every piece as a table."""
     pieces = text.pieces
     rows = (
         ("token", [_name(each) for each in pieces]),

@@ -13,10 +13,9 @@ from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.bars import bars
-from models.decoding.sampling import softmax
 from models.inside.formulas import EXAMPLE
 from models.inside.outputs import TranslationSteps
-from models.outputs import Prediction, Token
+from models.outputs import Prediction, Token, softmax
 
 _WAYS = (
     (
@@ -136,7 +135,7 @@ def _create(controls: InsideControls) -> BuiltStep:
 
 
 def translation_picture(seen: TranslationSteps, number: int, way: str) -> str:
-    """What is written before token `number`, counted from 1; where the decoder looks; and what may come next."""
+    """The text before token `number`, counted from 1, where the decoder looks, and the likeliest next tokens."""
     each = seen.generated[number - 1]
     before = "".join(one.token.text for one in seen.generated[: number - 1] if not one.token.special).strip()
     weights = cross_weights(seen, way)[number - 1]

@@ -92,7 +92,7 @@ def checkpoints_inside() -> tuple[Checkpoint, ...]:
 
 @dataclass(frozen=True)
 class Place:
-    """What can be chosen for a text and a checkpoint: its tokens, layers and heads."""
+    """The choices that a text and a checkpoint leave: tokens, layers and heads."""
 
     tokens: TokenizedText
     shape: Shape
@@ -221,7 +221,7 @@ class Inside:
         return self.ask(request, look)
 
     def ask(self, request: InsideRequest, look: Callable[["AnyTaskModel"], Result], checkpoint: str = "") -> Result:
-        """What `look` sees in the model of `request`, or in the one called `checkpoint`.
+        """Call `look` with the model of `request`, or with the one called `checkpoint`.
 
         Raises `InputError`; the details of any other error go to the host's log.
         """
@@ -260,7 +260,7 @@ def _within(number: int, count: int) -> int:
 
 
 def look(inside: Inside, request: InsideRequest, kind: str = "") -> Look:
-    """What one forward pass shows of the layer, head and token of `request`; raises `InputError`.
+    """The numbers of one forward pass for the layer, head and token of `request`; raises `InputError`.
 
     `kind` is one of the model's kinds of self-attention, the first one where it is empty.
     """
@@ -274,12 +274,12 @@ def look(inside: Inside, request: InsideRequest, kind: str = "") -> Look:
 
 
 def look_at_source(inside: Inside, request: InsideRequest) -> Look:
-    """The same on the side of the visitor's own words, which of a translator is the encoder."""
+    """Look at the side of the visitor's own words, which is the encoder of a translator."""
     return look(inside, request, "encoder" if _translates(request) else "")
 
 
 def look_at_guess(inside: Inside, request: InsideRequest) -> Look:
-    """The same on the side of what is guessed, which of a translator is its first word, by the decoder."""
+    """Look at the side of the guess, which is the first word of the decoder of a translator."""
     # The guess is one for all layers and heads, and a decoder may have fewer than the encoder that was chosen from.
     return look(inside, replace(request, layer=0, head=0, position=0) if _translates(request) else request)
 
@@ -293,7 +293,7 @@ def within_reach(request: InsideRequest) -> InsideRequest:
 
 
 def require_drawable(seen: Look) -> Look:
-    """What was seen, if its tokens can be drawn; raises `InputError`."""
+    """Return the look if its tokens can be drawn; raise `InputError` otherwise."""
     if len(seen.tokens) > MOST_TOKENS:
         raise InputError(
             f"That is {len(seen.tokens)} tokens in the pieces of {REGISTRY[seen.checkpoint.name].title}, and at most "

@@ -100,7 +100,7 @@ def _forget(states: States, is_meant: Callable[[Origin], bool]) -> None:
 
 
 async def _monitoring_summary(_request: Request) -> Response:
-    """What Gradio's page of the endpoints asks for; nothing is counted there."""
+    """Answer Gradio's page of the endpoints, which asks for figures that nobody counts."""
     return JSONResponse({"functions": {}})
 
 

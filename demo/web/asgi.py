@@ -1,4 +1,4 @@
-"""What the layers around the page share: reading the body of a call once, and answering in the page's place."""
+"""Functions that the layers around the page share: read the body of a call once, answer in the page's place."""
 
 from collections.abc import Mapping
 

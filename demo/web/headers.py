@@ -38,7 +38,7 @@ _PACKED = ("/", "/config", "/config/")
 
 
 def content_security_policy(frame_ancestors: str | None = None, nonce: str = "") -> str:
-    """What the page may load: from this server only, and scripts in it only with `nonce`.
+    """The Content-Security-Policy: everything from this server only, and scripts only with `nonce`.
 
     Gradio builds the scripts of its HTML components and plotly its drawing code from text, hence 'unsafe-eval'; both
     set styles on elements, hence 'unsafe-inline' for styles. Neither lets markup in a text run a script: an `onerror`

@@ -1,4 +1,4 @@
-"""Who a visitor is: a session that cannot be guessed, signed so that it cannot be made up either."""
+"""Sessions of visitors: ids that cannot be guessed, signed so that they cannot be made up either."""
 
 import hashlib
 import hmac
@@ -68,7 +68,7 @@ def signed_session(signer: SessionSigner) -> gr.BrowserState:
 
 
 def host_secret(settings: Settings) -> bytes:
-    """What sessions are signed with: as the host says, or a random number kept beside an SQLite database.
+    """The key that signs sessions: the host's, or a random number kept beside an SQLite database.
 
     Without either it lives as long as the process, and the host is told. Raises `SettingError` for one that could be
     guessed.

@@ -1,4 +1,4 @@
-"""What the host may count: pages opened, runs, how long they took, what failed and what was refused; no visitor."""
+"""Metrics for the host: pages opened, runs and their durations, failures and refusals; nothing of a visitor."""
 
 import math
 import os

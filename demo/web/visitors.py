@@ -1,4 +1,4 @@
-"""Who calls, for counting only: a number that stands for an address, made anew each hour, and written nowhere."""
+"""Callers, for counting only: a number that stands for an address, made anew each hour, and written nowhere."""
 
 import hmac
 import ipaddress
@@ -51,7 +51,7 @@ class Visitors:
 
 
 def _network(address: str) -> str:
-    """What of an address tells callers apart: all of IPv4, the first 64 bits of IPv6."""
+    """The part of an address that tells callers apart: all of IPv4, the first 64 bits of IPv6."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -55,7 +55,7 @@ def with_terms(text: str) -> str:
 
 
 def terms_linked(updates: Updates) -> Updates:
-    """The same in what a handler is about to show."""
+    """Add the links to the updates that a handler is about to return."""
     return {
         component: _shown_with_terms(value) if isinstance(component, gr.HTML) else value
         for component, value in updates.items()

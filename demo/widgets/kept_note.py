@@ -13,7 +13,7 @@ _MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'
 
 
 def kept_note(service: DemoService, session_id: str) -> str:
-    """What happens to the next run of this session, as HTML."""
+    """A sentence on what happens to the next run of this session, as HTML."""
     if not keeps(session_id):
         return _line(f"Your runs are not kept.{_MORE}")
     settings = service.settings

@@ -61,7 +61,7 @@ def lecture_bar(place: LecturePlace, notice: str = "") -> str:
 
 
 def lecture_refused(sentence: str) -> str:
-    """What stands in the bar's place where an address names no step that there is."""
+    """The sentence in the bar's place where an address names a step that is not there."""
     said = f'{html.escape(sentence)} <a href="?">Go to the page.</a>'
     return f'<p class="lecture-refused in-lecture" role="alert">{said}</p>'
 
@@ -86,7 +86,7 @@ def leads_only_here(address: str) -> bool:
 
 
 def reach_notice(link: str, host: str | None, *, own: bool) -> str:
-    """What the host is to do where phones cannot open `link`; nothing where they can.
+    """A sentence for the host where phones cannot open `link`; "" where they can.
 
     `host` is the address that the app listens on. The addresses of this computer are offered to its `own` user alone.
     """

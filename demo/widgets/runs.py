@@ -4,9 +4,8 @@ import html
 import re
 from html.entities import html5
 
-from demo.log.answers import load_answer
 from demo.log.export import answer_in_words
-from demo.log.run import Run
+from demo.log.run import Run, load_answer
 from models.outputs import TaskOutput
 from models.registry import REGISTRY, Task
 

@@ -98,7 +98,7 @@ def offline_page(title: str, body: str, scripts: Sequence[str] = ()) -> str:
 
 
 def of_updates(components: Iterable[Any], updates: Updates) -> tuple[str, list[str]]:
-    """What `updates` put into HTML components and plots, in the order of `components`, as HTML; and the figures in it.
+    """The HTML and plots that `updates` hold, in the order of `components`, as one HTML text; and its figures.
 
     A figure is the JSON of a plotly figure; it is drawn by `plotting` into the element that stands for it.
     """

@@ -32,7 +32,7 @@ def create_few_shot_note(picker: CheckpointPicker) -> gr.HTML:
 
 
 def few_shot_note(name: str) -> str:
-    """What the checkpoint called `name` makes of such a prompt."""
+    """A sentence on what the checkpoint called `name` makes of such a prompt."""
     try:
         said = _said(find(name, Task.COMPLETION))
     except CheckpointUnavailable:

@@ -94,7 +94,7 @@ def _bar(share: float) -> str:
 
 
 def _after(others: Sequence[Alternative], place: int, barred: Collection[int], fields: Mapping[str, Any]) -> str:
-    """What the settings left of an alternative: its share, or which of them cut it."""
+    """The share that the settings left of an alternative, or the name of the one that cut it."""
     other = others[place]
     if other.drawn:
         return f"<td>{_bar(other.drawn)}</td>"
@@ -106,7 +106,7 @@ def _after(others: Sequence[Alternative], place: int, barred: Collection[int], f
 
 
 def _explained(each: GeneratedToken, fields: Mapping[str, Any]) -> str:
-    """What was done to the probabilities before the choice, in the run's own settings."""
+    """A sentence on how the run's settings changed the probabilities before the choice."""
     if each.copied:
         return _COPIES
     if each.drawn is None:

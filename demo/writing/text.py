@@ -171,7 +171,7 @@ _SEED = " Model and settings are the same; chance starts again from the seed whe
 
 
 def forked_text(step: int, before: TaskOutput, after: TaskOutput, run: Run) -> str:
-    """What was written `before` and what `run` wrote `after`, which part at token `step`, counted from 1."""
+    """The texts `before` and `after`, the output of `run`, side by side; they part at token `step`, counted from 1."""
     old, new = ([each.token for each in generated_of(output)] for output in (before, after))
     matched = SequenceMatcher(None, [each.id for each in old], [each.id for each in new], autojunk=False)
     blocks = matched.get_matching_blocks()

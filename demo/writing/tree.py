@@ -20,7 +20,7 @@ _WORDS_OF_PROMPT = 4
 
 
 def tree_finding(tree: DecodeTree) -> str:
-    """What comparing the three texts shows, as the picture's title."""
+    """The finding of comparing the three texts, as the picture's title."""
     greedy, beam, sample = (tree.text_of(each) for each in ("greedy", "beam", "sample"))
     if tree.num_beams == 1 or beam.ids == greedy.ids:
         found = "Beam search ended with the same text as greedy search"

@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class BeamStep:
-    """What one step weighed, best first; `drafts` are the beams that go on, `finished` the best texts so far."""
+    """One step of the search, best first; `drafts` are the beams that go on, `finished` the best texts so far."""
 
     candidates: tuple[Candidate, ...]
     drafts: tuple[tuple[Step, ...], ...]
@@ -155,7 +155,7 @@ class _Weighed:
         return (*drafts[self.beams[rank]], self.step(rank))
 
     def candidates(self, places: Mapping[int, int], done: Container[int]) -> tuple[Candidate, ...]:
-        """All that are possible, with the `places` of those that go on; those that are `done` finished a text."""
+        """All possible candidates, with the `places` of those that go on; those that are `done` finished a text."""
         return tuple(
             Candidate(self.beams[rank], self.step(rank), total, places.get(rank, -1), rank in done)
             for rank, total in enumerate(self.totals)
@@ -177,7 +177,7 @@ def _read(totals: Scores, places: NDArray[np.int64], size: int) -> tuple[list[in
 def _best_with_copies(
     free: Scores, scores: Sequence[float], written: list[list[int]], copying: Copying, count: int
 ) -> tuple[list[int], list[int], list[float]]:
-    """The same, by turns of every number of copies that are begun.
+    """The best candidates, taken in turns from every number of copies that are begun.
 
     Drafts with fewer copies always look likelier, so each number has beams of its own (dynamic beam allocation: Post
     and Vilar, 2018). Within a copy, what may follow shares all of the probability.

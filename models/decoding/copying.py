@@ -1,4 +1,4 @@
-"""What a translation must hold as it stands in its source: figures, codes, addresses, and words of other scripts.
+"""Copying in translation: figures, codes, addresses and words of other scripts must come out unchanged.
 
 A small network loses some of a long figure. Where a translation lacks one of these copies it is searched again, and
 then a figure may be written only as one of the copies goes on, and the end only once all of them are there.

@@ -9,9 +9,7 @@ import numpy as np
 from models.decoding.sampling import GenerationSettings, Sampling, barred, best, log_softmax, without
 from models.engine import Engine, Ids, Logits
 from models.outputs import Alternative, GeneratedToken
-from models.text.characters import bytes_of_pieces
-from models.text.tokenizer import Tokenizer
-from models.text.tokens import read_tokens
+from models.text.tokenizer import Tokenizer, bytes_of_pieces, read_tokens
 
 
 class DecoderState:
@@ -79,7 +77,7 @@ class WholeCharacters:
 
 
 def byte_rule(tokenizer: Tokenizer, size: int) -> WholeCharacters | None:
-    """What keeps a model of `size` scores from writing broken characters; None where no piece is a part of one."""
+    """The rule that keeps a model of `size` scores from writing broken characters; None if no piece is part of one."""
     rule = WholeCharacters(bytes_of_pieces(tokenizer, size))
     return rule if rule.barred(()) else None
 
@@ -180,7 +178,7 @@ def reread(chooser: Chooser, ids: Ids, logits: Logits, prompt_length: int) -> It
 
 
 def step_of(logits: Logits, chosen: int, barred: Collection[int] = ()) -> Step:
-    """What `chosen` was worth by the `logits` `[vocabulary]`, and the likeliest tokens that are not `barred`."""
+    """The step that chose `chosen` from `logits` `[vocabulary]`, with the likeliest tokens that are not `barred`."""
     own = log_softmax(logits)
     return Step(chosen, float(np.exp(own[chosen])), alternatives_of(own, barred))
 

@@ -4,18 +4,18 @@ import heapq
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.outputs import softmax
+
 Scores = NDArray[np.float32]
-Number = TypeVar("Number", bound=np.floating[Any])
 
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """What a checkpoint says of how its texts are written; ids are those of its vocabulary.
+    """The generation settings of a checkpoint; ids are those of its vocabulary.
 
     `end_ids` end a text, and an encoder-decoder begins with `start_id`. `bad_words_ids` are never written, no run of
     `no_repeat_ngram_size` tokens is written twice, and `forced_bos_id` and `forced_eos_ids` stand first and last.
@@ -100,12 +100,6 @@ def log_softmax(logits: Scores) -> Scores:
     """The logarithms of the probabilities over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
-
-
-def softmax(logits: NDArray[Number]) -> NDArray[Number]:
-    """The probabilities over the last axis."""
-    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
 def best(scores: Scores, count: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Which engine computes a checkpoint's answers, and in what numbers."""
+"""The choice of the engine that computes a checkpoint's answers, and of its precision."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""What each token did for a decision of the model: integrated gradients (Sundararajan et al., 2017)."""
+"""Attribution of a decision of the model to its tokens: integrated gradients (Sundararajan et al., 2017)."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from models.tasks.fill_mask import FillMask, FillMaskInput
 from models.tasks.question_answering import QuestionAnswering, QuestionAnsweringInput
 from models.tasks.text_classification import TextClassification, TextClassificationInput
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
-from models.text.tokens import read_tokens, readable
+from models.text.tokenizer import read_tokens, readable
 
 SPAN_TARGETS = ("answer", "start", "end")
 """What can be asked of an answer that was found: both ends of it together, the first token, the last one."""

@@ -1,4 +1,4 @@
-"""What each head does over one text, read off its weights: the patterns of Clark et al. (2019, section 3)."""
+"""Roles of heads over one text, read off their weights: the patterns of Clark et al. (2019, section 3)."""
 
 import unicodedata
 from collections.abc import Sequence

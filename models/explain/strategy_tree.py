@@ -9,7 +9,7 @@ from models.decoding.generate import Step
 from models.errors import InputError
 from models.outputs import DecodeTree, StrategyText, TreeNode
 from models.tasks.text_generation import STRATEGIES, TextGeneration, TextGenerationInput
-from models.text.tokens import read_tokens
+from models.text.tokenizer import read_tokens
 
 MAX_TREE_STEPS = 40
 
@@ -30,7 +30,7 @@ class _Place:
 
 
 def decode_tree(model: TextGeneration, inputs: TextGenerationInput) -> DecodeTree:
-    """What each strategy weighs and writes for `inputs`, whose own strategy plays no part.
+    """The tree of what each strategy weighs and writes for `inputs`, whose own strategy plays no part.
 
     Raises `InputError` for settings out of range, more than `MAX_TREE_STEPS` steps among them.
     """

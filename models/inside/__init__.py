@@ -1,1 +1,1 @@
-"""What goes on inside a Transformer, step by step and with its own numbers: one module per step."""
+"""The inside of a Transformer, step by step and with its own numbers: one module per step."""

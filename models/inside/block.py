@@ -21,7 +21,7 @@ class Composed:
 
     @property
     def output(self) -> Tensor:
-        """What comes out of the block, `[token, width]`."""
+        """The output of the block, `[token, width]`."""
         return list(self.stations.values())[-1]
 
 

@@ -50,7 +50,7 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
 
 
 def _looked_up(model: AnyTaskModel, names: EmbeddingNames, reading: Reading) -> dict[str, Tensor]:
-    """What each table gave and, as `_READ`, what the first layer read; all `[token, width]`."""
+    """The vectors that each table gave and, as `_READ`, those that the first layer read; all `[token, width]`."""
     trunk = model.network.base_model
     given: dict[str, Tensor] = {}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.decoding.sampling import softmax
 from models.inside.outputs import LayerCost, Numbers
+from models.outputs import softmax
 
 Vector = NDArray[np.float64]
 PAPERS_BASE = 10_000

@@ -15,14 +15,14 @@ from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
-from models.text.tokens import readable
+from models.text.tokenizer import readable
 
 WORD_HERE, NEXT_WORD, LABEL, ANSWER_STARTS = "word here", "next word", "label", "first token of the answer"
 _TOP = 5
 
 
 def lens(model: AnyTaskModel, reading: Reading, recording: Recording, position: int) -> Lens | None:
-    """What `model` would guess at `position` if it stopped after each layer; `None` for a translator's encoder.
+    """The guesses of `model` at `position` if it stopped after each layer; `None` for a translator's encoder.
 
     A classifier guesses from its start token, and where an answer begins is a choice among all tokens, so that
     `position` makes no difference to them.

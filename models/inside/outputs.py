@@ -1,4 +1,4 @@
-"""What the steps of the walk give back: frozen, and free of torch."""
+"""The typed results of the walk's steps: frozen, and free of torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -122,7 +122,7 @@ class PublishedSize:
 
 @dataclass(frozen=True)
 class LayerCost:
-    """What a layer of one kind costs for n tokens of width d (Vaswani et al., 2017, table 1), without constants.
+    """The cost of a layer of one kind for n tokens of width d (Vaswani et al., 2017, table 1), without constants.
 
     `sequential` is how many operations must wait for one another, `path` how many steps lie between the two tokens
     that are furthest apart.

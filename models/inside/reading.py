@@ -20,7 +20,7 @@ from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
-from models.text.tokens import read_tokens
+from models.text.tokenizer import read_tokens
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ _BEAMS = 4
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What the network reads: `network_inputs` are tensors `[1, token]`, `tokens` those of the side called `kind`.
+    """The input of the network: `network_inputs` are tensors `[1, token]`, `tokens` those of the side called `kind`.
 
     `segments` says to which text of a pair each token belongs, 0 or 1. `guess_at` is where the model makes its guess:
     the first blank, the start token of a classifier, the last token of a writer; else the last word.

@@ -23,7 +23,7 @@ _DEFAULT_WINDOW = 512
 
 @dataclass(frozen=True)
 class Description:
-    """What is known of a checkpoint beside its weights."""
+    """The description of a checkpoint beside its weights."""
 
     model: ModelSettings
     generation: GenerationSettings
@@ -45,7 +45,7 @@ def save_description(weights: Path, folder: Path) -> None:
 
 
 def load_description(folder: Path, weights: Path) -> tuple[Description, Tokenizer]:
-    """What `save_description` wrote to `folder`; `weights` is where a tokenizer of transformers is read from."""
+    """Read what `save_description` wrote to `folder`; a tokenizer of transformers is read from `weights`."""
     kept = json.loads((folder / _FILE).read_text(encoding="utf-8"), object_hook=_with_tuples)
     model = ModelSettings(**kept["model"] | {"calibration": Calibration(**kept["model"]["calibration"])})
     generation, settings = GenerationSettings(**kept["generation"]), TokenizerSettings(**kept["tokenizer"])
@@ -93,7 +93,7 @@ def _model(config: "PretrainedConfig", tokenizer: "PreTrainedTokenizerBase") -> 
 
 
 def generation_settings(config: Any) -> GenerationSettings:
-    """What transformers' `GenerationConfig` says of how a checkpoint writes."""
+    """The settings in transformers' `GenerationConfig` of a checkpoint."""
     start = config.bos_token_id if config.decoder_start_token_id is None else config.decoder_start_token_id
     return GenerationSettings(
         start_id=start,

@@ -69,7 +69,7 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
 
 
 def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) -> Path:
-    """What `download` returns or raises, and `Overdue` once it has not moved for long; raises `Stopped`.
+    """Return or raise what `download` does; raise `Overdue` once it has not moved for long, and `Stopped`.
 
     The Hub's library waits without a bound for another process that fetches the same file. A download that nobody
     waits for any more goes on by itself.

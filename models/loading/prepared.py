@@ -1,4 +1,4 @@
-"""What OpenVINO needs of a checkpoint: graphs and a description, made once and kept as files in the user's cache.
+"""Prepared checkpoints: graphs for OpenVINO and a description, made once and kept in the user's cache folder.
 
 They are checked before they are read. Another process makes them, so that torch stays out of this one's memory.
 """

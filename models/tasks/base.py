@@ -32,7 +32,7 @@ Output = TypeVar("Output", bound=TaskOutput)
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What a task reads of a checkpoint's configuration.
+    """The part of a checkpoint's configuration that a task reads.
 
     `window` is the greatest number of tokens that the network reads at once, special tokens included; `vocabulary` the
     number of scores that it has for a token, which may be more than its tokenizer has; `labels` a classifier's, in
@@ -47,7 +47,7 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a task's model is made of: where it came from, its tokenizer, and the engine that computes its answers.
+    """The parts of a task's model: the checkpoint, its tokenizer, and the engine that computes its answers.
 
     `folder` holds the weights; `network` is the same network in float32, which looks inside use.
     """
@@ -119,7 +119,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @property
     def exact(self) -> Self:
-        """The same model, whose answers are computed by `network` itself."""
+        """This model with `network` itself as its engine."""
         other, network = copy.copy(self), self.network
         from models.engine.pytorch import PyTorchEngine
 
@@ -195,7 +195,8 @@ def batch_of_one(ids: Sequence[int]) -> Ids:
 
 def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:
     """Raise `InputError` for a text of which the tokenizer leaves no token, such as accents without letters."""
-    if all(token.is_mark for token in tokens):
+    marks = [token.is_mark for token in tokens]
+    if all(marks):
         raise InputError(f"{name} is empty for this model. Please type something else.", field)
 
 

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from models.decoding.sampling import best, best_choices, softmax
+from models.decoding.sampling import best, best_choices
 from models.engine import Ids, Logits
 from models.errors import InputError
-from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding
+from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding, softmax
 from models.tasks.base import TaskModel, batch_of_one, require_text
 from models.text.characters import over_marks
-from models.text.tokens import read_tokens, readable
+from models.text.tokenizer import read_tokens, readable
 
 MAX_TOP_K = 20
 # The logarithm of a probability that rounds to zero.

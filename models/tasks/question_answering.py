@@ -12,8 +12,7 @@ from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token
 from models.tasks.base import TaskModel, require_text
 from models.tasks.calibration import Calibration
 from models.text.characters import inside_words, over_marks
-from models.text.tokenizer import Encoding
-from models.text.tokens import read_tokens
+from models.text.tokenizer import Encoding, read_tokens
 from models.text.words import grown, whole_spans
 
 UNCALIBRATED = Calibration()

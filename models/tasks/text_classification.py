@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.decoding.sampling import softmax
 from models.engine import Ids
-from models.outputs import Attentions, Prediction, SentimentOutput, Token
+from models.outputs import Attentions, Prediction, SentimentOutput, Token, softmax
 from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
 from models.text.characters import over_marks
-from models.text.tokens import read_tokens
+from models.text.tokenizer import read_tokens
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from models.errors import InputError
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
 from models.tasks.base import Loaded, TaskModel, batch_of_one
 from models.tasks.translation import MAX_BEAMS
-from models.text.tokens import read_tokens
+from models.text.tokenizer import read_tokens
 
 _LAST_SPACES = re.compile(r"[^\S\n]+\Z")
 STRATEGIES = ("greedy", "beam", "sample")
@@ -55,7 +55,7 @@ class EncodedPrompt:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: its steps, and for beam search every hypothesis, best first."""
+    """The written text: its steps, and for beam search every hypothesis, best first."""
 
     steps: tuple[Step, ...]
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -148,7 +148,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         return beam_search(state, self.generation, beams, room, characters=self.characters)
 
     def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
-        """What is written after each token; the last one is finished."""
+        """The output after each token; the last one is finished."""
         steps, is_over = self._kept(encoded)
         if is_over:
             yield Written(steps)
@@ -219,7 +219,7 @@ def _draft(searched: BeamStep, kept: tuple[Step, ...]) -> Written:
 
 
 def _found(finished: Sequence[Hypothesis], kept: tuple[Step, ...]) -> Written:
-    """What beam search has `finished`, best first, behind the `kept` tokens."""
+    """The texts that beam search has `finished`, best first, after the `kept` tokens."""
     hypotheses = best_first(each.behind(kept) for each in finished)
     return Written(hypotheses[0].steps, hypotheses)
 

@@ -15,9 +15,9 @@ from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
 from models.tasks.base import Loaded, TaskModel, batch_of_one, require_text, require_tokens
-from models.text.characters import bytes_of_pieces, fallback_byte, over_marks, true_cased
+from models.text.characters import fallback_byte, over_marks, true_cased
 from models.text.sentences import sentences_of
-from models.text.tokens import read_tokens
+from models.text.tokenizer import bytes_of_pieces, read_tokens
 
 MAX_BEAMS = 8
 # A translation is rarely twice as long as its source; the rest is room for short sources.
@@ -192,7 +192,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return list(best_first(self._marked(each, sentence.copies) for each in again))
 
     def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
-        """What one beam search finds, best first."""
+        """The texts that one beam search finds, best first."""
         room, ends = self._room(sentence), self.generation.end_ids
         given = np.concatenate([self.start, batch_of_one(sentence.kept)], axis=1)
         steps: tuple[Step, ...] = ()

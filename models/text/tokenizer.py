@@ -1,26 +1,31 @@
-"""A checkpoint's tokenizer: text to ids and back.
-
-Nearly all are read by the library `tokenizers` alone, from `tokenizer.json`; transformers is needed only for the few
-that have no such file. Special tokens that visitors type, such as `</s>` or `[SEP]`, are text, apart from the mask.
-"""
+"""Tokenizers: text to ids and back, and tokens as a reader reads them."""
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
 from tokenizers.models import Unigram
 
+from models.outputs import Token
+from models.text.characters import BYTE_LEVEL, fallback_byte
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+_METASPACE = "\u2581"
+_WORD_END = "</w>"
+_NOWHERE = (-1, -1)
+
+
 @dataclass(frozen=True)
 class TokenizerSettings:
-    """What transformers knows of a tokenizer beside its `tokenizer.json`, which `is_fast` says is there.
+    """The settings of a tokenizer beside its `tokenizer.json`; `is_fast` says whether there is such a file.
 
     `special` are the ids of all special tokens. Padding stands in front where `pads_left`; `pad_type_id` is its token
     type, and `has_types` says whether the network reads types.
@@ -213,3 +218,89 @@ def with_marks_as_text(tokenizer: tokenizers.Tokenizer, mask: str = "") -> token
 
 def _encoding(found: tokenizers.Encoding) -> Encoding:
     return Encoding(found.ids, found.offsets, found.sequence_ids, found.type_ids)
+
+
+_METASPACE = "\u2581"
+
+
+def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
+    """The bytes of each id from 0 to `size` (exclusive), a space for SentencePiece's mark; None for special tokens.
+
+    WordPiece's and the first GPT's spellings have marks of their own and are not read here.
+    """
+    byte_level = tokenizer.is_byte_level
+    known = min(size, len(tokenizer))
+    found: list[bytes | None] = []
+    for token_id, piece in enumerate(tokenizer.convert_ids_to_tokens(list(range(known)))):
+        byte = fallback_byte(piece or "")
+        if piece is None or token_id in tokenizer.all_special_ids:
+            found.append(None)
+        elif byte is not None:
+            found.append(bytes([byte]))
+        elif byte_level and all(character in BYTE_LEVEL for character in piece):
+            found.append(bytes(BYTE_LEVEL[character] for character in piece))
+        else:
+            found.append(piece.replace(_METASPACE, " ").encode())
+    return found + [None] * (size - known)
+
+
+_MORE_THAN_ASCII = 0x80
+# Every text asks for the same few thousand tokens: spelling each of them once costs a vocabulary's size at most.
+_KNOWN: WeakKeyDictionary[Tokenizer, dict[int, tuple[str, str, bool]]] = WeakKeyDictionary()
+
+
+def readable(tokenizer: Tokenizer, token_id: int) -> str:
+    """The text of one token: WordPiece keeps its `##`, a piece that begins a word elsewhere has its space in front.
+
+    A piece of a character's bytes (byte-level BPE may split an emoji) has no text of its own and keeps its spelling.
+    """
+    (token,) = read_tokens(tokenizer, [token_id])
+    return token.text
+
+
+def read_tokens(
+    tokenizer: Tokenizer,
+    ids: Sequence[int],
+    offsets: Sequence[tuple[int, int]] | None = None,
+) -> tuple[Token, ...]:
+    """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one.
+
+    Special tokens have none but where they stand for something that is written: what is unknown, and blanks.
+    """
+    known = _KNOWN.setdefault(tokenizer, {})
+    unknown = [token_id for token_id in dict.fromkeys(map(int, ids)) if token_id not in known]
+    if unknown:
+        known.update(zip(unknown, _spelt(tokenizer, unknown), strict=True))
+    places = offsets or [_NOWHERE] * len(ids)
+    return tuple(
+        Token(text, piece, token_id, special, *(_NOWHERE if special and place[0] >= place[1] else place))
+        for token_id, place in zip(map(int, ids), places, strict=True)
+        for text, piece, special in (known[token_id],)
+    )
+
+
+def _spelt(tokenizer: Tokenizer, ids: list[int]) -> list[tuple[str, str, bool]]:
+    """How each token reads, the vocabulary's spelling, and whether it is special."""
+    found = []
+    for token_id, piece in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True):
+        spelling, special = piece or "", token_id in tokenizer.all_special_ids
+        found.append((spelling if special else _text(tokenizer, token_id, spelling), spelling, special))
+    return found
+
+
+def _text(tokenizer: Tokenizer, token_id: int, piece: str) -> str:
+    """How a piece that is no special token reads."""
+    byte = fallback_byte(piece)
+    if byte is not None:
+        # What is no part of a longer character reads as itself.
+        return chr(byte) if byte < _MORE_THAN_ASCII else piece
+    if piece.startswith("##"):
+        return piece
+    if _METASPACE in piece:
+        return piece.replace(_METASPACE, " ")
+    if piece.endswith(_WORD_END):
+        return piece.removesuffix(_WORD_END)
+    if not tokenizer.is_byte_level:
+        return piece
+    text = tokenizer.decode([token_id])
+    return piece if "\ufffd" in text else text

@@ -62,7 +62,7 @@ def _goes_on(before: str, text: str) -> bool:
 
 
 def _spelt(tokens: Sequence[Token]) -> list[str]:
-    """What each token spells; of a character whose bytes are in several, the first has it all and the others nothing.
+    """The text of each token; of a character whose bytes are in several, the first has it all and the others nothing.
 
     Byte-level vocabularies (Radford et al., 2019) may part the bytes of accents, emoji and other scripts, and
     SentencePiece spells in bytes what it has no piece for.

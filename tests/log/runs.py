@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from demo.log.answers import dump_answer
-from demo.log.run import Run
+from demo.log.run import Run, dump_answer
 from models.outputs import LoadedCheckpoint, Prediction, SentimentOutput, Token
 from models.registry import Task
 

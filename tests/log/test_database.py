@@ -15,9 +15,8 @@ from sqlalchemy import text
 
 from demo.log import database
 from demo.log.database import CannotOpen, Database, migrate, newest_revision, open_database
-from demo.log.repository import RunRepository
+from demo.log.repository import Base, RunRepository
 from demo.log.session_log import SessionLog
-from demo.log.tables import Base
 from tests.log.postgres import Postgres
 from tests.log.runs import finished_run
 

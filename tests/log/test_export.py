@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from demo.log.answers import dump_answer, load_answer
 from demo.log.export import answer_in_words, as_csv, as_json
+from demo.log.run import dump_answer, load_answer
 from models.outputs import (
     Alternative,
     Answer,

@@ -9,7 +9,7 @@ from demo.writing.text import chunks
 from models.registry import REGISTRY, Task
 from models.tasks.base import AnyTaskModel
 from models.text.characters import fallback_byte, over_marks
-from models.text.tokens import read_tokens, readable
+from models.text.tokenizer import read_tokens, readable
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.contract import bare
 from tests.models.plain import plain_tokenizer

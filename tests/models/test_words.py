@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 from models.loading.description import tokenizer_of
 from models.outputs import Token
 from models.text.characters import inside_words
-from models.text.tokens import read_tokens
+from models.text.tokenizer import read_tokens
 from models.text.words import merge_words, word_text, words_of
 from tests.models.conftest import BundledModel
 from tests.models.tiny_tokenizers import tiny_tokenizer

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from demo.log.tables import Base
+from demo.log.repository import Base
 
 context.configure(
     connection=context.config.attributes["connection"],
