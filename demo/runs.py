@@ -105,7 +105,7 @@ class Attempt:
         return self._run(LoadedCheckpoint(name, "", self.license), sentence)
 
     def _run(self, used: LoadedCheckpoint, error: str | None = None) -> Run:
-        texts = {name for name, field in FIELDS[self.task].items() if field.is_text}
+        texts = {name for name, field in FIELDS[self.task].items() if field.limit}
         given_seed = self.fields.get("seed")
         seed = given_seed if type(given_seed) is int else None
         return Run(

@@ -1,12 +1,9 @@
-"""The parts that all figures share: one template, tokens as plotly shows them, and larger type for a room."""
+"""The parts that all figures share: one template, and tokens as plotly shows them."""
 
 import html
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import plotly.graph_objects as go
-from gradio.components.plot import PlotData
 
 from models.outputs import Token
 
@@ -90,53 +87,3 @@ def _invisible(number: int) -> str:
         number, digit = divmod(number, len(_INVISIBLE))
         digits += _INVISIBLE[digit]
     return digits
-
-
-TYPE_PX = 22
-"""The smallest type on a screen of 1280 × 720 pixels; larger screens have it larger in proportion."""
-
-_SQUARE_PX = 380
-_LARGEST_CELL, _SMALLEST_CELL = 40.0, 23.5
-_LETTER = 0.56
-"""How wide a letter is, as a share of the type's size."""
-_LONGEST_NAME = 16
-_TITLE_PX = 44
-_HIGHER = 1.25
-"""How much more height a figure without a size of its own across needs for the larger type."""
-
-
-def for_room(plot: PlotData, scale: float) -> PlotData:
-    """`plot` with type of `TYPE_PX` × `scale` pixels, its cells as large as the screen has room for."""
-    figure = json.loads(plot.plot)
-    layout = figure["layout"]
-    _set_type(figure["data"], TYPE_PX * scale)
-    _set_type(layout, TYPE_PX * scale)
-    if "width" in layout and figure["data"][0]["type"] == "heatmap":
-        keys, queries = figure["data"][0]["x"], figure["data"][0]["y"]
-        cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _SQUARE_PX / len(queries))) * scale
-        layout["width"] = round(cell * len(keys) + _label_room(queries) * scale)
-        # Names of columns stand at 60 degrees.
-        layout["height"] = round(cell * len(queries) + 0.87 * _label_room(keys) * scale)
-        figure["data"][0]["showscale"] = False
-    elif "height" in layout:
-        layout["height"] = round(layout["height"] * _HIGHER * scale)
-    return PlotData(type=plot.type, plot=json.dumps(figure))
-
-
-def _label_room(names: list[str]) -> float:
-    """Pixels beside the cells, for the longest of `names` and the axis's title."""
-    longest = max(min(len(name.rstrip("\u200b\u200c\u2060")), _LONGEST_NAME) for name in names)
-    return longest * _LETTER * TYPE_PX + _TITLE_PX
-
-
-def _set_type(part: Any, size: float) -> None:
-    """Set every font inside `part` of a figure to `size`."""
-    if isinstance(part, list):
-        for each in part:
-            _set_type(each, size)
-    elif isinstance(part, dict):
-        for name, value in part.items():
-            if name in ("font", "tickfont") and isinstance(value, dict):
-                value["size"] = size
-            else:
-                _set_type(value, size)

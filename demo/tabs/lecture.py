@@ -17,7 +17,6 @@ from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.events import QUICK, for_visitors
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
 from demo.plots.roles import role_of
-from demo.plots.template import for_room
 from demo.plots.view import shown, so_far
 from demo.reader.export import Taken, taken_part, taken_script
 from demo.runs import Finished
@@ -27,6 +26,7 @@ from demo.tabs.task_tab import TaskTab
 from demo.walk.steps import STEPS, step_part
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
+from demo.widgets.figure import for_room
 from demo.widgets.lecture_bar import leads_only_here, lecture_bar, lecture_refused, marked, reach_notice, stepping
 from demo.widgets.saved import SavedFile, TextFile, create_saved_file, following_the_system, offline_page, plotting
 from models.errors import InputError

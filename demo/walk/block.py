@@ -10,7 +10,7 @@ from demo.reader.table import KEEP_OPEN
 from demo.walk.step import BuiltStep, InsideControls, Step, distance, few, fold_out, named, number, strip, table
 from demo.walk.view import InsideRequest, look_at_source
 from demo.widgets import Updates
-from demo.widgets.notice import drawn
+from demo.widgets.figure import drawn
 from models.inside.outputs import BlockNumbers, Look, Station
 
 _TEXT = (

@@ -10,7 +10,7 @@ from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.bars import bars
-from demo.widgets.notice import drawn
+from demo.widgets.figure import drawn
 from models.inside.formulas import layer_costs
 from models.inside.outputs import ParameterCount
 from models.inside.parameters import published_sizes

@@ -15,7 +15,7 @@ from demo.reader.table import KEEP_OPEN
 from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
-from demo.widgets.notice import drawn
+from demo.widgets.figure import drawn
 from models.inside.formulas import PAPERS_BASE, sinusoidal
 from models.inside.outputs import EmbeddedText
 

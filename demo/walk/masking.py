@@ -11,7 +11,7 @@ from demo.walk.head import create_own_numbers, worked_square
 from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, named, number, table
 from demo.walk.view import InsideRequest, look, require_drawable, within_reach
 from demo.widgets import Updates
-from demo.widgets.notice import drawn
+from demo.widgets.figure import drawn
 from models.inside.outputs import Look
 
 _TEXT = (

@@ -3,7 +3,7 @@ import pytest
 
 from demo.plots.heatmap import DRAWN_WHOLE, attention_heatmap
 from demo.plots.view import shown, view_of
-from demo.widgets.notice import drawn
+from demo.widgets.figure import drawn
 from models.outputs import MEAN, Token
 from tests.plots.made_up import attention_over, tokens_of
 

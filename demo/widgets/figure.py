@@ -1,0 +1,106 @@
+"""Sentences beside fields, figures as Gradio takes them, redrawn larger for a room, and values that the server holds."""
+
+import html
+import json
+from typing import Any
+
+import gradio as gr
+import plotly.graph_objects as go
+from gradio.blocks import Block
+from gradio.components.plot import PlotData
+
+from demo.web.gradio_private import component_class
+
+
+def create_notice() -> gr.HTML:
+    """A place for a sentence, right below the field it is about; it takes no room while there is none."""
+    return gr.HTML("", visible=False, elem_classes="notice", padding=False)
+
+
+def noticed(sentence: str) -> dict[str, Any]:
+    """The update that shows `sentence`, or clears the place when there is none."""
+    said = f'<p role="alert">{html.escape(sentence)}</p>' if sentence else ""
+    return gr.update(value=said, visible=bool(sentence))
+
+
+_CONFIG = {
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "png", "filename": "clearhead", "scale": 2},
+}
+
+
+_ZOOM = {"displayModeBar": True, "modeBarButtons": [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]]}
+
+
+def drawn(figure: go.Figure, zoom: bool = False) -> PlotData:
+    """The figure for a `gr.Plot`, with no logo and no button but the one that saves it, and those that `zoom`."""
+    config = _CONFIG | (_ZOOM if zoom else {})
+    return PlotData(type="plotly", plot=f'{{"config":{json.dumps(config)},{str(figure.to_json())[1:]}')
+
+
+def held(value: object) -> gr.State:
+    """A state that begins as `value`, which may be large: a recorded answer with its attention, say.
+
+    Gradio copies the value of every state into the page's settings, six times at start, only to take it out again.
+    """
+    return _HeldState(value)
+
+
+def _without_value(state: gr.State) -> dict[str, Any]:
+    # What any block has; a state has only its value besides, and that stays here.
+    return super(gr.State, state).get_config(Block)
+
+
+_HeldState = component_class(gr.State, "HeldState", get_config=_without_value)
+
+
+TYPE_PX = 22
+"""The smallest type on a screen of 1280 × 720 pixels; larger screens have it larger in proportion."""
+
+_SQUARE_PX = 380
+_LARGEST_CELL, _SMALLEST_CELL = 40.0, 23.5
+_LETTER = 0.56
+"""How wide a letter is, as a share of the type's size."""
+_LONGEST_NAME = 16
+_TITLE_PX = 44
+_HIGHER = 1.25
+"""How much more height a figure without a size of its own across needs for the larger type."""
+
+
+def for_room(plot: PlotData, scale: float) -> PlotData:
+    """`plot` with type of `TYPE_PX` × `scale` pixels, its cells as large as the screen has room for."""
+    figure = json.loads(plot.plot)
+    layout = figure["layout"]
+    _set_type(figure["data"], TYPE_PX * scale)
+    _set_type(layout, TYPE_PX * scale)
+    if "width" in layout and figure["data"][0]["type"] == "heatmap":
+        keys, queries = figure["data"][0]["x"], figure["data"][0]["y"]
+        cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _SQUARE_PX / len(queries))) * scale
+        layout["width"] = round(cell * len(keys) + _label_room(queries) * scale)
+        # Names of columns stand at 60 degrees.
+        layout["height"] = round(cell * len(queries) + 0.87 * _label_room(keys) * scale)
+        figure["data"][0]["showscale"] = False
+    elif "height" in layout:
+        layout["height"] = round(layout["height"] * _HIGHER * scale)
+    return PlotData(type=plot.type, plot=json.dumps(figure))
+
+
+def _label_room(names: list[str]) -> float:
+    """Pixels beside the cells, for the longest of `names` and the axis's title."""
+    longest = max(min(len(name.rstrip("\u200b\u200c\u2060")), _LONGEST_NAME) for name in names)
+    return longest * _LETTER * TYPE_PX + _TITLE_PX
+
+
+def _set_type(part: Any, size: float) -> None:
+    """Set every font inside `part` of a figure to `size`."""
+    if isinstance(part, list):
+        for each in part:
+            _set_type(each, size)
+    elif isinstance(part, dict):
+        for name, value in part.items():
+            if name in ("font", "tickfont") and isinstance(value, dict):
+                value["size"] = size
+            else:
+                _set_type(value, size)
