@@ -29,8 +29,9 @@ from demo.recorded import Recorded
 from demo.runs import DemoService, Finished
 from demo.sharing import Place
 from demo.widgets import Updates
-from demo.widgets.figure import drawn, held
+from demo.widgets.figure import drawn
 from demo.widgets.glossary import with_terms
+from demo.widgets.notice import held
 from demo.writing.text import decided_strip
 from models.errors import InputError
 from models.explain.opening import opening

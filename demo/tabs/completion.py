@@ -14,7 +14,7 @@ from demo.runs import DemoService, Finished
 from demo.tabs import task_tab as shape
 from demo.tabs.task_tab import PROGRESS, RunRow, TaskTab
 from demo.widgets import Updates
-from demo.widgets.figure import create_notice
+from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
 from demo.writing.more_texts import another, create_few_shot_note, create_more_texts, next_seed, seeds_from, three
 from demo.writing.steps import create_decoder_steps

@@ -15,7 +15,7 @@ from demo.tabs.task_tab import RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
-from demo.widgets.figure import create_notice
+from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
 from models.outputs import FillMaskOutput, TaskOutput, WordStanding
 from models.registry import Task

@@ -19,9 +19,9 @@ from demo.walk.step import BuiltStep, InsideControls, Step, create_choices
 from demo.walk.steps import STEPS, create_inside_take_away
 from demo.walk.view import InsideRequest, checkpoints_inside, from_query
 from demo.widgets import Updates
-from demo.widgets.figure import create_notice, noticed
 from demo.widgets.glossary import terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_list
+from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
 
 _LEAD = (

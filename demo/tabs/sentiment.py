@@ -13,7 +13,7 @@ from demo.tabs import task_tab as shape
 from demo.tabs.task_tab import RunRow, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
-from demo.widgets.figure import create_notice
+from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
 from models.outputs import SentimentOutput, TaskOutput
 from models.registry import Task

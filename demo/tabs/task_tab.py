@@ -18,7 +18,7 @@ from demo.recorded import examples_of, recorded
 from demo.runs import DemoService, Finished
 from demo.sharing import KEY, Place
 from demo.widgets import Updates
-from demo.widgets.figure import create_notice, noticed
+from demo.widgets.notice import create_notice, noticed
 from demo.widgets.picker import CheckpointPicker
 from demo.widgets.runs import run_header
 from demo.writing.steps import DecoderSteps, DrawStep

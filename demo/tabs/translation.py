@@ -15,7 +15,7 @@ from demo.runs import DemoService
 from demo.tabs import task_tab as shape
 from demo.tabs.task_tab import PROGRESS, RunRow, TaskTab
 from demo.widgets import Updates
-from demo.widgets.figure import create_notice
+from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
 from demo.writing.steps import create_decoder_steps
 from demo.writing.text import CHOOSE, choosing, token_group

@@ -14,7 +14,7 @@ from demo.reader.table import KEEP_OPEN
 from demo.walk.step import BuiltStep, InsideControls, Step, distance, few, fold_out, named, number, strip, table
 from demo.walk.view import InsideRequest, look_at_source
 from demo.widgets import Updates
-from demo.widgets.figure import create_notice, noticed
+from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
 from models.inside.formulas import shares
 from models.inside.outputs import Look

@@ -14,7 +14,7 @@ from demo.log.run import Run
 from demo.recorded import recorded
 from demo.runs import DemoService, Finished, fork_fields
 from demo.widgets import Updates
-from demo.widgets.figure import noticed
+from demo.widgets.notice import noticed
 from demo.writing.table import going_on, step_table
 from demo.writing.text import chunks, forked_text, generated_of, growing_text
 from models.cancellation import only_while

@@ -12,7 +12,8 @@ from demo.events import for_visitors, in_line
 from demo.plots.decode_tree import NAMES, decode_tree_figure, token_name
 from demo.runs import DemoService
 from demo.widgets import Updates
-from demo.widgets.figure import create_notice, drawn, noticed
+from demo.widgets.figure import drawn
+from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
 from models.outputs import DecodeTree, TreeNode
 

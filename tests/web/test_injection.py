@@ -35,7 +35,7 @@ from demo.web.host import table as host_table
 from demo.web.host_log import PlainFormatter, json_formatter
 from demo.widgets.bars import bars
 from demo.widgets.chips import token_chips
-from demo.widgets.figure import noticed
+from demo.widgets.notice import noticed
 from demo.widgets.runs import run_header, run_list
 from demo.writing.table import step_table
 from demo.writing.text import forked_text, growing_text, written_text
