@@ -13,7 +13,6 @@ from tests.browser.reading import (
     expect_live_answer,
     fill,
     press,
-    press_stop_once_something_is_written,
 )
 
 
@@ -103,17 +102,6 @@ def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open
     assert wide[0] > wide[1], "the picture scrolls in its frame"
 
 
-def test_a_beam_search_can_be_stopped_and_its_draft_stays(page: Page) -> None:
-    panel = choose_tab(page, "Write on")
-    panel.get_by_role("radio", name="Beam search").check()
-    panel.get_by_label("number input for Beams").fill("8")
-    panel.get_by_label("number input for Tokens to write").fill("200")
-    press_stop_once_something_is_written(page)
-    press(panel, "Write on")
-    expect(panel.locator(".block.answer").first).to_contain_text("You stopped it here.")
-    assert 0 < panel.locator(".written [role=radio]").count() < 199
-
-
 def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -> None:
     panel = choose_tab(page, "Translate")
     fill(panel, "Your English text", "word and dog " * 160)
@@ -129,27 +117,6 @@ def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -
     runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
     expect(runs).to_have_count(2)
     expect(runs.last).to_contain_text(Stopped.SENTENCE)
-
-
-def test_two_runs_with_one_seed_are_the_same_to_the_last_character(open_page: Open) -> None:
-    answers, tables = [], []
-    for seed in ("7", "7", "8"):
-        panel = write(open_page(), seed=seed)
-        answers.append(panel.locator(".written").first.inner_html())
-        tables.append(panel.locator(".step table").first.inner_html())
-    assert answers[0] == answers[1] != answers[2]
-    assert tables[0] == tables[1]
-
-
-def test_few_shot_prompts_are_ready_and_honest(page: Page) -> None:
-    panel = choose_tab(page, "Write on")
-    expect(panel.get_by_text("does not learn from them")).to_be_visible()
-    panel.get_by_role("button", name="translate by example").click()
-    expect(panel.get_by_label("The beginning of your text")).to_have_value(
-        "English: cat\nFrench: chat\n\nEnglish: house\nFrench: maison\n\nEnglish: bread\nFrench: pain\n\n"
-        "English: water\nFrench:"
-    )
-    expect(panel.get_by_role("radio", name="Greedy")).to_be_checked()
 
 
 def test_another_text_stands_beside_the_first_and_three_stand_at_once(page: Page) -> None:

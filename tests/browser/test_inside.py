@@ -38,20 +38,6 @@ def test_the_first_step_is_there_at_once_and_follows_the_visitors_text(page: Pag
     expect(segments).to_have_text(["0"] * 8 + ["1"] * 7)
 
 
-def test_a_token_becomes_the_sum_of_its_parts(page: Page) -> None:
-    panel = look_inside(page, "Tokens become vectors")
-    expect(panel.get_by_text("“it” becomes 384 numbers: token + segment + position.")).to_be_visible()
-    panel.get_by_label("Word", exact=False).first.click()
-    page.get_by_role("option", name="3: animal").click()
-    expect(panel.get_by_text("“animal” becomes 384 numbers")).to_be_visible()
-    expect(panel.locator(".inside-plot").first.locator(".ytick")).to_have_count(5)
-    panel.get_by_role("button", name=re.compile("I am a robot.*, d = 4")).click()
-    panel.get_by_text("The numbers as a table").first.click()
-    numbers = panel.get_by_role("region", name="Positional encoding").get_by_role("row")
-    expect(numbers.nth(3)).to_contain_text("2 a")
-    expect(numbers.nth(3)).to_contain_text("-0.41614684")
-
-
 def test_a_translation_is_followed_token_by_token(page: Page) -> None:
     panel = look_inside(page)
     fill(panel, "Your text", "The red car is in front of the house.")
@@ -68,31 +54,6 @@ def test_a_translation_is_followed_token_by_token(page: Page) -> None:
         "voiture"
     )
     expect(panel.get_by_role("region", name="Four ways to score").get_by_role("row")).to_have_count(5)
-
-
-def test_parameters_are_counted_for_the_chosen_model(page: Page) -> None:
-    panel = look_inside(page, "Counting")
-    expect(panel.get_by_text("clearhead-minilm holds 22,744,506 numbers.")).to_be_visible()
-    panel.get_by_label("Model", exact=True).click()
-    page.get_by_role("option", name="Clearhead Stories").click()
-    expect(panel.get_by_text("clearhead-stories holds 13,989,888 numbers.")).to_be_visible()
-    expect(panel.get_by_text("Your text has n = 13 tokens, the model d = 384")).to_be_visible()
-    papers = panel.get_by_role("region", name="Sizes that papers state")
-    expect(papers.get_by_role("row").filter(has_text="BERT-base")).to_contain_text("109,482,240")
-    expect(papers.get_by_role("row").filter(has_text="1,542 million")).to_contain_text("1,541,964,800")
-
-
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [("   ", "is empty"), ("word " * 70, "at most 64 are drawn here"), ("x" * 6000, "6,000 characters long")],
-)
-def test_a_mistake_is_told_beside_the_text_which_stays(page: Page, typed: str, sentence: str) -> None:
-    panel = look_inside(page)
-    fill(panel, "Your text", typed)
-    panel.get_by_role("button", name="Look inside").click()
-    expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text(sentence)
-    expect(panel.get_by_label("Your text")).to_have_value(typed)
-    expect(panel.get_by_role("list", name="WordPiece")).to_be_visible()
 
 
 def test_an_address_opens_its_view(open_page: Open) -> None:

@@ -173,21 +173,6 @@ def test_the_host_is_told_how_phones_reach_the_page_and_only_the_host(page: Page
     assert offered == [f"http://{each}:{port}/?lecture=attention&step=3" for each in network_addresses()]
 
 
-def test_keys_that_a_field_or_a_control_needs_turn_no_step(page: Page, server: Server) -> None:
-    open_step(page, server, "attention", 1)
-    show_whole_page(page)
-    text = find(page.get_by_role("tabpanel").filter(visible=True), "Your text")
-    text.focus()
-    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp", "m"):
-        text.press(key)
-    expect(page.get_by_role("button", name="Whole page")).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("tab", name="Inside").press("ArrowRight")
-    page.keyboard.press("Control+ArrowRight")
-    settle(page)
-    expect(page.get_by_role("region", name="Lecture")).to_contain_text("step 1 of")
-    assert page.url.endswith("step=1")
-
-
 def test_the_focus_stays_in_the_bar_and_the_step_is_announced(page: Page, server: Server) -> None:
     open_step(page, server, "bert", 1)
     page.get_by_role("link", name="Next").press("Enter")
@@ -235,52 +220,6 @@ def test_an_inside_step_is_the_same_on_a_phone(open_page: Open, server: Server) 
         seen.append(page.locator(".inside-finding").filter(visible=True).first.text_content())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert seen[0] == seen[1]
-
-
-def test_what_was_changed_below_the_bar_is_set_anew_by_the_next_step(page: Page, server: Server) -> None:
-    open_step(page, server, "attention", 1)
-    show_whole_page(page)
-    find(page.get_by_role("tabpanel").filter(visible=True), "Your text").fill("Something else.")
-    page.get_by_role("link", name="Next").click()
-    expect_step(page, "attention", 2)
-
-
-@pytest.mark.parametrize(
-    ("query", "said"), [("lecture=magic", "There is no lecture of that name"), ("lecture=bert&step=99", "no such step")]
-)
-def test_a_lecture_that_is_not_there_is_told_in_a_sentence(page: Page, server: Server, query: str, said: str) -> None:
-    page.goto(f"{server.url}?{query}")
-    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
-    expect(page.get_by_role("region", name="Lecture")).to_have_count(0)
-
-
-def test_a_page_without_a_lecture_asks_nothing_about_one(page: Page, server: Server) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
-    page.goto(server.url)
-    page.get_by_role("tab", name="Fill the blank").wait_for()
-    settle(page)
-    assert not [each for each in asked if "lecture" in each]
-    expect(page.locator(".block.lecture-bar")).to_be_hidden()
-
-
-def test_a_term_opens_its_sentence_and_leaves_the_page_as_it_was(page: Page) -> None:
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    text = find(panel, "Your text")
-    text.fill("My own words.")
-    term = panel.get_by_role("button", name="tokens", exact=True).first
-    expect(term).to_have_accessible_description(re.compile("A token is a word or a piece of a word"))
-    term.press("Enter")
-    card = page.locator("#term-token")
-    expect(card).to_be_visible()
-    box = card.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    page.keyboard.press("Escape")
-    expect(card).to_be_hidden()
-    expect(term).to_be_focused()
-    expect(text).to_have_value("My own words.")
 
 
 @pytest.mark.parametrize("light", ["light", "dark"])

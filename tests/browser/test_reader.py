@@ -83,17 +83,6 @@ def test_a_run_opens_on_the_token_that_matters_and_says_why_this_head(
     assert mark["y"] <= row["y"] + row["height"] / 2 <= mark["y"] + mark["height"], "the mark goes along"
 
 
-def test_a_head_that_a_visitor_chose_stays_in_later_runs(page: Page) -> None:
-    panel = choose_tab(page, "Sentiment")
-    panel.get_by_label("number input for Layer").fill("2")
-    expect(panel.locator(".pointed")).to_contain_text("in layer 2, head 3")
-    fill(panel, "Your text", "A dull evening.")
-    press(panel, "Read it")
-    expect_live_answer(panel)
-    expect(panel.locator(".sentence").get_by_role("button", name="dull", exact=True)).to_be_visible()
-    expect(panel.locator(".pointed")).to_contain_text("in layer 2, head 3")
-
-
 def test_a_head_is_opened_from_the_sheet_by_keyboard(page: Page) -> None:
     panel = choose_tab(page, "Fill the blank")
     panel.get_by_role("button", name="All heads at once").click()
@@ -109,52 +98,6 @@ def test_a_head_is_opened_from_the_sheet_by_keyboard(page: Page) -> None:
     expect(panel.locator(".head-role")).to_contain_text("What this head does with this text")
     expect(sheet.get_by_role("button", name=re.compile("^Layer 2, head 2:"), pressed=True)).to_be_attached()
     expect(panel.locator(".pointed")).to_be_in_viewport()
-
-
-def test_heads_that_look_at_the_same_word_are_grouped_for_the_chosen_word(page: Page) -> None:
-    panel = choose_tab(page, "Fill the blank")
-    panel.get_by_role("button", name="All heads at once").click()
-    groups = panel.locator(".agreement")
-    expect(groups).to_contain_text(re.compile(r"from “\[MASK\]”.*\d+ of 72 heads look mostly at “cup”", re.DOTALL))
-    groups.get_by_role("button", name=re.compile("^Layer 4, head 9:")).click()
-    said = re.compile(r"“\[MASK\]” gives \d+\s% of its weight to “cup” in layer 4, head 9")
-    expect(panel.locator(".pointed")).to_contain_text(said)
-    panel.locator(".sentence").get_by_role("button", name="drank", exact=True).click()
-    expect(groups).to_contain_text("from “drank”")
-
-
-def test_many_heads_can_be_read_in_four_ways(page: Page) -> None:
-    panel = choose_tab(page, "Fill the blank")
-    for way, said in (
-        ("Maximum", "in one of the heads of layer 3"),
-        ("Rollout", "has come from"),
-        ("Mean", "in layer 3, on average over its heads"),
-        ("One head", "in layer 3, head 1"),
-    ):
-        panel.get_by_role("radio", name=way).check()
-        expect(panel.locator(".pointed")).to_contain_text(said)
-    panel.get_by_role("radio", name="Mean").check()
-    panel.get_by_label("number input for Layer (0: all)").fill("0")
-    expect(panel.locator(".pointed")).to_contain_text("on average over all layers and heads")
-    panel.get_by_role("radio", name="One head").check()
-    expect(panel.locator(".pointed")).to_contain_text("in layer 3, head 1")
-
-
-def test_a_second_opinion_and_a_comparison_stay_when_tabs_change(page: Page) -> None:
-    panel = choose_tab(page, "Sentiment")
-    panel.get_by_role("button", name="A second opinion").click()
-    panel.get_by_role("button", name="Work it out").click()
-    expect(panel.locator(".tool-result").first).to_contain_text("rank correlation")
-    panel.get_by_role("button", name="Try it").click()
-    panel.get_by_label("What to put there").fill("dreadful")
-    panel.get_by_role("button", name="Compare", exact=True).click()
-    compared = panel.locator(".compared")
-    for column in ("Before", "With “dreadful” there"):
-        expect(compared.get_by_role("columnheader", name=column)).to_be_visible()
-    choose_tab(page, "Translate")
-    panel = choose_tab(page, "Sentiment")
-    expect(panel.locator(".compared")).to_be_visible()
-    expect(panel.locator(".tool-result").first).to_contain_text("rank correlation")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,7 @@
 """Every task through the page: type, run, read the answer and the picture."""
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.api.server import Server
-from tests.browser.conftest import Open
 from tests.browser.reading import (
     TABS,
     choose_tab,
@@ -83,18 +80,6 @@ def test_a_story_is_written_on(page: Page) -> None:
     expect_heatmap(panel, "frog")
 
 
-def test_the_same_seed_writes_the_same_text_and_another_another(open_page: Open) -> None:
-    written = []
-    for seed in ("7", "7", "8"):
-        panel = choose_tab(open_page(), "Write on")
-        fill(panel, "Seed", seed)
-        panel.get_by_label("number input for Tokens to write").fill("12")
-        press(panel, "Write on")
-        expect_live_answer(panel)
-        written.append(panel.locator(".written").text_content())
-    assert written[0] == written[1] != written[2]
-
-
 def test_writing_can_be_stopped_and_what_was_written_stays(page: Page) -> None:
     panel = choose_tab(page, "Write on")
     panel.get_by_label("number input for Tokens to write").fill("200")
@@ -110,30 +95,6 @@ def test_writing_can_be_stopped_and_what_was_written_stays(page: Page) -> None:
     expect(page.get_by_role("list", name="Runs").get_by_role("listitem").first).to_contain_text(prompt)
 
 
-def test_an_empty_beginning_is_allowed(page: Page) -> None:
-    panel = choose_tab(page, "Write on")
-    fill(panel, "The beginning of your text", "")
-    panel.get_by_label("number input for Tokens to write").fill("5")
-    press(panel, "Write on")
-    expect_live_answer(panel)
-    expect(panel.locator(".written .token").first).to_be_attached()
-
-
-@pytest.mark.parametrize(
-    ("strategy", "shown", "hidden"),
-    [("Greedy", (), ("Temperature", "Beams", "Seed")), ("Beam search", ("Beams",), ("Temperature", "Top-k", "Top-p"))],
-)
-def test_only_the_settings_of_the_strategy_are_shown(
-    page: Page, strategy: str, shown: tuple[str, ...], hidden: tuple[str, ...]
-) -> None:
-    panel = choose_tab(page, "Write on")
-    panel.get_by_role("radio", name=strategy).check()
-    for name in hidden:
-        expect(panel.get_by_text(name, exact=True)).to_be_hidden()
-    for name in shown:
-        expect(panel.get_by_text(name, exact=True)).to_be_visible()
-
-
 def test_layer_and_head_redraw_the_picture(page: Page) -> None:
     panel = choose_tab(page, "Sentiment")
     sentence = panel.locator(".read-out")
@@ -146,8 +107,3 @@ def test_layer_and_head_redraw_the_picture(page: Page) -> None:
     panel.get_by_label("number input for Head").fill("4")
     expect(sentence).to_contain_text("in layer 2, head 4")
     expect_heatmap(panel)
-
-
-def test_the_address_of_the_page_of_the_endpoints_opens_it(open_page: Open, server: Server) -> None:
-    page = open_page(f"{server.url}?view=api")
-    expect(page.get_by_role("dialog", name="Use via API")).to_be_visible()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import Open
@@ -76,19 +75,6 @@ def test_the_numbers_in_both_files_are_those_on_screen(page: Page) -> None:
     lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
     table = lines[lines.index([]) + 2 :]
     assert [[float(cell) for cell in row[1:]] for row in table] == document["weights"]
-
-
-def test_the_picture_is_a_png_with_ink_on_its_ground(page: Page) -> None:
-    panel = choose_tab(page, "Translate")
-    expect_heatmap(panel)
-    tool = unfold(panel)
-    image = Image.open(save(page, tool, "Picture (PNG)"))
-    assert image.format == "PNG"
-    frame = panel.locator(".heatmap-frame .js-plotly-plot").bounding_box()
-    assert image.width >= 2 * frame["width"]  # type: ignore[index]
-    assert image.convert("L").getextrema()[0] < 100, "the darkest cell is ink"
-    assert image.getpixel((0, 0)) == (250, 250, 248, 255)
-    expect(tool.get_by_role("status").first).to_have_text("Saved as clearhead-attention.png.")
 
 
 def test_the_page_works_from_a_folder_without_a_network(page: Page, browser: Browser, tmp_path: Path) -> None:
@@ -173,40 +159,6 @@ def test_a_link_is_copied_and_ends_when_its_owner_stops_sharing_or_deletes_the_r
     expect(later.get_by_role("alert").filter(visible=True)).to_contain_text("the run was deleted")
 
 
-def test_a_link_opens_what_was_written_at_its_step(open_page: Open) -> None:
-    owner = open_page()
-    panel = choose_tab(owner, "Write on")
-    fill(panel, "The beginning of your text", "Once there was")
-    panel.get_by_label("number input for Tokens to write").fill("8")
-    press(panel, "Write on")
-    expect_live_answer(panel)
-    expect(panel.get_by_label("number input for Step")).to_have_value("8")
-    panel.get_by_label("number input for Step").fill("3")
-    panel.get_by_label("number input for Step").press("Enter")
-    sentence = panel.locator(".sentence button[data-token]")
-    expect(sentence).to_have_count(6)
-    address = share(unfold(panel))
-    assert address.endswith("&step=3")
-
-    guest = open_page(address)
-    panel = guest.get_by_role("tabpanel").filter(visible=True)
-    expect(find(panel, "The beginning of your text")).to_have_value("Once there was")
-    expect(panel.get_by_label("number input for Step")).to_have_value("3")
-    expect(panel.locator("[role=radio][aria-checked=true]")).to_have_attribute("data-step", "3")
-    expect(panel.locator(".sentence button[data-token]")).to_have_count(6)
-
-
-def test_the_recorded_example_is_not_shared_but_saved(page: Page) -> None:
-    panel = choose_tab(page, "Fill the blank")
-    tool = unfold(panel)
-    panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
-    on_screen = page.evaluate(ON_SCREEN)
-    document = json.loads(save(page, tool, "Numbers (JSON)").read_text(encoding="utf-8-sig"))
-    assert as_drawn(on_screen) == as_drawn(document["weights"])
-    tool.get_by_role("button", name="Link", exact=True).click()
-    expect(tool.get_by_role("alert")).to_contain_text("Run it here first")
-
-
 def test_a_step_of_inside_is_taken_away_as_a_page_and_as_numbers(page: Page, browser: Browser, tmp_path: Path) -> None:
     page.get_by_role("tab", name="Inside").click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
@@ -223,24 +175,6 @@ def test_a_step_of_inside_is_taken_away_as_a_page_and_as_numbers(page: Page, bro
     expect(panel.locator(".js-plotly-plot").first).to_be_visible()
     path = save(page, tool, "Page (HTML)")
     works_alone(browser, path, tmp_path, lambda alone: expect(alone.locator(".js-plotly-plot").first).to_be_visible())
-
-
-def test_a_lecture_is_saved_as_a_page_that_works_without_a_network(
-    page: Page, browser: Browser, tmp_path: Path
-) -> None:
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    panel.get_by_role("button", name="Lectures: for a room").click()
-    path = save(page, panel, "Save “Attention in 10 minutes” as a page")
-
-    def read(alone: Page) -> None:
-        expect(alone.locator(".lecture-page")).to_have_count(8)
-        expect(alone.locator(".js-plotly-plot").first).to_be_attached()
-        token = alone.get_by_role("button", name="animal", exact=True).first
-        token.click()
-        expect(alone.locator(".pointed").first).to_contain_text("“animal” gives")
-
-    works_alone(browser, path, tmp_path, read)
 
 
 def works_alone(browser: Browser, path: Path, folder: Path, read: Callable[[Page], None]) -> None:

@@ -7,21 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import TABS, choose_tab, expect_heatmap, expect_live_answer, fill, find, press
-
-
-def test_a_word_is_masked_and_brought_back_by_keyboard(page: Page) -> None:
-    panel = choose_tab(page, "Fill the blank")
-    text = find(panel, "Your text")
-    before = text.input_value()
-    chips = panel.get_by_role("group", name="Words of the text")
-    chip = chips.get_by_role("button", name="drank", exact=True)
-    chip.focus()
-    page.keyboard.press("Enter")
-    expect(text).to_have_value(before.replace("drank", "[MASK]"))
-    expect(chips.get_by_role("button", name="blank", pressed=True)).to_have_count(2)
-    page.keyboard.press("Enter")
-    expect(text).to_have_value(before)
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, find, press
 
 
 @pytest.mark.parametrize(
@@ -123,30 +109,3 @@ def test_a_visitor_who_comes_back_finds_the_runs_and_another_does_not(open_page:
     other = open_page()
     other.get_by_role("tab", name="History").click()
     expect(other.get_by_text("Nothing here yet.")).to_be_visible()
-
-
-@pytest.mark.parametrize("width", [360, 768])
-@pytest.mark.parametrize("light", ["light", "dark"])
-def test_nothing_but_the_heatmap_scrolls_sideways(open_page: Open, width: int, light: str) -> None:
-    page = open_page(viewport={"width": width, "height": 740}, color_scheme=light)
-    for name in (*TABS, "History", "About"):
-        page.get_by_role("tab", name=name).click()
-        expect(page.get_by_role("tabpanel").filter(visible=True)).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") == width, name
-
-
-def test_light_and_dark_can_be_switched(open_page: Open) -> None:
-    page = open_page(color_scheme="light")
-    ground = "getComputedStyle(document.querySelector('gradio-app')).backgroundColor"
-    light = page.evaluate(ground)
-    page.get_by_role("button", name="Switch between light and dark").click()
-    page.wait_for_function(f"{ground} !== {light!r}")
-
-
-def test_a_long_text_has_a_heatmap_too(page: Page) -> None:
-    panel = choose_tab(page, "Sentiment")
-    fill(panel, "Your text", "It was a long and rainy day in the old town. " * 40)
-    press(panel, "Read it")
-    expect_live_answer(panel)
-    expect(panel.locator(".block.reading")).to_contain_text("only some are named on the axes")
-    expect_heatmap(panel)

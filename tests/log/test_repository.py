@@ -116,19 +116,6 @@ def test_what_a_database_cannot_hold_is_held_all_the_same(runs: RunRepository) -
     assert runs.delete_all(_ODD) == 2
 
 
-def test_a_checkpoint_that_is_no_text_is_written_as_text(runs: RunRepository) -> None:
-    runs.record(failed_run("a", checkpoint=5))
-    kept = runs.get("a")
-    assert kept is not None
-    assert kept.checkpoint == "5"
-
-
-def test_a_counted_run_leaves_no_text_and_no_session(runs: RunRepository) -> None:
-    runs.count(finished_run("secret", inputs={"text": "marmalade"}))
-    assert runs.get("secret") is None
-    assert runs.for_session("a-session") == ()
-
-
 def test_old_runs_go_a_few_at_a_time(runs: RunRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     now = finished_run("").created_utc
     for days in (40, 35, 31, 29):
@@ -214,13 +201,6 @@ def test_upkeep_forgets_old_runs_at_the_start_and_once_a_day(tmp_path: Path) -> 
         upkeep.look()
         left.append([run.id for run in runs.for_session("a-session")])
     assert left == [[], ["old at 23"], []]
-
-
-def test_without_a_retention_upkeep_forgets_nothing(tmp_path: Path) -> None:
-    runs = SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
-    runs.record(finished_run("old"))
-    Upkeep(runs, None).look()
-    assert runs.get("old") is not None
 
 
 def test_a_run_is_shared_only_by_its_own_session_and_keeps_its_key(runs: RunRepository) -> None:

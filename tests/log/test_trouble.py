@@ -96,19 +96,6 @@ def test_a_file_deleted_while_in_use_is_made_anew_at_once(runs: SessionLog, path
     assert ids(runs) == ["after"]
 
 
-def test_a_file_put_in_its_place_is_used(runs: SessionLog, path: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.sqlite3"
-    spare = SessionLog(f"sqlite:///{other}")
-    spare.record(finished_run("from the other"))
-    spare.close()
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink()
-    other.replace(path)
-    runs.record(finished_run("after"))
-    assert runs.lasting
-    assert written(path) == ["from the other", "after"]
-
-
 _GARBAGE = b"a diary, not a database\n" * 4_000
 
 
@@ -235,18 +222,6 @@ def test_a_full_file_system_stops_nobody_and_nothing_is_lost(tmp_path: Path) -> 
         assert written(folder / "runs.sqlite3") == [*map(str, range(number)), "while full"]
     finally:
         subprocess.run(["umount", str(folder)], check=True)  # noqa: S603, S607
-
-
-def test_more_runs_than_can_wait_let_the_oldest_go_and_the_host_hears_it(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("demo.log.session_log._MOST_WAITING", 2)
-    path.write_bytes(_GARBAGE)
-    runs = SessionLog(f"sqlite:///{path}")
-    for run_id in ("a", "b", "c"):
-        runs.record(finished_run(run_id))
-    assert ids(runs) == ["c", "b"]
-    assert "the oldest is lost" in caplog.text
 
 
 def test_a_run_that_no_database_takes_does_not_hold_up_the_others(runs: SessionLog, path: Path) -> None:

@@ -119,31 +119,6 @@ def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
     assert close(numbers_of(model, FIELDS[task]), before)
 
 
-@pytest.mark.parametrize("layer", [0, 1])
-def test_a_layer_that_is_used_twice_is_silent_in_one_of_its_uses(layer: int, tiny: TinyModel) -> None:
-    model = tiny("albert", Task.SENTIMENT, engine=TORCH)
-    fields = FIELDS[Task.SENTIMENT]
-    ids = model.tensor(model.preprocess(model.inputs_type(**fields)).ids)
-    projection = model.network.get_submodule("albert.encoder.albert_layer_groups.0.albert_layers.0.attention.dense")
-    seen: list[torch.Tensor] = []
-
-    def note(_module: nn.Module, inputs: tuple[torch.Tensor, ...], _output: torch.Tensor) -> None:
-        seen.append(inputs[0].clone())
-
-    spy = projection.register_forward_hook(note)
-    with torch.inference_mode(), without(model, SwitchedOff("encoder", layer, 1)):
-        # Twice, so that the counting does not stop at the first pass.
-        first = model.network(input_ids=ids).logits
-        second = model.network(input_ids=ids).logits
-    spy.remove()
-    half = seen[0].shape[-1] // 2
-    for number, mixed in enumerate(seen):
-        assert bool((mixed[..., half:] == 0).all()) == (number % 2 == layer)
-        assert (mixed[..., :half] != 0).any()
-    assert len(seen) == 4
-    torch.testing.assert_close(first, second)
-
-
 @pytest.mark.parametrize("task", Task)
 def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bundled: BundledModel) -> None:
     model = bundled(
@@ -203,15 +178,6 @@ def test_other_threads_never_notice(tiny: TinyModel) -> None:
         assert all(visitors.map(visit, range(90)))
 
 
-def test_it_is_restored_after_an_error(tiny: TinyModel) -> None:
-    model = tiny("gpt2", Task.COMPLETION, engine=TORCH)
-    before = asdict(model(**FIELDS[Task.COMPLETION]))
-    with pytest.raises(RuntimeError, match="in between"), without(model, SwitchedOff("decoder", 0)):
-        raise RuntimeError("in between")
-    assert not any(module._forward_pre_hooks for module in model.network.modules())
-    assert asdict(model(**FIELDS[Task.COMPLETION])) == before
-
-
 @pytest.mark.parametrize(
     ("off", "field"),
     [
@@ -226,9 +192,3 @@ def test_what_is_not_there_is_refused(off: SwitchedOff, field: str, tiny: TinyMo
     with pytest.raises(InputError) as refused, without(tiny("bert", Task.SENTIMENT, engine=TORCH), off):
         pass
     assert refused.value.field == field
-
-
-def test_a_model_whose_heads_cannot_be_told_apart_says_so(tiny: TinyModel) -> None:
-    model = tiny("xlnet", Task.SENTIMENT, engine=TORCH)
-    with pytest.raises(InputError, match="cannot be switched off"), without(model, SwitchedOff("encoder", 0)):
-        pass

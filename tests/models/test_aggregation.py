@@ -45,16 +45,6 @@ def test_a_worked_example(how: str, layer: int, head: int, expected: list[list[f
     np.testing.assert_allclose(reduced, expected, atol=1e-6)
 
 
-def test_rollout_multiplies_later_layers_from_the_left() -> None:
-    """The first layer moves everything to "rains", the second leaves all where it is: from both, by way of layer 0."""
-    first, second = [[0, 1], [0, 1]], [[0, 1], [1, 0]]
-    weights = np.array([[first], [second]], dtype=np.float32)
-    made = Attention("encoder", weights, TOKENS, TOKENS, np.zeros((2, 2), dtype=bool))
-    a, b = (0.5 * np.array(each) + 0.5 * np.eye(2) for each in (first, second))
-    np.testing.assert_allclose(reduce(made, "rollout"), b @ a, atol=1e-6)
-    assert not np.allclose(b @ a, a @ b)
-
-
 def test_rollout_of_a_decoder_never_looks_ahead_and_its_rows_sum_to_one() -> None:
     length = 7
     ahead = np.triu(np.ones((length, length), dtype=bool), k=1)

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 import torch
 
-import models.explain.attribution
-from models.errors import InputError
 from models.explain.attribution import COMPLETE_WITHIN, attribute
 from models.outputs import Attribution, FillMaskOutput, SentimentOutput, generated_ids
 from models.registry import Task
@@ -150,61 +148,3 @@ def test_a_target_names_a_label_a_word_a_blank_or_an_end(bundled: BundledModel) 
     assert ends[0].value + ends[1].value == pytest.approx(ends[2].value, abs=1e-3)
     for one, other, both in zip(*(each.scores for each in ends), strict=True):
         assert one + other == pytest.approx(both, abs=0.3)
-
-
-def test_each_written_token_can_be_asked_about(bundled: BundledModel) -> None:
-    model, fields = bundled("clearhead-stories"), {"prompt": "Once upon a", "max_new_tokens": 3, "strategy": "greedy"}
-    output = model(**fields)
-    for number, each in enumerate(output.generated, start=1):
-        found = attributed(model, fields, f"#{number}")
-        assert found.target == each.token.text
-        assert len(found.tokens) == len(output.tokens) + number - 1
-    assert len(attributed(model, fields, "#4").tokens) == len(output.tokens) + 3
-    assert attributed(model, fields, "king").target.strip() == "king"
-
-
-@pytest.mark.parametrize(
-    ("task", "target"),
-    [
-        (Task.SENTIMENT, "mixed"),
-        (Task.QUESTION_ANSWERING, "middle"),
-        (Task.FILL_MASK, "#3"),
-        (Task.FILL_MASK, "#0"),
-        (Task.FILL_MASK, "an unheard-of word"),
-        (Task.COMPLETION, "#6"),
-        (Task.COMPLETION, "an unheard-of word"),
-    ],
-)
-def test_a_target_that_is_not_there_is_refused(task: Task, target: str, tiny: TinyModel) -> None:
-    with pytest.raises(InputError) as refused:
-        attributed(tiny(FITTING[task][0], task), FIELDS[task], target)
-    assert refused.value.field == "target"
-
-
-def test_what_cannot_be_attributed_is_said(tiny: TinyModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="not for this"):
-        attributed(tiny("marian", Task.TRANSLATION), {"text": "The rain falls."})
-    with pytest.raises(InputError, match="no word"):
-        attributed(tiny("gpt2", Task.COMPLETION), {"prompt": "", "max_new_tokens": 2})
-    monkeypatch.setattr(models.explain.attribution, "MAX_TOKENS", 5)
-    with pytest.raises(InputError, match="at most 5"):
-        attributed(tiny("bert", Task.SENTIMENT), {"text": "She reads a quiet book."})
-
-
-def test_few_tokens_are_in_memory_at_once_and_nothing_stays_behind(tiny: TinyModel) -> None:
-    model = tiny("bert", Task.FILL_MASK)
-    sizes = []
-    spy = model.network.register_forward_pre_hook(
-        lambda _network, _args, given: (
-            sizes.append(given["inputs_embeds"].shape[:2].numel()) if "inputs_embeds" in given else None
-        ),
-        with_kwargs=True,
-    )
-    before = model(**FIELDS[Task.FILL_MASK])
-    found = attributed(model, {"text": "The rain falls on the garden and the [MASK]. " * 8})
-    spy.remove()
-    assert sum(sizes) >= found.steps * len(found.tokens)
-    assert max(sizes) <= 512
-    assert not model.network.get_output_embeddings()._forward_pre_hooks
-    assert all(parameter.grad is None for parameter in model.network.parameters())
-    assert model(**FIELDS[Task.FILL_MASK]) == before

@@ -1,10 +1,8 @@
 """The bundled checkpoints: plain transformers reads them, gives the same answers, and their cards tell the truth."""
 
 import re
-import unicodedata
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -21,7 +19,6 @@ from transformers import (
     pipeline,
 )
 
-from models.outputs import generated_ids
 from models.registry import BUNDLED, REGISTRY, Checkpoint
 from tests.models.conftest import BundledModel
 
@@ -162,73 +159,6 @@ def test_stories_are_those_of_generate(bundled: BundledModel) -> None:
     ours = bundled("clearhead-stories")(prompt=prompt, strategy="greedy", max_new_tokens=30)
     assert prompt + ours.text == tokenizer.decode(theirs[0], skip_special_tokens=True)
     assert sum(word.isalpha() for word in ours.text.split()) > 10
-
-
-@pytest.mark.parametrize(
-    ("name", "fields"),
-    [
-        ("clearhead-en-fr", {"text": ""}),
-        ("clearhead-stories", {"prompt": "", "strategy": "greedy", "max_new_tokens": 5}),
-    ],
-    ids=["translation", "completion"],
-)
-def test_what_telephones_type_is_read_as_plain_marks(name: str, fields: dict[str, Any], bundled: BundledModel) -> None:
-    field, model = next(iter(fields)), bundled(name)
-    typed, plain = (
-        model(**{**fields, field: text})
-        for text in ("“It’s late,” she\u200b said… ‘Go – now.’", "\"It's late,\" she said... 'Go - now.'")
-    )
-    assert [each.id for each in typed.tokens] == [each.id for each in plain.tokens]
-    assert generated_ids(typed) == generated_ids(plain)
-
-
-@EVERY
-@pytest.mark.parametrize(
-    ("pasted", "plain"),
-    [
-        ("A terriﬁc ﬁlm, ﬀ and ﬄ.", "A terrific film, ff and ffl."),
-        ("Ｈello　ｗｏｒｌｄ！ （１２）", "Hello world! (12)"),
-        ("𝐁𝐨𝐥𝐝 𝒾𝓉𝒶𝓁𝒾𝒸 𝔹 ⓒⓘⓡⓒⓛⓔ ㎏ Ⅳ ①", "Bold italic B circle kg IV 1"),
-        ("I don`t, don´t, don’t, don＇t, don\x92t, donʼt.", "I don't, don't, don't, don't, don't, don't."),
-        ("Rene\u0301`s cafe\u0301", "René's café"),
-        ("\x93No\x94 \x96 \x80 5\x85", "“No” – € 5…"),
-    ],
-)
-def test_pasted_characters_are_read_as_plain_ones_where_they_stand(
-    pasted: str, plain: str, checkpoint: Checkpoint
-) -> None:
-    """By plain transformers, too; every token's characters give that token again, read for themselves."""
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)
-    encoded = tokenizer(pasted, return_offsets_mapping=True)
-    assert encoded["input_ids"] == tokenizer(plain)["input_ids"]
-    places = [place for place in encoded["offset_mapping"] if place[0] < place[1]]
-    seen = {at for start, end in places for at in range(start, end)}
-    assert not {at for at, sign in enumerate(pasted) if sign.isalnum()} - seen
-    for (start, end), token in zip(encoded["offset_mapping"], encoded.tokens(), strict=True):
-        written = unicodedata.normalize("NFKC", pasted[start:end]).strip().casefold()
-        letters = "".join(filter(str.isascii, filter(str.isalpha, token.casefold())))
-        assert start == end or not letters or letters in written
-
-
-@EVERY
-def test_figures_raised_or_broken_are_no_plain_ones(checkpoint: Checkpoint) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)
-    for text in ("10²", "2½", "m³"):
-        assert tokenizer(text)["input_ids"] != tokenizer(unicodedata.normalize("NFKC", text))["input_ids"]
-
-
-def test_what_is_pasted_is_continued_as_the_prose_that_was_learnt(bundled: BundledModel) -> None:
-    """Two spaces behind a full stop, tabs, single line breaks and those of web pages, dashes of old Windows."""
-    model = bundled("clearhead-stories")
-    pasted, plain = (
-        model(prompt=text, strategy="greedy", max_new_tokens=5)
-        for text in (
-            "It ended.  She\tran\x96 home.\nHe slept.\r\n\r\n\r\nThey   ate.<br /><br />It\x92s\u2003late",
-            "It ended. She ran- home.\n\nHe slept.\n\nThey ate.\n\nIt's late",
-        )
-    )
-    assert [each.id for each in pasted.tokens] == [each.id for each in plain.tokens]
-    assert generated_ids(pasted) == generated_ids(plain)
 
 
 def test_the_five_lines_of_the_package_are_true() -> None:

@@ -6,18 +6,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
 from models.cancellation import only_while
-from models.errors import CheckpointUnavailable, Overdue, Stopped
+from models.errors import Overdue, Stopped
 from models.loading import Progress, silent
 from models.registry import REGISTRY, Task
 from tests.models.architectures import save_tiny
@@ -157,43 +156,6 @@ def test_only_the_pinned_commit_is_loaded_and_whole(hub: Hub, tmp_path: Path) ->
     hub.commit = other
     (answer,) = load([NAME], cache, HF_ENDPOINT=hub.address)
     assert "of the version that is offered here" in str(answer.get("sentence"))
-
-
-def test_where_no_commit_is_named_the_first_one_that_came_is_the_pin(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from models.loading import hub as of_hub
-
-    checkpoint = replace(REGISTRY[NAME], revision="main")
-    cached = tmp_path / "cache"
-    offered = {"main": "1" * 40, "1" * 40: "1" * 40}
-    asked: list[str] = []
-
-    class Api:
-        def model_info(self, _hub_id: str, revision: str, timeout: float) -> Any:
-            asked.append(revision)
-            return SimpleNamespace(sha=offered[revision], siblings=[SimpleNamespace(rfilename="model.safetensors")])
-
-    def download(_hub_id: str, revision: str, **_options: Any) -> str:
-        folder = of_hub._cached(checkpoint) / "snapshots" / revision
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.safetensors").write_bytes(b"weights")
-        return str(folder)
-
-    monkeypatch.setattr(of_hub, "HF_HUB_CACHE", str(cached))
-    monkeypatch.setattr(of_hub, "HfApi", Api)
-    monkeypatch.setattr(of_hub, "snapshot_download", download)
-    assert of_hub.fetch(checkpoint, silent)[1] == "1" * 40
-    # What "main" has become meanwhile is neither loaded from the cache nor downloaded.
-    offered["main"] = "2" * 40
-    download("", "2" * 40)
-    (of_hub._cached(checkpoint) / "snapshots" / ("1" * 40) / "model.safetensors").unlink()
-    assert of_hub.fetch(checkpoint, silent)[1] == "1" * 40
-    assert asked == ["main", "1" * 40]
-    offered["1" * 40] = "2" * 40
-    (of_hub._cached(checkpoint) / "snapshots" / ("1" * 40) / "model.safetensors").unlink()
-    with pytest.raises(CheckpointUnavailable, match="version"):
-        of_hub.fetch(checkpoint, silent)
 
 
 def test_a_download_that_stalls_or_that_nobody_waits_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

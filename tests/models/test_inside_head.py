@@ -1,7 +1,5 @@
 """One head, worked out step by step: the lecture's numbers, and every architecture's own weights and outputs."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -66,13 +64,6 @@ def test_masked_scores_are_divided_by_four_before_the_softmax() -> None:
         assert not weights[place, place + 1 :].any()
 
 
-@pytest.mark.parametrize("divisor", [1, 2, 3, 5, 8, 16])
-def test_no_other_division_gives_those_rows(divisor: float) -> None:
-    _, weights = shares(MASKED_SCORES, divisor, LATER)
-    rows = [weights[place, : place + 1].round(2).tolist() for place in range(4)]
-    assert rows != [pytest.approx(row) for row in MASKED_SHARES]
-
-
 @pytest.mark.parametrize(("name", "kind", "text"), BUNDLED, ids=str)
 def test_every_head_of_the_bundled_checkpoints_is_as_the_model_has_it(
     name: str, kind: str, text: str, bundled: BundledModel
@@ -125,17 +116,6 @@ def test_a_pair_has_two_segments_and_the_same_tokens_with_and_without_its_marks(
     assert not any(read(model, "the man [MASK] to the store").segments)
 
 
-def test_another_layer_head_or_position_has_other_numbers(bundled: BundledModel) -> None:
-    model = bundled("clearhead-stories")
-    first = look_inside(model, ANIMAL)
-    assert first.position == len(first.tokens) - 1
-    for other in ({"layer": 1}, {"head": 1}):
-        assert np.abs(look_inside(model, ANIMAL, **other).numbers.queries - first.numbers.queries).max() > 0.1
-    moved = look_inside(model, ANIMAL, position=2)
-    assert moved.position == 2
-    assert np.abs(moved.block.stages[0].vector - first.block.stages[0].vector).max() > 0.01
-
-
 @pytest.mark.parametrize(
     ("chosen", "sentence", "field"),
     [
@@ -156,36 +136,3 @@ def test_what_is_not_there_is_told_in_one_sentence(
     with pytest.raises(InputError, match=sentence) as refused:
         look_inside(bundled("clearhead-minilm"), **{"text": ANIMAL, **chosen})  # type: ignore[arg-type]
     assert refused.value.field == field
-
-
-def test_other_visitors_are_neither_recorded_nor_changed(bundled: BundledModel) -> None:
-    model = bundled("clearhead-minilm")
-    text = "She turned the [MASK] and opened the door."
-    answer, look = model(text=text), look_inside(model, ANIMAL, 2, 3)
-    hooks = hooks_of(model)
-    answers, looks, errors = [], [], []
-
-    def visit(number: int) -> None:
-        try:
-            for _ in range(6):
-                if number % 2:
-                    answers.append(model(text=text))
-                else:
-                    looks.append(look_inside(model, ANIMAL, 2, 3))
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=visit, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    assert len(answers) == len(looks) == 12
-    for each in answers:
-        assert [one.text for one in each.predictions[0]] == [one.text for one in answer.predictions[0]]
-    for each in looks:
-        np.testing.assert_allclose(each.numbers.weights, look.numbers.weights, atol=1e-6)
-        assert each.lens is not None and look.lens is not None
-        assert each.lens.layers[-1].guesses[0].text == look.lens.layers[-1].guesses[0].text
-    assert hooks_of(model) == hooks

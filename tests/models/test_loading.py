@@ -1,6 +1,5 @@
 """The store: one load for many callers, and a bound in bytes."""
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import torch
 
 import models.loading.assembly
 from models.engine.choice import OPENVINO, TORCH, EngineSettings
-from models.errors import CheckpointUnavailable, Overdue
+from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
 from models.loading.assembly import assemble, bundled_revision, wrap
 from models.loading.store import ModelStore
@@ -122,49 +121,6 @@ def test_a_failed_load_is_tried_again(loads: Loads) -> None:
     assert loads.names == ["gpt2"] * 3
 
 
-def test_of_two_who_want_a_model_whose_first_load_fails_the_second_loads_it(loads: Loads) -> None:
-    store, loads.seconds, loads.broken = ModelStore(), 0.2, {"gpt2"}
-    with ThreadPoolExecutor(2) as callers:
-        first = callers.submit(store.load, REGISTRY["gpt2"])
-        while not loads.names:
-            time.sleep(0.001)
-        second = callers.submit(store.load, REGISTRY["gpt2"])
-        with pytest.raises(CheckpointUnavailable):
-            first.result(20)
-        loads.broken = set()
-        assert second.result(20).name == "gpt2"
-    assert loads.names == ["gpt2"] * 2
-
-
-def test_a_load_that_never_ends_holds_up_others_only_so_long(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.loading.store.LONGEST_LOAD_S", 0.1)
-    store, loads.seconds = ModelStore(), 1.0
-    with ThreadPoolExecutor(2) as callers:
-        first = callers.submit(store.load, REGISTRY["gpt2"])
-        while not loads.names:
-            time.sleep(0.001)
-        with pytest.raises(Overdue):
-            callers.submit(store.load, REGISTRY["gpt2"]).result(20)
-        assert first.result(20).name == "gpt2"
-
-
-def test_different_models_can_be_loaded_at_the_same_time(tmp_path: Path, switch_often: None) -> None:
-    """transformers patches torch while it loads: shared weights of a second model would be left without numbers."""
-    kinds = ("bert", "distilbert", "roberta", "electra") * 3
-    folders = [save_tiny(kind, Task.FILL_MASK, tmp_path / str(number)) for number, kind in enumerate(kinds)]
-
-    def load_and_run(kind: str, folder: Path) -> float:
-        return (
-            wrap(tiny_checkpoint(kind, Task.FILL_MASK), folder, "0" * 40, EngineSettings(TORCH))(text="[MASK]")
-            .sequences[0]
-            .score
-        )
-
-    one_by_one = [load_and_run(kind, folder) for kind, folder in zip(kinds, folders, strict=True)]
-    with ThreadPoolExecutor(len(kinds)) as callers:
-        assert list(callers.map(load_and_run, kinds, folders)) == one_by_one
-
-
 @pytest.mark.parametrize(("precision", "bytes_each"), [("float32", 4), ("auto", 2)])
 @pytest.mark.parametrize("name", ["clearhead-minilm", "clearhead-stories"])
 def test_a_models_bytes_are_those_of_its_weights_and_after_a_look_those_of_the_network(
@@ -179,15 +135,6 @@ def test_a_models_bytes_are_those_of_its_weights_and_after_a_look_those_of_the_n
 
 
 BOTH_ENGINES = [EngineSettings(TORCH), EngineSettings(OPENVINO)]
-
-
-@pytest.fixture
-def switch_often() -> Iterator[None]:
-    """Let threads take turns a thousand times as often, so that a race is met."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(before / 1000)
-    yield
-    sys.setswitchinterval(before)
 
 
 class Opened:

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.tasks.calibration import Calibration
-from models.tasks.question_answering import MAX_ANSWER_TOKENS, Window, best_spans, read_windows
+from models.tasks.question_answering import Window, best_spans, read_windows
 
 LOG2, LOG3, LOG4 = np.log([2.0, 3.0, 4.0])
 
@@ -44,12 +43,6 @@ def test_an_answer_neither_ends_before_it_starts_nor_stands_in_the_question() ->
     assert probabilities[2, 1] == probabilities[1, 2] == probabilities[3, 0] == 0 < probabilities[1, 1]
 
 
-def test_start_and_end_probabilities_leave_the_question_out() -> None:
-    np.testing.assert_allclose(small().start_probabilities(), [1 / 6, 0, 2 / 6, 3 / 6], rtol=1e-6)
-    np.testing.assert_allclose(small().end_probabilities(), [1 / 6, 0, 1 / 6, 4 / 6], rtol=1e-6)
-    np.testing.assert_allclose(small().end_probabilities(temperature=2.0), [1 / 4, 0, 1 / 4, 2 / 4], rtol=1e-6)
-
-
 def test_an_answer_begins_and_ends_with_a_word() -> None:
     # CLS and the pieces "lamp" and "##s": only both together are a word.
     offsets = ((-1, -1), (0, 4), (4, 5))
@@ -59,37 +52,11 @@ def test_an_answer_begins_and_ends_with_a_word() -> None:
     assert probabilities[1, 1] == pytest.approx(0.5) and probabilities.sum() == pytest.approx(0.5)
 
 
-def test_calibration_divides_the_logits_and_asks_apart_whether_there_is_an_answer() -> None:
-    reading = read_windows((small(),), Calibration(temperature=2.0, answerable_scale=0.5, answerable_bias=LOG3))
-    # All spans together are worth 22 of no answer: the root of it, times three.
-    answered = 3 * 22**0.5 / (1 + 3 * 22**0.5)
-    assert reading.no_answer_probability == pytest.approx(1 - answered)
-    (probabilities,) = reading.probabilities
-    roots = np.sqrt([2, 8, 12])
-    assert probabilities[3, 0] == pytest.approx(answered * roots[2] / roots.sum())
-    assert probabilities.sum() == pytest.approx(answered)
-
-
 def test_the_best_spans_come_first_and_do_not_overlap() -> None:
     # (4, 9) with 12 is best; (0, 9) with 8 overlaps it; (0, 3) with 2 does not.
     spans = best_spans(read_windows((small(),)), 3)
     assert [(span.start, span.end) for span in spans] == [(4, 9), (0, 3)]
     assert [span.probability for span in spans] == pytest.approx([12 / 23, 2 / 23])
-
-
-def test_only_as_many_spans_as_asked_for() -> None:
-    assert len(best_spans(read_windows((small(),)), 1)) == 1
-
-
-@pytest.mark.parametrize(("length", "allowed"), [(MAX_ANSWER_TOKENS, True), (MAX_ANSWER_TOKENS + 1, False)])
-def test_an_answer_has_a_longest_length(length: int, allowed: bool) -> None:
-    count = MAX_ANSWER_TOKENS + 5
-    # Only the first token of a span so long is a likely start, and only its last a likely end.
-    starts, ends = [0.0] * count, [0.0] * count
-    starts[1] = ends[length] = 50.0
-    long = window(starts, ends, range(1, count), [(position, position + 1) for position in range(count)])
-    best = best_spans(read_windows((long,)), 1)[0]
-    assert ((best.start, best.end) == (1, length + 1)) == allowed
 
 
 def test_the_window_with_the_best_answer_wins_and_no_answer_needs_all_of_them() -> None:
@@ -123,16 +90,3 @@ def test_spans_of_one_window_that_are_the_same_characters_are_added_up() -> None
     address = window([0, 0, 0], [0, 0, 0], range(1, 3), [(-1, -1), (0, 9), (0, 9)])
     (span,) = best_spans(read_windows((address,)), 3)
     assert (span.start, span.end, span.probability) == (0, 9, pytest.approx(3 / 4))
-
-
-def test_a_window_without_context_answers_nothing() -> None:
-    empty = window([0, 0], [0, 0], range(0), [(-1, -1), (-1, -1)])
-    reading = read_windows((empty,))
-    assert reading.no_answer_probability == 1
-    assert best_spans(reading, 3) == [] and reading.best_window == 0
-
-
-def test_great_logits_do_not_overflow() -> None:
-    great = window([0, 5000.0], [0, 5000.0], range(1, 2), [(-1, -1), (0, 1)])
-    assert best_spans(read_windows((great,)), 1)[0].probability == pytest.approx(1)
-    assert read_windows((great,)).best_window == 0

@@ -8,8 +8,8 @@ import pytest
 from demo.writing.text import chunks
 from models.registry import REGISTRY, Task
 from models.tasks.base import AnyTaskModel
-from models.text.characters import fallback_byte, over_marks
-from models.text.tokenizer import read_tokens, readable
+from models.text.characters import fallback_byte
+from models.text.tokenizer import read_tokens
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.contract import bare
 from tests.models.plain import plain_tokenizer
@@ -94,16 +94,6 @@ def test_windows_of_a_long_text_are_those_of_transformers(architecture: str, tin
     assert [each.parts for each in found] == [expected.sequence_ids(row) for row in range(len(found))]
 
 
-@pytest.mark.parametrize("architecture", KINDS)
-def test_marks_of_the_models_own_are_told_apart_and_stand_nowhere(architecture: str, tiny: TinyModel) -> None:
-    tokenizer = tiny(architecture, KINDS[architecture]).tokenizer
-    encoded = tokenizer.encode("the lamp")
-    tokens = read_tokens(tokenizer, encoded.ids, encoded.offsets)
-    for token, place in zip(tokens, encoded.offsets, strict=True):
-        assert token.special == token.is_mark == (token.id in tokenizer.all_special_ids)
-        assert (token.start, token.end) == ((-1, -1) if token.special else place)
-
-
 @pytest.mark.parametrize("architecture", [*KINDS, "xlnet"])
 def test_marks_in_a_text_are_spelt_like_any_other_text(architecture: str, tiny: TinyModel) -> None:
     model = tiny(architecture, KINDS.get(architecture, Task.SENTIMENT))
@@ -117,50 +107,11 @@ def test_marks_in_a_text_are_spelt_like_any_other_text(architecture: str, tiny: 
     assert bare(marks) in bare("".join(token.text for token in read_tokens(tokenizer, ids)))
 
 
-def test_what_is_unknown_or_blank_stands_where_it_was_written(bundled: BundledModel) -> None:
-    tokenizer, text = bundled("clearhead-qa").tokenizer, "A 🍎 is [MASK]."
-    encoded = tokenizer.encode(text)
-    tokens = read_tokens(tokenizer, encoded.ids, encoded.offsets)
-    written = {token.piece: text[token.start : token.end] for token in tokens if token.special and not token.is_mark}
-    assert written == {"[UNK]": "🍎", "[MASK]": "[MASK]"}
-    assert [token.piece for token in tokens if token.is_mark] == ["[CLS]", "[SEP]"]
-    assert [token.piece for token in tokens if token.is_blank] == ["[MASK]"]
-
-
-def test_a_token_reaches_over_the_marks_that_no_token_has(bundled: BundledModel) -> None:
-    for text, words in (
-        ("Rene\u0301 ate.", ["Rene\u0301", "ate", "."]),
-        ("हिन्दी", ["ह", "ि", "न्", "द", "ी"]),
-        ("cat\u200d sat", ["cat\u200d", "sat"]),
-        ("a️⃣ b", ["a️⃣", "b"]),
-    ):
-        tokens = bundled("clearhead-sentiment")(text=text).tokens
-        assert [text[token.start : token.end] for token in tokens if not token.is_mark] == words
-    # A mark with a token of its own is not its neighbour's.
-    assert over_marks("e\u0301x", [(0, 1), (1, 2), (2, 3)]) == [(0, 1), (1, 2), (2, 3)]
-
-
-def test_a_piece_of_a_character_keeps_its_spelling(tiny: TinyModel) -> None:
-    tokenizer = tiny("gpt2", Task.COMPLETION).tokenizer
-    ids = tokenizer.encode("🦊").ids
-    assert len(ids) > 1, "the tiny vocabulary holds no foxes"
-    for token_id in ids:
-        text = readable(tokenizer, token_id)
-        assert [text] == tokenizer.convert_ids_to_tokens([token_id])
-        assert "\ufffd" not in text
-
-
 def test_a_byte_that_is_a_character_reads_as_one_and_a_part_of_one_keeps_its_spelling(bundled: BundledModel) -> None:
     tokenizer = bundled("clearhead-en-fr").tokenizer
     pieces = read_tokens(tokenizer, tokenizer.encode("<é☃").ids)
     assert [token.text for token in pieces if not token.special] == [" ", "<", "é", "<0xE2>", "<0x98>", "<0x83>"]
     assert fallback_byte("<0xE2>") == 0xE2 and fallback_byte("<0xE2") is fallback_byte("<s>") is None
-
-
-def test_a_byte_level_space_is_a_space(tiny: TinyModel) -> None:
-    tokenizer = tiny("gpt2", Task.COMPLETION).tokenizer
-    pieces = [token.text for token in read_tokens(tokenizer, tokenizer.encode("a\nb\tc  d").ids)]
-    assert "".join(pieces) == "a\nb\tc  d"
 
 
 @pytest.mark.parametrize(

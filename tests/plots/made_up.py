@@ -12,7 +12,7 @@ from demo.runs import Finished
 from demo.sharing import Place
 from models.inside.formulas import shares
 from models.inside.outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, Station, VectorPath
-from models.outputs import Attention, LoadedCheckpoint, QuestionAnsweringOutput, Token
+from models.outputs import Attention, LoadedCheckpoint, Token
 from models.registry import Task
 
 CHECKPOINT = LoadedCheckpoint("clearhead-qa", "0123456789ab", "Apache-2.0")
@@ -33,11 +33,6 @@ def attention_over(
     weights = np.where(masked, 0, weights)
     weights /= weights.sum(axis=-1, keepdims=True)
     return Attention("decoder" if causal else "encoder", weights.astype(np.float32), tokens, tokens, masked)
-
-
-def answer_over(text: str, starts: list[float], ends: list[float]) -> QuestionAnsweringOutput:
-    """An output with these start and end probabilities."""
-    return QuestionAnsweringOutput(CHECKPOINT, tokens_of(text), (), 0.5, tuple(starts), tuple(ends), 1)
 
 
 def taken(view: AttentionView, task: Task = Task.SENTIMENT, **changes: object) -> Taken:

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from demo.plots.heatmap import DRAWN_WHOLE, attention_heatmap
+from demo.plots.heatmap import attention_heatmap
 from demo.plots.view import shown, view_of
-from demo.widgets.figure import drawn
 from models.outputs import MEAN, Token
 from tests.plots.made_up import attention_over, tokens_of
 
@@ -42,15 +41,6 @@ def test_masked_cells_are_empty_and_hatched_and_the_others_are_not() -> None:
     assert not attention_heatmap(view_of({"encoder": attention_over(SENTENCE)})).layout.shapes
 
 
-def test_hatching_stays_on_masked_cells() -> None:
-    attention = attention_over(SENTENCE, causal=True)
-    _, lines = attention_heatmap(view_of({"decoder": attention})).layout.shapes
-    for segment in lines.path.removeprefix("M").split("M"):
-        ends = [tuple(map(float, point.split(","))) for point in segment.split("L")]
-        across, down = (sum(axis) / 2 for axis in zip(*ends, strict=True))
-        assert across >= down + 0.5, f"{segment} lies where the model may look"
-
-
 @pytest.mark.parametrize("text", ["<b>bold</b>", "<script>alert(1)</script>", "$x^2$", "&lt;", "%{x}", "<a href='x'>y"])
 def test_no_token_is_read_as_markup(text: str) -> None:
     tokens = (Token(text, text, 0), Token("plain", "plain", 1))
@@ -60,23 +50,6 @@ def test_no_token_is_read_as_markup(text: str) -> None:
     assert "&" not in name.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "").replace("&#36;", "")
 
 
-def test_every_token_is_named_up_to_the_limit_and_fewer_beyond_it() -> None:
-    whole = tokens_of(" ".join(f"w{index}" for index in range(DRAWN_WHOLE)))
-    more = (*whole, Token("one more", "one more", 0))
-    assert len(attention_heatmap(view_of({"encoder": attention_over(whole)})).layout.xaxis.tickvals) == DRAWN_WHOLE
-    thinned = attention_heatmap(view_of({"encoder": attention_over(more)}))
-    assert thinned.layout.xaxis.tickvals is None
-    assert thinned.data[0].z.shape == (DRAWN_WHOLE + 1, DRAWN_WHOLE + 1)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_512_tokens_are_less_than_two_megabytes(causal: bool) -> None:
-    tokens = tokens_of(" ".join(["word"] * 512))
-    figure = attention_heatmap(view_of({"any": attention_over(tokens, causal=causal, layers=1, heads=1)}))
-    assert len(drawn(figure).plot) < 1_800_000
-    assert figure.layout.width < 1000
-
-
 def test_the_darkest_cell_is_a_link_between_words_and_not_a_special_token() -> None:
     attention = attention_over(SENTENCE, layers=1, heads=1)
     attention.weights[0, 0, :, 0] = 0.9
@@ -84,8 +57,3 @@ def test_the_darkest_cell_is_a_link_between_words_and_not_a_special_token() -> N
     figure = attention_heatmap(view_of({"encoder": attention}))
     assert figure.data[0].zmax < 0.9
     assert figure.data[0].colorbar.ticktext[-1].endswith("+"), "the scale says that some cells are beyond it"
-
-
-def test_a_kind_layer_or_head_that_is_not_there_becomes_the_first_or_the_mean() -> None:
-    view = view_of({"encoder": attention_over(SENTENCE)}, "cross", 7, 9)
-    assert (view.kind, view.layer, view.head) == ("encoder", MEAN, MEAN)

@@ -1,7 +1,6 @@
-import numpy as np
 import pytest
 
-from demo.plots.reading import percent, read_out, strongest_link, why_here
+from demo.plots.reading import percent, read_out, strongest_link
 from demo.plots.view import shown, view_of
 from models.explain.opening import Opening
 from models.outputs import MEAN
@@ -44,31 +43,6 @@ def test_one_word_is_read_out_the_one_that_matters_with_what_marks_and_full_stop
     assert said(3, specials=False) == said(3)
 
 
-def test_why_a_head_was_opened_is_said_at_that_head_alone() -> None:
-    attention, opened = attention_over(tokens_of("so it goes")), Opening(1, 1, 2, 0)
-    there, elsewhere, mean = (
-        view_of({"e": attention}, "e", layer, head, how, opened)
-        for layer, head, how in ((1, 2, "head"), (0, 2, "head"), (MEAN, MEAN, "mean"))
-    )
-    assert why_here(there) == "None of the other 5 heads gives so much of “it” to one content word."
-    assert not why_here(elsewhere) and not why_here(mean)
-
-
-def test_a_mask_may_be_read_out_although_it_is_special() -> None:
-    attention = attention_over(tokens_of("[CLS] the [MASK] opens [SEP]"), layers=1, heads=1)
-    attention.weights[0, 0] = 0.1
-    attention.weights[0, 0, 2, 3] = 0.6
-    assert read_out(view_of({"encoder": attention})).startswith("“[MASK]” gives 60")
-
-
-def test_in_causal_attention_the_first_rows_do_not_win_only_for_having_few_to_look_at() -> None:
-    attention = attention_over(tokens_of("once there was a fox who sang"), causal=True, layers=1, heads=1)
-    even = np.where(attention.masked, 0, 1)
-    attention.weights[0, 0] = even / even.sum(axis=1, keepdims=True)
-    attention.weights[0, 0, 5, 4] = 0.4
-    assert strongest_link(view_of({"decoder": attention})) == (5, 4)
-
-
 @pytest.mark.parametrize(
     ("layer", "head", "place"),
     [(MEAN, MEAN, "on average over all layers and heads"), (0, MEAN, "in layer 1, on average over its heads"),
@@ -76,7 +50,3 @@ def test_in_causal_attention_the_first_rows_do_not_win_only_for_having_few_to_lo
 )  # fmt: skip
 def test_the_sentence_says_where_it_was_read(layer: int, head: int, place: str) -> None:
     assert read_out(view_of({"e": attention_over(tokens_of("a b"))}, "e", layer, head)).endswith(f"{place}.")
-
-
-def test_a_text_of_special_tokens_only_still_has_a_sentence() -> None:
-    assert "[SEP]" in read_out(view_of({"encoder": attention_over(tokens_of("[SEP]"))}))

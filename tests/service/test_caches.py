@@ -7,18 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
 import demo.caches as caches
 from demo.caches import HELD_FOR_S, Origin, SessionCache, size_of
 from demo.log.run import Run, with_wish
 from demo.runs import DemoService
-from models.cancellation import only_while
-from models.errors import InputError, Stopped
-from models.outputs import TaskOutput
+from models.errors import InputError
 from models.registry import Task
-from tests.service.scripted import Build, sentiment
+from tests.service.scripted import Build
 
 ONE, OTHER = Origin(("one",)), Origin(("other",))
 
@@ -45,12 +42,6 @@ def test_the_least_recently_used_goes_when_the_bytes_run_out() -> None:
     assert cache.get(ONE, "a") == value
     cache.put(ONE, "large", bytes(30_000))
     assert cache.get(ONE, "large") is None and cache.get(ONE, "a") == value
-
-
-def test_the_memory_of_arrays_counts() -> None:
-    array = np.zeros((100, 100), np.float32)
-    assert 40_000 < size_of({"weights": array, "same": array}) < 41_000
-    assert size_of([array, array[:50]]) > 60_000
 
 
 def test_an_entry_leaves_after_an_hour_and_sooner_where_its_text_has_to() -> None:
@@ -117,19 +108,6 @@ def test_what_fails_fails_for_all_who_wait_and_is_tried_again_by_the_next() -> N
     assert cache.get_or_make(ONE, "question", lambda: "again") == "again"
 
 
-def test_whoever_waits_for_a_visitor_who_leaves_computes_it_and_who_leaves_does_not_wait() -> None:
-    cache = SessionCache(10_000)
-    ends, pool, flight = _flying(cache, lambda: _raise(Stopped()))
-    with pool, ThreadPoolExecutor(1) as waiting:
-        with pytest.raises(Stopped), only_while(lambda: False):
-            cache.get_or_make(ONE, "question", lambda: "unasked")
-        waits = waiting.submit(cache.get_or_make, ONE, "question", lambda: "second")
-        time.sleep(0.1)
-        ends.set()
-        assert waits.result(20) == "second"
-        assert isinstance(flight.exception(20), Stopped)
-
-
 def test_nobody_waits_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "LONGEST_WAIT_S", 0.3)
     cache = SessionCache(10_000)
@@ -138,16 +116,6 @@ def test_nobody_waits_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(InputError, match="took too long"):
             cache.get_or_make(ONE, "question", lambda: "unasked")
         ends.set()
-
-
-def test_what_is_forgotten_while_it_is_made_is_not_held() -> None:
-    cache = SessionCache(10_000)
-    ends, pool, flight = _flying(cache, lambda: "answer")
-    with pool:
-        cache.forget("one")
-        ends.set()
-        assert flight.result(20) == "answer"
-    assert cache.get(ONE, "question") is None
 
 
 @pytest.mark.parametrize(
@@ -168,18 +136,3 @@ def test_what_is_deleted_and_what_is_not_to_be_kept_leaves_the_caches(
     forget(service, ours.run)
     assert [service.holds_attention(each.source) for each in (ours, theirs)] == [False, True]
     assert {key[0] for key in service._cache._entries} == {("other",)}
-
-
-def test_no_attention_crosses_sessions(build: Build) -> None:
-    asked: list[Any] = []
-
-    def script(inputs: Any) -> TaskOutput:
-        asked.append(inputs)
-        return sentiment(inputs)
-
-    service = build(script)
-    one, other = (service.run(session, Task.SENTIMENT, {"text": "so so"}).source for session in ("one", "other"))
-    assert one == other and len(asked) == 2
-    for source in (one, other, one):
-        service.attention(source)
-    assert len(asked) == 4

@@ -6,7 +6,7 @@ import pytest
 
 from demo.recorded import inside_examples, recorded_tokens
 from demo.settings import Settings
-from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, look, mark_of
+from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, mark_of
 from models.errors import InputError
 from models.loading.store import ModelStore
 from models.registry import REGISTRY
@@ -115,49 +115,9 @@ def test_what_cannot_be_used_is_told_in_a_sentence_about_its_field(
     assert refused.value.field == field
 
 
-def test_control_characters_are_read_as_spaces(inside: Inside) -> None:
-    request, _ = inside.checked(replace(PLAIN, text="A\x00quiet\x1b street."))
-    assert request.text == "A quiet  street."
-
-
 def test_the_first_step_needs_no_network_and_is_as_recorded() -> None:
     store = ModelStore()
     inside = Inside(Settings(), store)
     request, _ = inside.checked(inside_examples()[0].request)
     assert inside.tokens(request) == recorded_tokens()
     assert not any(store.is_loaded(checkpoint) for checkpoint in REGISTRY.values())
-
-
-@pytest.mark.parametrize(
-    ("label", "word", "looks_at", "least"),
-    [
-        ("what is “it”?", "it", "animal", 0.25),
-        ("the Second Law of Robotics", "it", "robot", 0.4),
-        ("rare words", "una", "##ffa", 0.9),
-        ("I am a robot", "i", "robot", 0.3),
-        ("a pair with blanks", "[MASK]", "man", 0.8),
-        ("a story", "who", "robot", 0.6),
-    ],
-)
-def test_in_each_example_the_chosen_word_looks_at_what_it_is_about(
-    label: str, word: str, looks_at: str, least: float
-) -> None:
-    inside = Inside(Settings(), ModelStore())
-    (asked,) = (example.request for example in inside_examples() if example.label == label)
-    request, _ = inside.checked(asked)
-    assert request == replace(asked, position=request.position), "every example asks for what is there"
-    seen = look(inside, request)
-    row = seen.numbers.weights[seen.position]
-    assert seen.tokens[seen.position].text.strip() == word
-    # What no word gets falls to the special tokens.
-    words = [0.0 if token.special else float(share) for token, share in zip(seen.tokens, row, strict=True)]
-    assert seen.tokens[words.index(max(words))].text.strip() == looks_at
-    assert max(words) > least
-
-
-def test_a_fault_of_ours_is_one_plain_sentence(inside: Inside) -> None:
-    def fails(_model: object) -> None:
-        raise RuntimeError("a detail for the log")
-
-    with pytest.raises(InputError, match="on our side"):
-        inside.ask(PLAIN, fails)

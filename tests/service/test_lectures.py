@@ -1,9 +1,7 @@
 """The lectures: those that ship can be given as they are, and a host's own are read or refused in a sentence."""
 
 import asyncio
-import html
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +10,14 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of, query_of
+from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of
 from demo.log.session_log import SessionLog
-from demo.page import build_demo
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.inside import create_inside_tab
-from demo.tabs.lecture import LectureViews, known_lectures, lecture_file
+from demo.tabs.lecture import LectureViews, known_lectures
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.translation import create_translation_tab
@@ -118,21 +115,6 @@ def test_a_task_answers_the_same_each_time_and_leaves_no_run(service: DemoServic
     assert service.history(one.run.session_id) == ()
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_lecture_becomes_one_file_with_every_step(views: LectureViews, name: str) -> None:
-    lecture = SHIPPED[name]
-    file = lecture_file(lecture, views.task_tabs, views.inside)
-    assert file.name == f"clearhead-lecture-{name}.html"
-    sections = file.text.split('<section class="lecture-page">')[1:]
-    assert len(sections) == len(lecture.steps)
-    for section, step in zip(sections, lecture.steps, strict=True):
-        assert html.escape(step.title) in section
-        picture = section.split('<p class="lecture-text">')[1]
-        drawn = re.search(r'class="[^"]*\b(cells|vector-strip|offline-plot|piece|bar-track|lens)\b', picture)
-        assert drawn, step.title
-    assert not re.search(r'(src|href)="(?!data:)', re.sub(r"<script>.*?</script>", "", file.text, flags=re.DOTALL))
-
-
 def test_a_host_adds_lectures_and_replaces_a_namesake(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text(json.dumps(GOOD))
     (tmp_path / "bert.json").write_text(json.dumps(GOOD | {"title": "BERT, my way"}))
@@ -162,19 +144,6 @@ def test_a_step_that_a_host_refuses_is_left_out_and_named_in_the_log(caplog: pyt
     assert {name: len(each.steps) for name, each in found.items()} == {"attention": 1, "bert": 4}
     assert found["attention"].steps[0] == SHIPPED["attention"].steps[-1]
     assert "gpt-2.json goes without step 4: The prompt is 45 characters long, and at most 10 are read" in caplog.text
-
-
-def test_a_host_may_set_every_limit_low_and_the_page_still_starts(tmp_path: Path) -> None:
-    tight = Limits(text=1, question=1, context=1, prompt=1, word=1, new_tokens=1, beams=1)
-    settings = Settings(limits=tight, database_url=f"sqlite:///{tmp_path}/runs.sqlite3")
-    build_demo(DemoService(settings, ModelStore(), SessionLog(settings.database_url)))
-
-
-def test_a_hosts_own_lecture_is_not_cut(tmp_path: Path) -> None:
-    completion = {"task": "completion", "fields": {"prompt": "x", "max_new_tokens": 30}}
-    (tmp_path / "mine.json").write_text(json.dumps(faulty(inside=None, tab=completion)))
-    with pytest.raises(LectureError, match=r"^mine\.json, step 1: The number of new tokens must be from 1 to 5\.$"):
-        known_lectures(Settings(lectures=str(tmp_path), limits=Limits(new_tokens=5)))
 
 
 def test_a_folder_that_is_not_there_is_named() -> None:
@@ -224,12 +193,6 @@ def test_a_file_that_is_no_lecture_is_refused_in_one_sentence(
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_name_that_no_address_can_hold_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "My lecture.json").write_text(json.dumps(GOOD))
-    with pytest.raises(LectureError, match=r"^My lecture\.json: a lecture's file name"):
-        known_lectures(Settings(lectures=str(tmp_path)))
-
-
 @pytest.mark.parametrize("base", ["http://192.168.0.7:7860/", "https://example.org/clearhead/"])
 def test_a_link_leads_to_its_step_under_the_address_that_the_browser_uses(base: str) -> None:
     place = place_of(f"{base}?lecture=bert&step=3&__theme=dark", SHIPPED)
@@ -247,12 +210,6 @@ def test_an_address_without_a_lecture_opens_none(address: str) -> None:
     assert place_of(address, SHIPPED) is None
 
 
-def test_a_password_in_the_address_is_not_passed_on() -> None:
-    place = place_of("http://me:secret@host/?lecture=bert", SHIPPED)
-    assert place is not None
-    assert place.link == "http://host/?lecture=bert&step=1"
-
-
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -267,10 +224,3 @@ def test_a_lecture_or_step_that_is_not_there_is_said_to_be_so(query: str, said: 
     with pytest.raises(InputError) as refused:
         place_of("http://host/" + query, SHIPPED)
     assert said in refused.value.sentence
-
-
-def test_the_shortest_link_opens_the_first_step() -> None:
-    assert query_of(SHIPPED["gpt-2"]) == "?lecture=gpt-2&step=1"
-    place = place_of("http://host/?lecture=gpt-2", SHIPPED)
-    assert place is not None
-    assert place.number == 1

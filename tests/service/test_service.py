@@ -1,13 +1,11 @@
 """The service answers, logs every run before it is seen, and turns every failure into one sentence."""
 
 import logging
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from demo.log.repository import RunRepository
-from demo.log.session_log import SessionLog
 from demo.runs import OUR_FAULT, DemoService
 from demo.web.metrics import STOPPED, Metrics
 from models.errors import InputError, Stopped
@@ -19,7 +17,6 @@ from tests.service.scripted import (
     ScriptedModel,
     ScriptedStore,
     TextInput,
-    completion,
     refusing,
     writing,
 )
@@ -110,16 +107,6 @@ def test_what_cannot_be_used_is_logged_as_far_as_it_can_be(
     assert logged.inputs == kept
 
 
-@pytest.mark.parametrize("seed", ["7", 1.5, True, 2**70, float("inf"), None])
-def test_a_seed_that_is_none_is_logged_too(build: Build, seed: object) -> None:
-    service = build(writing, PromptInput)
-    with pytest.raises(InputError, match="seed"):
-        service.run("visitor", Task.COMPLETION, {"prompt": "", "seed": seed})
-    (logged,) = service.history("visitor")
-    assert logged.seed is None
-    assert "seed" in logged.parameters
-
-
 @pytest.mark.parametrize("checkpoint", ["no-such-model", "clearhead-minilm", "../secrets", "x" * 100_000, 5, ["a"]])
 def test_an_unknown_checkpoint_is_refused_and_logged(build: Build, checkpoint: Any) -> None:
     service = build()
@@ -157,23 +144,6 @@ def test_a_stopped_stream_is_logged_with_what_was_written(build: Build) -> None:
     assert model_of(service).closed
 
 
-def test_a_stream_that_nobody_waits_for_is_logged_with_what_was_written(build: Build) -> None:
-    calls = 0
-
-    def left(_inputs: PromptInput) -> CompletionOutput:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise Stopped
-        return completion(1)
-
-    service = build(left, PromptInput)
-    *_, last = service.stream("visitor", {"prompt": "so", "max_new_tokens": 9})
-    (logged,) = service.history("visitor")
-    assert logged.id == last.run.id and logged.error is None and logged.answer is not None
-    assert not cast(CompletionOutput, last.output).finished
-
-
 def test_a_run_that_nobody_waits_for_is_logged_and_counted_as_stopped(
     build: Build, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -189,15 +159,6 @@ def test_a_run_that_nobody_waits_for_is_logged_and_counted_as_stopped(
     value = metrics.registry.get_sample_value
     assert value("clearhead_runs_total", {"task": "sentiment", "outcome": STOPPED}) == 1
     assert not caplog.records
-
-
-def test_a_finished_stream_that_is_closed_is_not_logged_again(build: Build) -> None:
-    service = build(writing, PromptInput)
-    stream = service.stream("visitor", {"prompt": "so so"})
-    for _ in range(3):
-        next(stream)
-    stream.close()
-    assert len(service.history("visitor")) == 1
 
 
 def test_a_failing_stream_is_logged_as_failed(build: Build) -> None:
@@ -216,15 +177,6 @@ def test_attention_is_captured_once_per_run(build: Build) -> None:
     assert model_of(service).captures == 1
 
 
-def test_attention_of_a_failed_run_is_refused_in_words(build: Build) -> None:
-    service = build(refusing)
-    with pytest.raises(InputError):
-        service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    (logged,) = service.history("visitor")
-    with pytest.raises(InputError, match="no answer"):
-        service.source_of(logged)
-
-
 def test_a_run_that_is_gone_is_told_in_words(build: Build) -> None:
     service = build()
     finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
@@ -239,21 +191,3 @@ def test_the_ids_of_sessions_and_runs_cannot_be_guessed(build: Build) -> None:
     runs = {service.run("visitor", Task.SENTIMENT, {"text": "so so"}).run.id for _ in range(20)}
     assert (len(sessions), len(runs)) == (100, 20)
     assert all(len(each) >= 32 for each in sessions | runs)
-
-
-@pytest.mark.parametrize("session_id", ["x" * 65, 5, None, ["visitor"]])
-def test_a_session_that_was_never_given_is_refused(build: Build, session_id: Any) -> None:
-    with pytest.raises(InputError, match="reload"):
-        build().run(session_id, Task.SENTIMENT, {"text": "so so"})
-
-
-def test_a_visitor_without_a_session_gets_a_new_one(build: Build) -> None:
-    assert len(build().run("", Task.SENTIMENT, {"text": "so so"}).run.session_id) >= 32
-
-
-def test_history_in_memory_is_not_called_kept(build: Build, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    service = build(runs=SessionLog(f"sqlite:///{tmp_path}/file/runs.sqlite3"))
-    finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    assert service.get(finished.run.id) == finished.run
-    assert not service.history_is_kept
