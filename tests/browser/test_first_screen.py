@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Open
 from tests.browser.reading import TABS, expect_live_answer, settle
 
-SIZES = {"phone": (390, 844), "tablet": (820, 1180), "laptop": (1280, 720), "desktop": (1440, 900)}
+SIZES = {"phone": (390, 844), "laptop": (1280, 720), "desktop": (1440, 900)}
 BUTTONS = dict(zip(TABS, ("Fill the blank", "Read it", "Look it up", "Translate", "Write on"), strict=True))
 TWO_COLUMNS = 1100
 FIRST_LINES, TOP_OF_PICTURE = 56, 24

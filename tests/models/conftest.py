@@ -1,6 +1,6 @@
 """Tiny random models, each saved and wrapped once, and the bundled ones, each loaded once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -8,7 +8,10 @@ import pytest
 import torch
 
 from models.engine.choice import AUTO, EngineSettings
+from models.loading import prepared
 from models.loading.assembly import wrap
+from models.loading.description import save_description
+from models.loading.network import load_network
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task
 from models.tasks.base import AnyTaskModel
@@ -21,6 +24,27 @@ BundledModel = Callable[[str], AnyTaskModel]
 def tiny_checkpoint(model_type: str, task: Task) -> Checkpoint:
     """What the registry would say of a tiny model."""
     return Checkpoint(f"tiny-{model_type}", task, "Tiny", model_type, "CC0-1.0", 1, ("en",), 1, "Knows nothing.")
+
+
+IN_A_CHILD = prepared._run
+"""Prepares a model in a process of its own, as the page does."""
+
+
+def in_this_process(command: list[str]) -> None:
+    """Prepare a model here; a process for each tiny model would take longer than all else."""
+    from models.engine.convert import save_graphs
+
+    task, weights, to = Task(command[3]), Path(command[4]), Path(command[5])
+    trunk = Path(command[command.index("--trunk") + 1]) if "--trunk" in command else None
+    save_description(weights, to)
+    save_graphs(load_network(task, weights, trunk), to, half="--half" in command)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared_here() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepared, "_run", in_this_process)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,7 +21,7 @@ _SETTINGS = settings(
     deadline=None,
     database=None,
     derandomize=True,
-    max_examples=15,
+    max_examples=8,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

@@ -18,12 +18,10 @@ from models.engine.choice import FLOAT32, OPENVINO, TORCH, EngineSettings, uses_
 from models.errors import CheckpointUnavailable, Stopped
 from models.loading import prepared
 from models.loading.assembly import wrap
-from models.loading.description import save_description
-from models.loading.network import load_network
 from models.registry import REGISTRY, Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
-from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
+from tests.models.conftest import IN_A_CHILD, BundledModel, TinyModel, tiny_checkpoint
 
 ENCODERS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
 BY_OPENVINO = [(task, each) for task in Task for each in FITTING[task] if known(each).converts]
@@ -131,7 +129,6 @@ def test_damaged_graphs_are_made_anew_and_whole_ones_are_kept(
     monkeypatch.setattr(prepared, "kept_folder", lambda: tmp_path)
     monkeypatch.setattr(prepared, "writable_folder", lambda: tmp_path)
     weights = tiny_folder("bert", Task.SENTIMENT, 0)
-    monkeypatch.setattr(prepared, "_run", lambda command: write_in_this_process(command))
     folder = prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False)
     sums = json.loads((folder / "sums.json").read_text())
     assert set(sums) == {"encoder.xml", "encoder.bin", "description.json", "tokenizer.json"}
@@ -151,7 +148,6 @@ def test_what_was_prepared_is_read_where_nothing_can_be_written(
     weights = tiny_folder("bert", Task.SENTIMENT, 0)
     monkeypatch.setattr(prepared, "kept_folder", lambda: kept)
     monkeypatch.setattr(prepared, "writable_folder", lambda: kept)
-    monkeypatch.setattr(prepared, "_run", lambda command: write_in_this_process(command))
     folder = prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False)
     monkeypatch.setattr(prepared, "writable_folder", lambda: writable)
     assert prepared.prepared_folder(Task.SENTIMENT, weights, None, half=False) == folder
@@ -165,7 +161,6 @@ def test_a_visitor_is_told_while_a_checkpoint_is_prepared_and_only_then(
 ) -> None:
     for cache in ("kept_folder", "writable_folder"):
         monkeypatch.setattr(prepared, cache, lambda: tmp_path)
-    monkeypatch.setattr(prepared, "_run", lambda command: write_in_this_process(command))
     checkpoint, weights = tiny_checkpoint("bert", Task.SENTIMENT), tiny_folder("bert", Task.SENTIMENT, 0)
     told: list[str] = []
     for _ in range(2):
@@ -173,19 +168,12 @@ def test_a_visitor_is_told_while_a_checkpoint_is_prepared_and_only_then(
     assert len(told) == 1 and told[0].startswith("Preparing Tiny")
 
 
-def write_in_this_process(command: list[str]) -> None:
-    from models.engine.convert import save_graphs
-
-    task, weights, to = Task(command[3]), Path(command[4]), Path(command[5])
-    save_description(weights, to)
-    save_graphs(load_network(task, weights), to, half="--half" in command)
-
-
 def test_a_checkpoint_that_cannot_be_prepared_is_refused_in_a_sentence(
     tiny_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for cache in ("kept_folder", "writable_folder"):
         monkeypatch.setattr(prepared, cache, lambda: tmp_path / "graphs")
+    monkeypatch.setattr(prepared, "_run", IN_A_CHILD)
     (tmp_path / "graphs").mkdir()
     broken = tmp_path / "broken"
     shutil.copytree(tiny_folder("bert", Task.SENTIMENT, 0), broken)

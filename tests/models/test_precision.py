@@ -23,7 +23,7 @@ from models.registry import REGISTRY
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 
-COUNT = 500
+COUNT = 100
 MOST_MOVED = 0.02
 
 _WHO = (

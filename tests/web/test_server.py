@@ -53,7 +53,7 @@ def test_an_end_with_open_pages_is_quiet(tmp_path: Path) -> None:
     ("settings", "said"),
     [
         ({"CLEARHEAD_QUEUE": "many"}, "CLEARHEAD_QUEUE must be a whole number from 1, not 'many'."),
-        ({"CLEARHEAD_LOG": "xml"}, "CLEARHEAD_LOG must be one of json, plain, not 'xml'."),
+        ({"CLEARHEAD_LOG": "xml"}, "CLEARHEAD_LOG must be one of plain, json, not 'xml'."),
         ({"CLEARHEAD_LECTURES": "/no/such"}, "CLEARHEAD_LECTURES must name a folder, and '/no/such' is none."),
         ({"CLEARHEAD_DATABASE_URL": "nonsense"}, "CLEARHEAD_DATABASE_URL is no SQLAlchemy URL; "),
         ({"CLEARHEAD_HOST": "192.0.2.1"}, "This page cannot listen at 192.0.2.1 on port 7860: "),
