@@ -1,14 +1,9 @@
-"""Adapters over the shared trunk: one small file for each task, the trunk's embeddings kept once.
+"""Adapters over the trunk: blocks trained whole, averaged over runs, cut to a low rank, kept in 8-bit numbers."""
 
-The blocks are trained whole, which costs no more time than training thin products beside them (LoRA, Hu et al., 2021).
-The attention's matrices are square, so that at the ranks that are needed two thin factors would be no smaller: they are
-saved as they are. Of the feed-forward layers the change is cut to the rank that fits the size: of all matrices of that
-rank the one whose products with the inputs that the layer really gets are closest (Eckart and Young, 1936, after
-whitening the inputs; Wang et al., 2024).
-"""
-
+import copy
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,14 +11,116 @@ from typing import Any
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import LoraLayer
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from training.cards import CHECKPOINTS
+from training.cards import CHECKPOINTS, save_tokenizer
 from training.loop import Batch
 from training.masked_lm import NAME as TRUNK
 from training.masked_lm import published_encoder
-from training.saving import save_tokenizer
+
+State = dict[str, Tensor]
+
+
+def mean_of(states: list[State], shares: Sequence[float]) -> State:
+    """The weighted mean of a model's states; shares that sum to one."""
+    return {
+        name: sum((share * state[name] for state, share in zip(states, shares, strict=True)), torch.zeros_like(tensor))
+        if tensor.is_floating_point()
+        else tensor
+        for name, tensor in states[-1].items()
+    }
+
+
+def mean_of_runs(model: nn.Module, runs: Iterable[Callable[[], None]]) -> None:
+    """Let each of `runs` train `model` from where it stands now, and leave it at the mean of their ends.
+
+    Wortsman et al., 2022.
+    """
+    start, ends = copy.deepcopy(model.state_dict()), []
+    for run in runs:
+        model.load_state_dict(start)
+        run()
+        ends.append(copy.deepcopy(model.state_dict()))
+    model.load_state_dict(mean_of(ends, [1 / len(ends)] * len(ends)))
+
+
+class Adversarial:
+    """A loss that counts each batch twice: as it is, and with the output of `embeddings` moved against the model.
+
+    A text's vectors `[token, dimension]` are moved by `share` of their own length, as one vector.
+    """
+
+    def __init__(self, embeddings: nn.Module, loss_of: Callable[[nn.Module, Batch], Tensor], share: float) -> None:
+        self._loss_of, self._share = loss_of, share
+        self._seen = torch.empty(0)
+        self._change: Tensor | None = None
+        embeddings.register_forward_hook(self._pass)
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        """The loss on the moved batch; the gradient of the other one is there already."""
+        plain = self._loss_of(model, batch)
+        plain.backward()
+        (gradient, vectors) = (each.float() for each in (self._seen.grad, self._seen.detach()) if each is not None)
+        lengths = vectors.norm(dim=(1, 2), keepdim=True) / gradient.norm(dim=(1, 2), keepdim=True).clamp_min(1e-12)
+        self._change = (self._share * lengths * gradient).to(self._seen.dtype)
+        try:
+            return self._loss_of(model, batch)
+        finally:
+            self._change = None
+
+    def _pass(self, module: nn.Module, _inputs: object, vectors: Tensor) -> Tensor:
+        if not module.training:
+            return vectors
+        if self._change is not None:
+            return vectors + self._change
+        # The embeddings themselves are not trained, so their output is a start of its own.
+        self._seen = vectors.detach().requires_grad_()
+        return self._seen
+
+
+NARROW = torch.float8_e4m3fn
+RANGE = 1024
+"""By how much the thin factors are multiplied: below 1/64 e4m3 loses bits. The adapter's scale divides it out again."""
+
+WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
+THIN, WIDE = ".lora_A.weight", ".lora_B.weight"
+BLOCKS = ".encoder.layer."
+
+
+def narrow(matrix: Tensor) -> Tensor:
+    """`matrix` in 8 bits; raises `ValueError` for numbers beyond their range, which would be lost without a word."""
+    if matrix.abs().max() > torch.finfo(NARROW).max:
+        raise ValueError(f"8-bit floating point ends at {torch.finfo(NARROW).max:.0f}")
+    return matrix.to(NARROW)
+
+
+def narrow_factors(thin: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
+    """8-bit factors of about the product `wide` [out, rank] `@ thin` [rank, in], the thin one `RANGE` times as large.
+
+    Once the thin one is rounded, the wide one is the best that there is for it (least squares), and rounded in turn.
+    """
+    rounded = narrow(thin.double() * RANGE)
+    kept = rounded.double() / RANGE
+    best = torch.linalg.lstsq(kept.T, thin.double().T @ wide.double().T).solution.T
+    return rounded, narrow(best)
+
+
+def narrow_adapter(folder: Path) -> None:
+    """Rewrite a saved adapter (LoRA) with the matrices inside its blocks in 8 bits; vectors and heads stay."""
+    tensors = load_file(folder / WEIGHTS)
+    for name in tensors:
+        if name.endswith(THIN):
+            wide = name.replace(THIN, WIDE)
+            tensors[name], tensors[wide] = narrow_factors(tensors[name], tensors[wide])
+        elif BLOCKS in name and tensors[name].ndim == 2 and not name.endswith(WIDE):
+            tensors[name] = narrow(tensors[name])
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS, {"format": "pt"})
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    config["lora_alpha"] /= RANGE
+    (folder / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True), encoding="utf-8")
+
 
 FEED_FORWARD = r".*encoder\.layer\.\d+\.(intermediate|output)\.dense"
 ATTENTION = ["query", "key", "value", "attention.output.dense"]

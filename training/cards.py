@@ -1,10 +1,21 @@
-"""Model cards: the README.md in a checkpoint's folder, written from the figures of the run that made it."""
+"""Model cards, and tokenizers saved in few bytes."""
 
 import hashlib
 import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from transformers import PreTrainedTokenizerBase
+
+
+def save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Save `tokenizer` in `folder`, its `tokenizer.json` without indentation: a third of it is spaces."""
+    tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+
 
 CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
 

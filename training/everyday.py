@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from training.copying import invented_name
-from training.parallel_text import Pair, read_pairs
+from training.pairs import Pair, invented_name, read_pairs
 
 TEMPLATES = Path(__file__).with_name("everyday.tsv")
 

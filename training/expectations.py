@@ -1,16 +1,47 @@
-"""What a model of Llama's architecture expects after tokens of a text, as draws of equal weight.
-
-Their gradient is on average that of all its probabilities (Anshumann et al., "Sparse Logit Sampling", 2025). They are
-drawn systematically: at equal distances of the sum of probabilities, the first one by chance.
-
-A larger model reads whole texts, or lets many grow by a token at a time.
-"""
+"""The expectations of a model of Llama's architecture after tokens of a text, as draws of equal weight."""
 
 import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
+from transformers.cache_utils import Cache, StaticLayer
 
-from training.text_cache import TextCache
+UNSEEN = -1e9
+"""Added to the score of a place that is not to be seen: finite in bfloat16, and its exponential is zero."""
+
+
+class _TextLayer(StaticLayer):
+    """One layer's keys and values [texts, heads, longest, width]; the newest stand at `places` [texts]."""
+
+    places: Tensor
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        keys, values = self.keys, self.values
+        assert keys is not None and values is not None, "made above"  # noqa: S101
+        texts = torch.arange(len(key_states), device=key_states.device)
+        keys[texts, :, self.places] = key_states[:, :, 0]
+        values[texts, :, self.places] = value_states[:, :, 0]
+        return keys, values
+
+
+class TextCache(Cache):
+    """Keys and values of texts of up to `longest` tokens."""
+
+    def __init__(self, layers: int, longest: int) -> None:
+        self._of_texts = [_TextLayer(longest) for _ in range(layers)]
+        self._longest = longest
+        super().__init__(layers=list(self._of_texts))
+
+    def stand_at(self, places: Tensor) -> Tensor:
+        """Where the next tokens stand, `places` [texts]; what is added to the scores [texts, 1, 1, longest] then."""
+        for layer in self._of_texts:
+            layer.places = places
+        behind = torch.arange(self._longest, device=places.device) > places[:, None]
+        return (behind * UNSEEN)[:, None, None].to(torch.bfloat16)
+
 
 DRAWS = 24
 SCORED_AT_ONCE = 128

@@ -8,8 +8,7 @@ import re
 import string
 from pathlib import Path
 
-from training.copying import FINAL_MARK, NAME, exchange, invented_name
-from training.parallel_text import Pair, read_pairs
+from training.pairs import FINAL_MARK, NAME, Pair, exchange, invented_name, read_pairs
 
 SENTENCES = Path(__file__).with_name("marks.tsv")
 """Sentences of our own with `{name}`s of what is made up for them."""

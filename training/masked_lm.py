@@ -18,10 +18,9 @@ from evaluation.masking import PASSAGE_LENGTH, masked, packed
 from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
-from training.cards import CHECKPOINTS, Card, Source, write_card
+from training.bpe import reading_as_typed
+from training.cards import CHECKPOINTS, Card, Source, save_tokenizer, write_card
 from training.loop import Batch, Plan, device, train
-from training.saving import save_tokenizer
-from training.typed_text import reading_as_typed
 
 NAME = "clearhead-minilm"
 SENTENCE_LENGTHS = range(8, 40)

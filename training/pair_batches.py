@@ -11,7 +11,7 @@ from transformers import MarianMTModel, PreTrainedTokenizerFast
 
 from training.bpe import merges_left_out
 from training.loop import Batch
-from training.parallel_text import Pair
+from training.pairs import Pair
 
 TOKENS_PER_BATCH = 6000
 LONGEST_PIECES = 64

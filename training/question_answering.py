@@ -22,24 +22,23 @@ from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
 from training.adapters import (
+    Adversarial,
     Headed,
     adapter_of,
     input_moments,
+    mean_of,
+    mean_of_runs,
     optimizer_of,
     save_adapter,
     shuffled_batches,
     trunk_tokenizer,
 )
-from training.adversarial import Adversarial
-from training.averaging import mean_of, mean_of_runs
 from training.calibration import calibrate_questions
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.loop import Batch, Plan, device, record, train
 from training.masked_lm import NAME as TRUNK
-from training.references import agreed
-from training.spans import Feature, collate, encode
+from training.questions import Feature, agreed, collate, encode, unanswerable
 from training.text import Question
-from training.unanswerable import unanswerable
 
 NAME = "clearhead-qa"
 RANK = 208

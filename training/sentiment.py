@@ -21,21 +21,21 @@ from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
 from training.adapters import (
+    Adversarial,
     Headed,
     adapter_of,
     input_moments,
+    mean_of_runs,
+    narrow_adapter,
     optimizer_of,
     save_adapter,
     shuffled_batches,
     trunk_tokenizer,
 )
-from training.adversarial import Adversarial
-from training.averaging import mean_of_runs
 from training.calibration import calibrate_sentiment
 from training.cards import CHECKPOINTS, Card, Source, write_card
 from training.loop import Batch, Plan, device, record, train
 from training.masked_lm import NAME as TRUNK
-from training.narrow import narrow_adapter
 
 NAME = "clearhead-sentiment"
 LABELS = {0: "negative", 1: "positive"}

@@ -1,16 +1,65 @@
-"""GPT-2's architecture (Radford et al., 2019), small: made, started from an encoder's embeddings, and grown."""
+"""The completion model: made, grown by two layers, trained by Muon beside AdamW, and rounded to whole steps."""
 
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 from transformers import (
     AutoTokenizer,
     BertModel,
     GenerationConfig,
     GPT2Config,
     GPT2LMHeadModel,
+    PreTrainedModel,
     PreTrainedTokenizerFast,
 )
+from transformers.pytorch_utils import Conv1D
+
+
+def muon_and_adamw(
+    model: PreTrainedModel,
+    muon_rate: float,
+    adamw_rate: float,
+    weight_decay: float,
+    betas: tuple[float, float],
+    embeddings_decay: float = 0.0,
+) -> list[torch.optim.Optimizer]:
+    """Two optimizers over `model`: its block matrices [out, in] orthogonalised, its vectors and embeddings by AdamW."""
+    words = model.get_input_embeddings().weight
+    matrices: list[nn.Parameter] = []
+    rest: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and parameter is not words:
+            inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)
+            (matrices if inside else rest).append(parameter)
+    groups = [{"params": [words], "weight_decay": embeddings_decay}, {"params": rest, "weight_decay": 0.0}]
+    return [
+        # Rates are adjusted to a matrix's shape as by Muon's inventor.
+        torch.optim.Muon(matrices, lr=muon_rate, weight_decay=weight_decay, adjust_lr_fn="original"),
+        torch.optim.AdamW(groups, lr=adamw_rate, betas=betas, fused=True),
+    ]
+
+
+LEVELS = 127
+"""The largest multiple of its step that a weight may be, either way."""
+
+
+@torch.no_grad()
+def to_whole_steps(network: PreTrainedModel) -> None:
+    """Round every linear layer inside `network`, which is float32; embeddings and the scores over words stay."""
+    output = network.get_output_embeddings()
+    for module in network.modules():
+        if isinstance(module, nn.Linear | Conv1D) and module is not output:
+            weight = module.weight if isinstance(module, nn.Linear) else module.weight.T
+            steps = steps_of(weight)[:, None]
+            weight.copy_((weight / steps).round_().clamp_(-LEVELS, LEVELS) * steps)
+
+
+def steps_of(weight: Tensor) -> Tensor:
+    """The step of each output of `weight` `[out, in]`, `[out]`: the least whose `LEVELS`-fold reaches every weight."""
+    largest = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny)
+    return torch.exp2((largest / LEVELS).log2().ceil())
+
 
 PLACES = 512
 EMBEDDING_STD = 0.03

@@ -18,23 +18,26 @@ from evaluation.perplexity import perplexity_per_word
 from evaluation.probes import OF_CARDS, bundled_share
 from models.decoding.sampling import LOOP_GUARD
 from models.registry import Task
-from training import samples, stories
-from training.answers import Answers
-from training.averaging import mean_of
-from training.beginnings import learn_to_begin
+from training import stories
+from training.adapters import mean_of
 from training.bpe import byte_level_tokenizer
-from training.cards import CHECKPOINTS, Card, write_card
+from training.cards import CHECKPOINTS, Card, save_tokenizer, write_card
 from training.cards import Source as Licensed
 from training.expectations import DRAWS
 from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
-from training.optimizers import muon_and_adamw
-from training.saving import save_tokenizer
-from training.small_gpt import DEEPER, borrow_embeddings, deepened, new_model, repeat_positions
-from training.taught import FORESEEN, WRITTEN, sources_of_a_teacher
-from training.teacher import REVIEWS, STORIES
-from training.whole_steps import to_whole_steps
-from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, windows_of
+from training.small_gpt import (
+    DEEPER,
+    borrow_embeddings,
+    deepened,
+    muon_and_adamw,
+    new_model,
+    repeat_positions,
+    to_whole_steps,
+)
+from training.teacher import REVIEWS, STORIES, Answers
+from training.windows import CERTAIN, LONG_WINDOW, PIECES, SEED, WINDOW, Part, Source, join, learn_to_begin, windows_of
+from training.writing import FORESEEN, WRITTEN, sources_of_a_teacher
 
 NAME = "clearhead-stories"
 MUON_RATE, ADAMW_RATE = 0.02, 3e-3
@@ -174,9 +177,9 @@ def figures_of(
 ) -> dict[str, float]:
     """Perplexity on what was kept out, and what can be counted in seeded samples."""
     short, unguarded = (
-        [samples.sample(model, tokenizer, "", seed, 60, guard) for seed in range(20)] for guard in (LOOP_GUARD, 0)
+        [stories.sample(model, tokenizer, "", seed, 60, guard) for seed in range(20)] for guard in (LOOP_GUARD, 0)
     )
-    long = [samples.sample(model, tokenizer, "", seed, 120) for seed in range(100, 300)]
+    long = [stories.sample(model, tokenizer, "", seed, 120) for seed in range(100, 300)]
     for pieces in short:
         print(tokenizer.decode(pieces), end="\n---\n", flush=True)
     return {
@@ -184,10 +187,10 @@ def figures_of(
             model, tokenizer, text.books_kept_out
         ),
         "perplexity per word, 500 film reviews kept out": perplexity_per_word(model, tokenizer, text.reviews_kept_out),
-        "samples of 60 tokens that repeat a 4-gram three times, of 20": sum(map(samples.repeats_phrase, short)),
-        "the same without the page's loop guard": sum(map(samples.repeats_phrase, unguarded)),
+        "samples of 60 tokens that repeat a 4-gram three times, of 20": sum(map(stories.repeats_phrase, short)),
+        "the same without the page's loop guard": sum(map(stories.repeats_phrase, unguarded)),
         "samples of 120 tokens with 40 in a row from training, of 200": len(
-            samples.copied(long, [source.pieces for source in sources])
+            stories.copied(long, [source.pieces for source in sources])
         ),
     }
 

@@ -25,17 +25,13 @@ from evaluation import alignment
 from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training.bpe import translation_tokenizer
-from training.cards import CHECKPOINTS, Card, Source, write_card
-from training.copying import with_copying
+from training.cards import CHECKPOINTS, Card, Source, save_tokenizer, write_card
 from training.everyday import everyday
-from training.lone_words import lone_words
 from training.loop import Plan, device, train
 from training.marks import made_up, with_marks
-from training.optimizers import muon_and_adamw
 from training.pair_batches import TOKENS_PER_BATCH, Encoded, batches_of, encode, smoothed_loss
-from training.parallel_text import Pair, english_keys, french_spacing, keep_out, read_pairs, without
-from training.saving import save_tokenizer
-from training.whole_steps import to_whole_steps
+from training.pairs import Pair, english_keys, french_spacing, keep_out, lone_words, read_pairs, with_copying, without
+from training.small_gpt import muon_and_adamw, to_whole_steps
 
 NAME = "clearhead-en-fr"
 STEPS = 2280

@@ -1,8 +1,4 @@
-"""Documents that a teacher writes itself, with what it expected at each place, in another model's pieces.
-
-A small model learns from ever more text, but of simple stories there are few. A teacher that has read them writes more:
-it begins as one of them does and goes on by its own draws, the likelier ones more often.
-"""
+"""Stories that the teacher writes, and the sources of text that come of them."""
 
 import random
 from collections import Counter
@@ -17,10 +13,23 @@ from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from training.expectations import Expectations
-from training.foreseen import Foreseen, joined, kept_in_files
-from training.stories import FOR_ADULTS
+from training.stories import FOR_ADULTS, Prose
+from training.teacher import (
+    REVIEWS,
+    START,
+    STORIES,
+    Foreseen,
+    Learning,
+    Reader,
+    Vocabularies,
+    foresee,
+    joined,
+    kept_in_files,
+    published_teacher,
+    read_documents,
+)
 from training.text import normalised
-from training.vocabularies import START, Vocabularies
+from training.windows import SEED, Source, beginnings_of, openings_of
 
 AT_ONCE, LONGEST = 512, 384
 """Documents that are written at the same time, and a document's tokens at most."""
@@ -137,3 +146,30 @@ def written(writer: Writer, folder: Path, pieces: int) -> Foreseen:
     """So many `pieces` that `writer` writes; resumes from `folder`."""
     makers: Iterator[Callable[[], Foreseen]] = (partial(writer.write, FILE_OF) for _ in count())
     return kept_in_files(makers, folder, pieces)
+
+
+FORESEEN = 15_000_000
+"""Pieces of reviews that it reads."""
+WRITTEN = 2_000_000
+"""Pieces of stories that it writes."""
+
+
+def sources_of_a_teacher(tokenizer: PreTrainedTokenizerFast, text: Prose, folder: Path) -> Iterator[Source]:
+    """Some of the reviews, with what a teacher expects at each place that has read a few; then stories by another."""
+    reviews = random.Random(SEED).sample(text.reviews, len(text.reviews))
+    teacher, theirs = teacher_of(reviews, folder / "teacher", REVIEWS)
+    read = foresee(Reader(teacher, theirs, tokenizer), reviews, folder / "foreseen", FORESEEN)
+    yield Source(read.pieces, openings_of(tokenizer, read.pieces), read)
+    short = random.Random(SEED).sample(text.short_stories, len(text.short_stories))
+    teacher, theirs = teacher_of(short, folder / "teacher of stories", STORIES)
+    told = written(Writer(teacher, theirs, tokenizer, short), folder / "written", WRITTEN)
+    # Behind nothing a story is to begin, not to go on.
+    yield Source(told.pieces, beginnings_of(tokenizer, told.pieces), told)
+
+
+def teacher_of(
+    documents: list[str], workdir: Path, learning: Learning
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """The published teacher, trained on `documents` itself, and its tokenizer."""
+    teacher, theirs = published_teacher()
+    return read_documents(teacher, theirs, documents, workdir, learning), theirs

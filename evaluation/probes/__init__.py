@@ -24,7 +24,7 @@ from models.outputs import (
 )
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
-from training.samples import repeats_phrase
+from training.stories import repeats_phrase
 
 FOLDER = Path(__file__).parent
 OF_CARDS = "probes of our own that pass, %"

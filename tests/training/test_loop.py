@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from training.adversarial import Adversarial
+from training.adapters import Adversarial
 from training.loop import Batch, Plan, rate_at, train
 
 

@@ -7,11 +7,10 @@ import pytest
 from transformers import PreTrainedTokenizerBase
 
 from evaluation.metrics import exact_match, f1, normalised_answer
-from training import spans, text
+from training import questions, text
 from training.question_answering import apart, paragraphs_of, read_material, steadying_of
-from training.references import agreed
+from training.questions import agreed, unanswerable
 from training.text import Question
-from training.unanswerable import unanswerable
 
 
 def test_questions_on_held_out_articles_or_their_sentences_are_left_out() -> None:
@@ -44,7 +43,7 @@ def test_answer_tokens_are_found_and_missing_answers_point_at_cls(tokenizer: Pre
     context = "The owl, very tired, slept until noon."
     answered = text.Question("a", "t", "How did the owl feel?", context, ("very tired",), (context.index("very"),))
     unanswered = text.Question("b", "t", "Where is the crow?", context, (), ())
-    first, second = spans.encode([answered, unanswered], tokenizer)
+    first, second = questions.encode([answered, unanswered], tokenizer)
     assert tokenizer.decode(first.ids[first.start : first.end + 1]) == "very tired"
     assert (second.start, second.end) == (0, 0)
 

@@ -172,7 +172,7 @@ def shorten_generation(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "PARTS", tuple(replace(part, steps=1, warmup_steps=0) for part in script.PARTS))
     monkeypatch.setattr("training.windows.PIECES", 512)
     monkeypatch.setattr("training.stories.KEPT_OUT_REVIEWS", 5)
-    monkeypatch.setattr("training.beginnings.STEPS", 1)
+    monkeypatch.setattr("training.windows.STEPS", 1)
 
     def taught(tokenizer: Any, text: Any, _folder: Path) -> Iterator[Any]:
         for documents in (text.reviews, text.short_stories):
