@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
-from demo.sharing import Place
+from demo.sharing import ReaderSettings
 from demo.walk.view import InsideRequest, checkpoints_inside
 from models.errors import InputError
 from models.registry import Task, checkpoints_for
@@ -40,7 +40,7 @@ class TaskView:
     task: Task
     fields: Mapping[str, Any]
     checkpoint: str
-    place: Place
+    place: ReaderSettings
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     if checkpoint not in bundled:
         raise InputError(f"“{checkpoint}” is no bundled model for “{asked.task}”; there is {', '.join(bundled)}.")
     fields = clipped(task, asked.fields, limits) if clip else asked.fields
-    return TaskView(task, clean(task, fields, limits), checkpoint, Place(**asked.attention.model_dump()))
+    return TaskView(task, clean(task, fields, limits), checkpoint, ReaderSettings(**asked.attention.model_dump()))
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -25,7 +25,7 @@ _LEADS_NOWHERE = (
 
 
 @dataclass(frozen=True)
-class Place:
+class ReaderSettings:
     """The settings of a reader: layers, heads and steps count from 1; step 0 is the whole text, layer 0 all of them."""
 
     kind: str = ""
@@ -48,7 +48,7 @@ class Link:
     """An address taken apart: the key of a run, and the place to open it at."""
 
     key: str
-    place: Place
+    place: ReaderSettings
 
 
 def link_of(address: str) -> Link:
@@ -56,9 +56,9 @@ def link_of(address: str) -> Link:
     before, _, fragment = address[:_LONGEST_ADDRESS].partition("#")
     query = dict(parse_qsl(before.partition("?")[2]))
     given = dict(parse_qsl(fragment))
-    plain = Place()
+    plain = ReaderSettings()
     how = given.get("how", plain.how)
-    place = Place(
+    place = ReaderSettings(
         given.get("kind", plain.kind),
         how if how in WAYS else plain.how,
         _number(given.get("layer"), plain.layer),

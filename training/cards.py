@@ -21,7 +21,7 @@ CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
 
 
 @dataclass(frozen=True)
-class Source:
+class Credit:
     """A data set that a checkpoint learned from, with its licence as its publisher states it."""
 
     name: str
@@ -37,7 +37,7 @@ class Card:
     languages: tuple[str, ...]
     license: str
     what: str
-    sources: tuple[Source, ...]
+    sources: tuple[Credit, ...]
     recipe: str
     figures: dict[str, float]
     limits: str

@@ -128,14 +128,3 @@ def resume(model: nn.Module, optimizers: list[torch.optim.Optimizer], file: Path
     for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
         optimizer.load_state_dict(saved)
     return int(state["step"])
-
-
-def epochs_of(size: int, batch_size: int, seed: int, step: int) -> Iterator[list[int]]:
-    """Batches of indices below `size`, shuffled anew each epoch, starting at global step `step`; endless."""
-    per_epoch = max(1, size // batch_size)
-    epoch, offset = divmod(step, per_epoch)
-    while True:
-        order = torch.randperm(size, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
-        for start in range(offset, per_epoch):
-            yield order[start * batch_size : (start + 1) * batch_size]
-        epoch, offset = epoch + 1, 0

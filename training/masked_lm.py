@@ -19,7 +19,7 @@ from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training import text
 from training.bpe import reading_as_typed
-from training.cards import CHECKPOINTS, Card, Source, save_tokenizer, write_card
+from training.cards import CHECKPOINTS, Card, Credit, save_tokenizer, write_card
 from training.loop import Batch, Plan, device, train
 
 NAME = "clearhead-minilm"
@@ -236,12 +236,12 @@ def card(figures: dict[str, float]) -> Card:
         what="A small BERT (6 layers, 384 wide, 12 heads, 22.7 M parameters, BERT's uncased vocabulary) that fills in "
         "blanks. It is also the trunk under the adapters `clearhead-sentiment` and `clearhead-qa`.",
         sources=(
-            Source("all-MiniLM-L6-v2, the encoder that training started from", "Apache-2.0"),
-            Source("English Wikipedia, 2014, the first 24 million characters of each of five parts", "CC BY-SA 3.0"),
-            Source("children's books and fairy tales", "public domain in the United States; Apache-2.0"),
-            Source("TinyStories, its first 1,700 stories", "CDLA-Sharing-1.0"),
-            Source("IMDb, four million characters of unlabelled reviews", "none stated; research use"),
-            Source("Tatoeba, the English side of 43,000 pairs", "CC BY 2.0 FR"),
+            Credit("all-MiniLM-L6-v2, the encoder that training started from", "Apache-2.0"),
+            Credit("English Wikipedia, 2014, the first 24 million characters of each of five parts", "CC BY-SA 3.0"),
+            Credit("children's books and fairy tales", "public domain in the United States; Apache-2.0"),
+            Credit("TinyStories, its first 1,700 stories", "CDLA-Sharing-1.0"),
+            Credit("IMDb, four million characters of unlabelled reviews", "none stated; research use"),
+            Credit("Tatoeba, the English side of 43,000 pairs", "CC BY 2.0 FR"),
         ),
         recipe=f"`training/masked_lm.py`: {TOKENS / 1e6:.1f} M tokens in rows of {PASSAGE_LENGTH} without padding, "
         f"lone sentences among them; {100 * CHOSEN_SHARE:.0f} % of the pieces chosen, 80/10/10; a new head (transform "

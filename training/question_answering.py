@@ -34,7 +34,7 @@ from training.adapters import (
     trunk_tokenizer,
 )
 from training.calibration import calibrate_questions
-from training.cards import CHECKPOINTS, Card, Source, write_card
+from training.cards import CHECKPOINTS, Card, Credit, write_card
 from training.loop import Batch, Plan, device, record, train
 from training.masked_lm import NAME as TRUNK
 from training.questions import Feature, agreed, collate, encode, unanswerable
@@ -168,17 +168,17 @@ def loss_of(model: nn.Module, batch: Batch) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Guess:
+class Predicted:
     """The best span's text and by how much its score exceeds that of no answer."""
 
     text: str
     margin: float
 
 
-def guesses(model: nn.Module, questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> list[Guess]:
+def guesses(model: nn.Module, questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> list[Predicted]:
     """The best span of each question, contexts cut at the model's window."""
     order = sorted(range(len(questions)), key=lambda number: len(questions[number].context))
-    found: dict[int, Guess] = {}
+    found: dict[int, Predicted] = {}
     for at in range(0, len(order), 32):
         part = [questions[number] for number in order[at : at + 32]]
         encoded = tokenizer(
@@ -201,7 +201,7 @@ def guesses(model: nn.Module, questions: list[Question], tokenizer: PreTrainedTo
             scores = scores.masked_fill(~torch.ones_like(scores).bool().triu().tril(LONGEST_ANSWER - 1), -torch.inf)
             first, last = divmod(int(scores.argmax()), scores.shape[1])
             span = questions[number].context[offsets[row][first][0] : offsets[row][last][1]]
-            found[number] = Guess(span, float(scores[first, last] - starts[row, 0] - ends[row, 0]))
+            found[number] = Predicted(span, float(scores[first, last] - starts[row, 0] - ends[row, 0]))
     return [found[number] for number in range(len(questions))]
 
 
@@ -295,11 +295,11 @@ def card(figures: dict[str, float]) -> Card:
         what=f"An adapter over `{TRUNK}` with blocks of its own and a span head: it points at the answer to a question "
         "in a text; where the text holds none it points at `[CLS]`, as SQuAD 2.0 has it.",
         sources=(
-            Source("QAMR, questions on single sentences", "MIT"),
-            Source("FairytaleQA, questions whose answer stands in the text", "Apache-2.0"),
-            Source("SQuAD 1.1 and 2.0, development articles", "CC BY-SA 4.0"),
-            Source("all-MiniLM-L6-v2, whose blocks training started from", "Apache-2.0"),
-            Source(f"{TRUNK}, whose embeddings it uses", "Apache-2.0, from the data its card names"),
+            Credit("QAMR, questions on single sentences", "MIT"),
+            Credit("FairytaleQA, questions whose answer stands in the text", "Apache-2.0"),
+            Credit("SQuAD 1.1 and 2.0, development articles", "CC BY-SA 4.0"),
+            Credit("all-MiniLM-L6-v2, whose blocks training started from", "Apache-2.0"),
+            Credit(f"{TRUNK}, whose embeddings it uses", "Apache-2.0, from the data its card names"),
         ),
         recipe="`training/question_answering.py`: questions on sentences and fairy tales first, then SQuAD's "
         f"paragraphs, {sum(passes for passes, _ in ROUNDS)} times in {len(ROUNDS)} rounds, with version 2's "

@@ -33,7 +33,7 @@ from training.adapters import (
     trunk_tokenizer,
 )
 from training.calibration import calibrate_sentiment
-from training.cards import CHECKPOINTS, Card, Source, write_card
+from training.cards import CHECKPOINTS, Card, Credit, write_card
 from training.loop import Batch, Plan, device, record, train
 from training.masked_lm import NAME as TRUNK
 
@@ -246,10 +246,10 @@ def card(figures: dict[str, float]) -> Card:
         base_model=TRUNK,
         what=f"An adapter with its classifier over `{TRUNK}` that tells praise from blame: `negative` or `positive`.",
         sources=(
-            Source("IMDb reviews, the openings and endings of those with clear stars", "none stated; research use"),
-            Source("Stanford Sentiment Treebank, the GLUE form (sst2)", "none stated; research use"),
-            Source("all-MiniLM-L6-v2, whose blocks training started from", "Apache-2.0"),
-            Source(f"{TRUNK}, whose embeddings it uses", "Apache-2.0, from the data its card names"),
+            Credit("IMDb reviews, the openings and endings of those with clear stars", "none stated; research use"),
+            Credit("Stanford Sentiment Treebank, the GLUE form (sst2)", "none stated; research use"),
+            Credit("all-MiniLM-L6-v2, whose blocks training started from", "Apache-2.0"),
+            Credit(f"{TRUNK}, whose embeddings it uses", "Apache-2.0, from the data its card names"),
         ),
         recipe=f"`training/sentiment.py`: {REVIEW_WORDS} words from either end of 14,400 clear reviews once, then "
         f"42,000 distinct phrases {PHRASE_EPOCHS} times, in batches of {BATCH_SIZE}; AdamW {RATE}, linear decay, "

@@ -21,8 +21,7 @@ from models.registry import Task
 from training import stories
 from training.adapters import mean_of
 from training.bpe import byte_level_tokenizer
-from training.cards import CHECKPOINTS, Card, save_tokenizer, write_card
-from training.cards import Source as Licensed
+from training.cards import CHECKPOINTS, Card, Credit, save_tokenizer, write_card
 from training.expectations import DRAWS
 from training.loop import Batch, Plan, train
 from training.masked_lm import published_encoder
@@ -255,12 +254,12 @@ def card(figures: dict[str, float]) -> Card:
         "8,192 byte-level pieces) that writes plain English stories and film reviews. An empty prompt starts a text; "
         "`<|endoftext|>` ends one.",
         sources=(
-            Licensed("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
-            Licensed("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
-            Licensed("58 children's books of Project Gutenberg", "public domain in the United States"),
-            Licensed("71,700 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
-            Licensed("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
-            Licensed("SmolLM2-135M-Instruct, whose expectations and stories the last parts learn", "Apache-2.0"),
+            Credit("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
+            Credit("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
+            Credit("58 children's books of Project Gutenberg", "public domain in the United States"),
+            Credit("71,700 film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
+            Credit("all-MiniLM-L6-v2, whose word embeddings the model's own start from", "Apache-2.0"),
+            Credit("SmolLM2-135M-Instruct, whose expectations and stories the last parts learn", "Apache-2.0"),
         ),
         recipe=f"`training/text_generation.py`: steps of {PIECES} pieces, in windows of {WINDOW} at first and of "
         f"{LONG_WINDOW} at last; bfloat16 products on the CPU. Muon ({MUON_RATE}) for the matrices inside the blocks, "

@@ -25,7 +25,7 @@ from evaluation import alignment
 from evaluation.probes import OF_CARDS, bundled_share
 from models.registry import Task
 from training.bpe import translation_tokenizer
-from training.cards import CHECKPOINTS, Card, Source, save_tokenizer, write_card
+from training.cards import CHECKPOINTS, Card, Credit, save_tokenizer, write_card
 from training.everyday import everyday
 from training.loop import Plan, device, train
 from training.marks import made_up, with_marks
@@ -249,10 +249,10 @@ def card(figures: dict[str, float]) -> Card:
         what="A small Marian Transformer (4 encoder and 3 decoder layers, 256 wide, 8 heads, 8.4 M parameters, one "
         "vocabulary of 8,192 pieces for both languages) that translates everyday English into French.",
         sources=(
-            Source("Tatoeba, English–French sentence pairs", "CC BY 2.0 FR"),
-            Source("Multi30k task 1, English–French picture captions", "none stated; research use"),
-            Source("730 phrases and sentences, written for this", "Apache-2.0"),
-            Source(f"newstest 2008–2013, sentences of at most {LONGEST_NEWS_WORDS} words", "none stated; research use"),
+            Credit("Tatoeba, English–French sentence pairs", "CC BY 2.0 FR"),
+            Credit("Multi30k task 1, English–French picture captions", "none stated; research use"),
+            Credit("730 phrases and sentences, written for this", "Apache-2.0"),
+            Credit(f"newstest 2008–2013, sentences of at most {LONGEST_NEWS_WORDS} words", "none stated; research use"),
         ),
         recipe=f"`training/translation.py`: from scratch, {STEPS} steps of about {TOKENS_PER_BATCH} pieces, three and "
         "a half passes over 165,600 pairs and single words found in them, bfloat16 autocast on the CPU. Muon (0.02) "

@@ -76,15 +76,6 @@ class SheetGeometry:
         top = self.gap + layer * (self.cell_height + self.gap)
         return left, top, left + self.cell_width, top + self.cell_height
 
-    def head_at(self, x: float, y: float) -> tuple[int, int] | None:
-        """The layer and head whose thumbnail is at a point, or none between and outside of them."""
-        head, within_x = divmod(x - self.gap, self.cell_width + self.gap)
-        layer, within_y = divmod(y - self.gap, self.cell_height + self.gap)
-        inside = within_x < self.cell_width and within_y < self.cell_height
-        if inside and 0 <= head < self.heads and 0 <= layer < self.layers:
-            return int(layer), int(head)
-        return None
-
 
 def sheet_geometry(attention: Attention) -> SheetGeometry:
     """How the sheet of `attention` is laid out; a thumbnail's longer side has at most 96 pixels."""

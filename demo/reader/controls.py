@@ -8,7 +8,7 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.plots.view import AttentionView
-from demo.sharing import Place
+from demo.sharing import ReaderSettings
 from demo.widgets import Updates
 
 KINDS = {
@@ -47,7 +47,7 @@ class ReaderControls:
         """The updates that set the controls to `view`; sliders count from 1."""
         return {control: gr.update(**settings) for control, settings in zip(self.place, _settings(view), strict=True)}
 
-    def turn_to(self, place: Place, kinds: Sequence[str]) -> Updates:
+    def turn_to(self, place: ReaderSettings, kinds: Sequence[str]) -> Updates:
         """The updates that set the controls to `place` before it is known what there is; `show` then says what is."""
         return {
             self.kind: gr.update(value=place.kind) if place.kind in kinds else gr.skip(),

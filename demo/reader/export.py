@@ -23,7 +23,7 @@ from demo.reader.controls import KINDS
 from demo.reader.sentence import coloured_sentence, colouring, said
 from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE
-from demo.sharing import Place
+from demo.sharing import ReaderSettings
 from demo.theme import ASSETS
 from demo.widgets.bars import bars
 from demo.widgets.runs import TASK_TITLES
@@ -50,7 +50,7 @@ class Taken:
 
     finished: Finished
     view: AttentionView
-    place: Place
+    place: ReaderSettings
     role: HeadRole | None
 
     @property

@@ -27,7 +27,7 @@ from demo.reader.table import KEEP_OPEN
 from demo.reader.tools import ReaderTools, create_reader_tools
 from demo.recorded import Recorded
 from demo.runs import DemoService, Finished
-from demo.sharing import Place
+from demo.sharing import ReaderSettings
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.glossary import with_terms
@@ -116,7 +116,7 @@ class AttentionReader:
             self._strip, ""
         )
 
-    def turn_to_place(self, place: Place, written: int) -> Updates:
+    def turn_to_place(self, place: ReaderSettings, written: int) -> Updates:
         """The updates that set the controls as `place` says, for a run that wrote so many tokens; drawing follows."""
         return {
             **self.controls.turn_to(place, self.example.view.kinds),
@@ -199,7 +199,7 @@ class AttentionReader:
             view = self.see(finished, asked.kind, asked.how, asked.layer, asked.head)
             step = len(finished.source.written) - not_yet if not_yet else 0
             layer, head = view.layer + 1, max(view.head + 1, 1)
-            place = Place(view.kind, view.how, layer, head, asked.words, not asked.damped, step)
+            place = ReaderSettings(view.kind, view.how, layer, head, asked.words, not asked.damped, step)
             role = role_of(so_far(view, not_yet))
             return Taken(finished, shown(view, asked.words, not asked.damped, not_yet), place, role)
 

@@ -12,7 +12,7 @@ from demo.log.run import Run
 from demo.recorded import recorded
 from demo.runs import DemoService, Finished
 from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import PROGRESS, RunRow, TaskTab
+from demo.tabs.task_tab import PROGRESS, RunControls, TaskTab
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
@@ -89,7 +89,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             "seed": seed,
             "loop_guard": loop_guard,
         }
-        row = RunRow(picker, *buttons)
+        row = RunControls(picker, *buttons)
 
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(str(fields["prompt"]), output), **more.show("")}

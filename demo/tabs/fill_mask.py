@@ -11,7 +11,7 @@ from demo.plots.reading import percent
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import RunRow, TaskTab
+from demo.tabs.task_tab import RunControls, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
@@ -52,7 +52,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
             header, copy_link = shape.create_header(_TASK)
             reader = shape.create_reader(service, _TASK)
         fields = {"text": text, "top_k": top_k, "word": word}
-        row = RunRow(picker, *buttons)
+        row = RunControls(picker, *buttons)
         hidden = gr.State(_masked_words(example.run.fields["text"]))
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:

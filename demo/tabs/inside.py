@@ -15,7 +15,7 @@ from demo.recorded import inside_examples
 from demo.runs import DemoService
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
-from demo.walk.step import BuiltStep, InsideControls, Step, create_choices
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, create_choices
 from demo.walk.steps import STEPS, create_inside_take_away
 from demo.walk.view import InsideRequest, checkpoints_inside, from_query
 from demo.widgets import Updates
@@ -90,7 +90,7 @@ class InsideTab:
         drawn = terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
         return {**drawn, self.here: request.to_query()}
 
-    def asked_for(self, step: str, *asked: Any) -> tuple[Step, InsideRequest]:
+    def asked_for(self, step: str, *asked: Any) -> tuple[WalkStep, InsideRequest]:
         """The step that the values of `inputs` ask for, and what it shows; raises `InputError`."""
         request, _ = self.controls.inside.checked(self.controls.request(step, asked[: len(self.controls.inputs)]))
         return _step(step)[0], request
@@ -276,12 +276,12 @@ def _beside(tab: InsideTab, by: int) -> Any:
     return move
 
 
-def _step(key: str) -> tuple[Step, int]:
+def _step(key: str) -> tuple[WalkStep, int]:
     """The step called `key` and its place in the list."""
     place = next(place for place, step in enumerate(STEPS) if step.key == key)
     return STEPS[place], place
 
 
-def _heading(step: Step) -> str:
+def _heading(step: WalkStep) -> str:
     said = f'<p class="step-text">{with_terms(step.text)}</p>'
     return f'<h2 aria-live="polite">{step.number}. {html.escape(step.title)}</h2>{said}'

@@ -11,7 +11,7 @@ from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import RunRow, TaskTab
+from demo.tabs.task_tab import RunControls, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
@@ -69,7 +69,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
                     elem_classes="span-frame",
                 )
         fields = {"question": question, "context": context, "top_k": top_k}
-        row = RunRow(picker, *buttons)
+        row = RunControls(picker, *buttons)
 
     def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {

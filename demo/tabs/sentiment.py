@@ -10,7 +10,7 @@ from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import RunRow, TaskTab
+from demo.tabs.task_tab import RunControls, TaskTab
 from demo.widgets import Updates
 from demo.widgets.bars import bars
 from demo.widgets.notice import create_notice
@@ -43,7 +43,7 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
             header, copy_link = shape.create_header(_TASK)
             reader = shape.create_reader(service, _TASK)
         fields = {"text": text}
-        row = RunRow(picker, *buttons)
+        row = RunControls(picker, *buttons)
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}

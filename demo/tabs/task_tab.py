@@ -16,7 +16,7 @@ from demo.log.run import Run
 from demo.reader.reader import AttentionReader, create_attention_reader
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService, Finished
-from demo.sharing import KEY, Place
+from demo.sharing import KEY, ReaderSettings
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice, noticed
 from demo.widgets.picker import CheckpointPicker
@@ -50,7 +50,7 @@ PROGRESS = gr.Progress()
 
 
 @dataclass(frozen=True, eq=False)
-class RunRow:
+class RunControls:
     """The button, the examples, the model picker, and the place for a sentence that is about no field in particular.
 
     While a run that can be stopped goes on, `stop` takes the place of `run`.
@@ -179,7 +179,7 @@ class TaskTab:
     session: gr.BrowserState
     fields: Mapping[str, Component]
     notices: Mapping[str, gr.HTML]
-    row: RunRow
+    row: RunControls
     answer: tuple[Component, ...]
     header: gr.HTML
     copy_link: CopyLink
@@ -297,7 +297,7 @@ class TaskTab:
         except InputError as error:
             return self.refuse(InputError(run.error or error.sentence)) | kept
 
-    def restore(self, run: Run, place: Place) -> Updates:
+    def restore(self, run: Run, place: ReaderSettings) -> Updates:
         """A run that somebody shared, as it was and where it was looked at; its owner's alone stays its id."""
         updates = self.reopen(run)
         if run.answer is None:
@@ -320,7 +320,7 @@ class TaskTab:
                 key = self.service.sharing.share(finished.run.id, session_id)
             except InputError:
                 return "?tab=" + TAB_NAMES[self.task]
-            place = Place(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped)
+            place = ReaderSettings(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped)
             return f"?{urlencode({KEY: key})}#{place.as_fragment()}"
 
         asked = [self.session, self.reader.finished, *self.reader.controls.inputs]

@@ -13,7 +13,7 @@ from demo.plots.reading import percent
 from demo.recorded import recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import PROGRESS, RunRow, TaskTab
+from demo.tabs.task_tab import PROGRESS, RunControls, TaskTab
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice
 from demo.widgets.picker import create_checkpoint_picker
@@ -52,7 +52,7 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
             reader = shape.create_reader(service, _TASK)
             steps = create_decoder_steps(service, _TASK)
         fields = {"text": text, "num_beams": beams}
-        row = RunRow(picker, *buttons)
+        row = RunControls(picker, *buttons)
 
     def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
         return {answer: draw_answer(output)}

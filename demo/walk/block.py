@@ -7,7 +7,7 @@ import numpy as np
 
 from demo.plots.walk import cosines_figure, norms_figure, strip_top
 from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, Step, distance, few, fold_out, named, number, strip, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, distance, few, fold_out, named, number, strip, table
 from demo.walk.view import InsideRequest, look_at_source
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
@@ -191,4 +191,4 @@ def _in(block: BlockNumbers, name: str) -> str:
     return sizes.get(name, width)
 
 
-BLOCK = Step(5, "block", "Many heads, and the rest", _TEXT, _create, uses=frozenset({"layer", "position"}))
+BLOCK = WalkStep(5, "block", "Many heads, and the rest", _TEXT, _create, uses=frozenset({"layer", "position"}))

@@ -6,7 +6,7 @@ import gradio as gr
 
 from demo.plots.walk import costs_figure
 from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.bars import bars
@@ -119,4 +119,4 @@ def _published() -> str:
     )
 
 
-COUNTING = Step(8, "counting", "Counting", _TEXT, _create)
+COUNTING = WalkStep(8, "counting", "Counting", _TEXT, _create)

@@ -12,7 +12,7 @@ from demo.events import QUICK
 from demo.plots.template import label
 from demo.plots.walk import position_grid, vector_strips
 from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
@@ -187,4 +187,4 @@ def _same(difference: float) -> str:
     return f"differ by {difference:.1g} at most" if difference else "are the same to the last digit"
 
 
-EMBEDDINGS = Step(2, "vectors", "Tokens become vectors", _TEXT, _create, uses=frozenset({"position"}))
+EMBEDDINGS = WalkStep(2, "vectors", "Tokens become vectors", _TEXT, _create, uses=frozenset({"position"}))

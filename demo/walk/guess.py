@@ -7,7 +7,7 @@ import gradio as gr
 from demo.plots.reading import percent
 from demo.plots.walk import strip_top
 from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, Step, few, fold_out, named, number, strip, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, few, fold_out, named, number, strip, table
 from demo.walk.view import InsideRequest, look_at_guess
 from demo.widgets import Updates
 from models.inside.outputs import Guess, Lens, Look
@@ -141,4 +141,4 @@ def _shown(guess: Guess) -> str:
     return f"<bdi>{html.escape(guess.text.strip() or '␣')}</bdi>"
 
 
-LENS = Step(6, "guess", "Out again", _TEXT, _create, uses=frozenset({"position"}))
+LENS = WalkStep(6, "guess", "Out again", _TEXT, _create, uses=frozenset({"position"}))

@@ -11,7 +11,7 @@ from demo.events import QUICK, for_visitors
 from demo.plots.reading import percent
 from demo.plots.walk import strip_top
 from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, Step, distance, few, fold_out, named, number, strip, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, distance, few, fold_out, named, number, strip, table
 from demo.walk.view import InsideRequest, look_at_source
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice, noticed
@@ -227,4 +227,4 @@ def _scaled(seen: Look, key: int, digits: int = 2) -> str:
     return "−∞" if hidden else number(float(seen.numbers.scaled[seen.position, key]), digits)
 
 
-HEAD = Step(3, "head", "Queries, keys, values", _TEXT, _create, uses=frozenset({"layer", "head", "position"}))
+HEAD = WalkStep(3, "head", "Queries, keys, values", _TEXT, _create, uses=frozenset({"layer", "head", "position"}))

@@ -8,7 +8,7 @@ from demo.plots.reading import percent
 from demo.plots.walk import scores_matrix, shares_matrix
 from demo.reader.table import KEEP_OPEN
 from demo.walk.head import create_own_numbers, worked_square
-from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, named, number, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, fold_out, named, number, table
 from demo.walk.view import InsideRequest, look, require_drawable, within_reach
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
@@ -123,4 +123,4 @@ def masking_table(seen: Look, title: str) -> str:
     return fold_out("Scores and shares as a table", table(heads, rows), f"{title}: scores and shares")
 
 
-MASKING = Step(4, "masking", "Masked or not", _TEXT, _create, uses=frozenset({"layer", "head"}))
+MASKING = WalkStep(4, "masking", "Masked or not", _TEXT, _create, uses=frozenset({"layer", "head"}))

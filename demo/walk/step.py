@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from demo.plots.template import label
 from demo.plots.walk import strip_image
 from demo.recorded import recorded_tokens
-from demo.walk.view import ChosenWord, Inside, InsideRequest, Place
+from demo.walk.view import ChosenWord, Inside, InsideRequest, WalkChoices
 from demo.web.gradio_private import component_class
 from demo.widgets import Updates
 from models.inside.outputs import Piece
@@ -140,7 +140,7 @@ class InsideControls:
         """The values of `inputs` that ask for `request`."""
         return [request.text, request.checkpoint, request.layer + 1, request.head + 1, value_of(request)]
 
-    def choices(self, request: InsideRequest, place: Place) -> Updates:
+    def choices(self, request: InsideRequest, place: WalkChoices) -> Updates:
         """The choices that this text and model leave, each at what was asked for."""
         return {
             self.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
@@ -148,7 +148,7 @@ class InsideControls:
             self.position: gr.update(choices=words_of(request, place.tokens.pieces), value=value_of(request)),
         }
 
-    def corrected(self, request: InsideRequest, place: Place, values: Sequence[Any]) -> Updates:
+    def corrected(self, request: InsideRequest, place: WalkChoices, values: Sequence[Any]) -> Updates:
         """Like `choices`, without the updates that the `values` of `inputs` make needless.
 
         Somebody quick may have chosen something else by the time that it arrives.
@@ -181,7 +181,7 @@ class BuiltStep:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class WalkStep:
     """A step: `number` counts from 1, `key` names it in addresses, `text` (HTML) stands above its picture.
 
     `create` makes its components where it is called; the tab shows and hides them as one. `uses` names the shared
@@ -196,7 +196,7 @@ class Step:
     uses: frozenset[str] = frozenset()
 
 
-def create_choices(request: InsideRequest, step: Step) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
+def create_choices(request: InsideRequest, step: WalkStep) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
     """Layer, head and word as recorded, each seen in the steps that heed it."""
     tokens, shape = recorded_tokens()[0], shape_of(REGISTRY[request.checkpoint])
     with gr.Row(elem_classes="settings"):

@@ -15,7 +15,7 @@ from demo.walk.embeddings import EMBEDDINGS
 from demo.walk.guess import LENS
 from demo.walk.head import HEAD
 from demo.walk.masking import MASKING
-from demo.walk.step import BuiltStep, Step
+from demo.walk.step import BuiltStep, WalkStep
 from demo.walk.tokens import TOKENS
 from demo.walk.translation import TRANSLATION
 from demo.walk.view import Inside, InsideRequest, look, look_at_guess, look_at_source
@@ -30,7 +30,7 @@ from demo.widgets.saved import (
     plotting,
 )
 
-STEPS: tuple[Step, ...] = (TOKENS, EMBEDDINGS, HEAD, MASKING, BLOCK, LENS, TRANSLATION, COUNTING)
+STEPS: tuple[WalkStep, ...] = (TOKENS, EMBEDDINGS, HEAD, MASKING, BLOCK, LENS, TRANSLATION, COUNTING)
 
 
 _HELP = (
@@ -51,7 +51,7 @@ _NUMBERS: Mapping[str, Callable[[Inside, InsideRequest], Any]] = {
 
 
 def create_inside_take_away(
-    request_of: Callable[..., tuple[Step, InsideRequest]],
+    request_of: Callable[..., tuple[WalkStep, InsideRequest]],
     draw: Callable[..., Updates],
     built: Mapping[str, BuiltStep],
     inside: Inside,
@@ -85,14 +85,14 @@ def create_inside_take_away(
     file.connect(numbers, to_json, inputs, **queued)
 
 
-def step_part(step: Step, request: InsideRequest, built: BuiltStep, updates: Updates) -> tuple[str, list[str]]:
+def step_part(step: WalkStep, request: InsideRequest, built: BuiltStep, updates: Updates) -> tuple[str, list[str]]:
     """A step's heading, the text that was asked about and the pictures, as HTML, and the figures in it."""
     pictures, figures = of_updates(built.outputs, updates)
     said = f'<p class="given"><bdi>{html.escape(request.text)}</bdi></p>'
     return f'<section class="prose inside-step"><h1>{html.escape(step.title)}</h1>{said}{pictures}</section>', figures
 
 
-def as_json(step: Step, request: InsideRequest, numbers: Any) -> str:
+def as_json(step: WalkStep, request: InsideRequest, numbers: Any) -> str:
     """The request (layer, head and token count from 1) and the typed result that the step is drawn from, as JSON."""
     asked = {
         "step": step.key,
@@ -111,5 +111,5 @@ def _plain(array: Any) -> Any:
     return array.tolist()
 
 
-def _stem(step: Step) -> str:
+def _stem(step: WalkStep) -> str:
     return f"clearhead-inside-{step.key}"

@@ -7,7 +7,7 @@ import gradio as gr
 
 from demo.reader.table import KEEP_OPEN
 from demo.recorded import recorded_tokens
-from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.bars import direction
@@ -151,4 +151,4 @@ def _name(piece: Piece) -> str:
     return html.escape(piece.piece)
 
 
-TOKENS = Step(1, _KEY, "Text becomes tokens", _TEXT, _create)
+TOKENS = WalkStep(1, _KEY, "Text becomes tokens", _TEXT, _create)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from demo.plots.reading import percent
 from demo.plots.template import label
 from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, Step, fold_out, table
+from demo.walk.step import BuiltStep, InsideControls, WalkStep, fold_out, table
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.bars import bars
@@ -181,4 +181,4 @@ def _numbers_translation(seen: TranslationSteps, way: str) -> str:
     return fold_out("All steps as a table", table(heads, rows), "Each written token and its weights over the source")
 
 
-TRANSLATION = Step(7, "translation", "Encoder and decoder", _TEXT, _create)
+TRANSLATION = WalkStep(7, "translation", "Encoder and decoder", _TEXT, _create)

@@ -91,7 +91,7 @@ def checkpoints_inside() -> tuple[Checkpoint, ...]:
 
 
 @dataclass(frozen=True)
-class Place:
+class WalkChoices:
     """The choices that a text and a checkpoint leave: tokens, layers and heads."""
 
     tokens: TokenizedText
@@ -124,7 +124,7 @@ class Inside:
         self._settings = settings
         self._store = store
 
-    def checked(self, request: InsideRequest) -> tuple[InsideRequest, Place]:
+    def checked(self, request: InsideRequest) -> tuple[InsideRequest, WalkChoices]:
         """The request as the models may have it, and what else could be chosen; loads no network.
 
         A layer, head or position that is not there becomes the last one that is: another model may have fewer. The
@@ -132,7 +132,7 @@ class Inside:
         """
         checkpoint = self.checkpoint(request)
         text = clean_fields(INSIDE_FIELDS, {"text": request.text}, self._settings.limits)["text"]
-        place = Place(self._tokenized(checkpoint, text), _shape(checkpoint))
+        place = WalkChoices(self._tokenized(checkpoint, text), _shape(checkpoint))
         position = whole_number(request.position, "The position", "position")
         if position == FROM_THE_MODEL:
             position = place_to_follow(checkpoint.task, place.tokens.pieces)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from models.architectures import EmbeddingNames, architecture
 from models.errors import InputError
 from models.inside.outputs import EmbeddedText
-from models.inside.reading import Reading, layers_of, read
+from models.inside.reading import NetworkInput, layers_of, read
 from models.tasks.base import AnyTaskModel
 
 POSITIONS_SHOWN = 64
@@ -49,7 +49,7 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
     )
 
 
-def _looked_up(model: AnyTaskModel, names: EmbeddingNames, reading: Reading) -> dict[str, Tensor]:
+def _looked_up(model: AnyTaskModel, names: EmbeddingNames, reading: NetworkInput) -> dict[str, Tensor]:
     """The vectors that each table gave and, as `_READ`, those that the first layer read; all `[token, width]`."""
     trunk = model.network.base_model
     given: dict[str, Tensor] = {}

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from models.decoding.sampling import without
 from models.engine import Logits
 from models.inside.outputs import Guess, LayerGuesses, Lens
-from models.inside.reading import Reading, Recording
+from models.inside.reading import NetworkInput, Recording
 from models.tasks.base import AnyTaskModel, batch_of_one
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
@@ -21,7 +21,7 @@ WORD_HERE, NEXT_WORD, LABEL, ANSWER_STARTS = "word here", "next word", "label", 
 _TOP = 5
 
 
-def lens(model: AnyTaskModel, reading: Reading, recording: Recording, position: int) -> Lens | None:
+def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, position: int) -> Lens | None:
     """The guesses of `model` at `position` if it stopped after each layer; `None` for a translator's encoder.
 
     A classifier guesses from its start token, and where an answer begins is a choice among all tokens, so that
@@ -73,7 +73,7 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     return logits.float()
 
 
-def _where_answers_start(model: QuestionAnswering, reading: Reading, logits: Tensor) -> Tensor:
+def _where_answers_start(model: QuestionAnswering, reading: NetworkInput, logits: Tensor) -> Tensor:
     """Calibrated as answers are; where there are two texts, an answer begins in the second or at the start token."""
     calibration = model.settings.calibration
     logits = logits / calibration.temperature

@@ -111,7 +111,7 @@ _BEAMS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class NetworkInput:
     """The input of the network: `network_inputs` are tensors `[1, token]`, `tokens` those of the side called `kind`.
 
     `segments` says to which text of a pair each token belongs, 0 or 1. `guess_at` is where the model makes its guess:
@@ -136,7 +136,7 @@ class Reading:
         return position
 
 
-def read(model: AnyTaskModel, text: str, kind: str = "") -> Reading:
+def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
     """`text` as `model` reads it, seen from the side called `kind` (the model's first where it is empty).
 
     Encoders read "[CLS] one [SEP] another [SEP]" or "one [SEP] another" as a pair. A translator reads
@@ -158,7 +158,7 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> Reading:
             raise TypeError(f"no reading for {type(model).__name__}")
 
 
-def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> Reading:
+def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkInput:
     tokenizer = model.tokenizer
     parts = texts_of(text)
     if not parts:
@@ -177,16 +177,18 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> Reading:
         segments.append(current)
     tokens = read_tokens(tokenizer, encoded.ids)
     guess_at = place_to_follow(model.checkpoint.task, tokens, str(tokenizer.mask_token))
-    return Reading("encoder", kinds, inputs, tokens, tuple(segments), guess_at)
+    return NetworkInput("encoder", kinds, inputs, tokens, tuple(segments), guess_at)
 
 
-def _prompt(model: TextGeneration, text: str, kinds: tuple[str, ...]) -> Reading:
+def _prompt(model: TextGeneration, text: str, kinds: tuple[str, ...]) -> NetworkInput:
     encoded = model.preprocess(TextGenerationInput(text, max_new_tokens=1))
     last = len(encoded.tokens) - 1
-    return Reading("decoder", kinds, {"input_ids": model.tensor(encoded.ids)}, encoded.tokens, (0,) * (last + 1), last)
+    return NetworkInput(
+        "decoder", kinds, {"input_ids": model.tensor(encoded.ids)}, encoded.tokens, (0,) * (last + 1), last
+    )
 
 
-def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]) -> Reading:
+def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]) -> NetworkInput:
     ids = model.tokenizer.encode(text).ids
     model.require_window(len(ids), "text")
     source = EncodedSentence(batch_of_one(ids), read_tokens(model.tokenizer, ids))
@@ -196,7 +198,7 @@ def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]
     tokens = source.tokens if kind == "encoder" else read_tokens(model.tokenizer, read_back[0].tolist())
     inputs = {"input_ids": model.tensor(source.ids), "decoder_input_ids": model.tensor(read_back)}
     guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1
-    return Reading(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)
+    return NetworkInput(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +217,7 @@ class Recording:
     cross: list[Tensor] = field(default_factory=list)
 
 
-def record(model: AnyTaskModel, reading: Reading) -> Recording:
+def record(model: AnyTaskModel, reading: NetworkInput) -> Recording:
     """One eager forward pass of the trunk of `model`, the part below its task's head, recorded."""
     recording = Recording(layers_of(model, reading.kind))
     network = model.network

@@ -7,7 +7,7 @@ import torch
 from models.inside.block import compose
 from models.inside.lens import final_logits
 from models.inside.look import look_inside
-from models.inside.reading import Reading, layers_of, read, record
+from models.inside.reading import NetworkInput, layers_of, read, record
 from models.registry import Task
 from models.tasks.attention import causal
 from models.tasks.base import AnyTaskModel
@@ -18,7 +18,7 @@ from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS
 WITHIN = 1e-4
 
 
-def mask_of(reading: Reading) -> np.ndarray:
+def mask_of(reading: NetworkInput) -> np.ndarray:
     masked = causal(len(reading.tokens))
     return masked if reading.kind == "decoder" else np.zeros_like(masked)
 

@@ -9,7 +9,7 @@ from demo.plots.view import AttentionView
 from demo.reader.export import Taken
 from demo.recorded import recorded
 from demo.runs import Finished
-from demo.sharing import Place
+from demo.sharing import ReaderSettings
 from models.inside.formulas import shares
 from models.inside.outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, Station, VectorPath
 from models.outputs import Attention, LoadedCheckpoint, Token
@@ -39,7 +39,9 @@ def taken(view: AttentionView, task: Task = Task.SENTIMENT, **changes: object) -
     """What a visitor takes away of `view`, as if of the recorded example."""
     example = recorded(task)
     finished = Finished(replace(example.run, id="0123456789abcdef", **changes), example.output, example.source)
-    return Taken(finished, view, Place(view.kind, view.how, view.layer + 1, max(1, view.head + 1)), role_of(view))
+    return Taken(
+        finished, view, ReaderSettings(view.kind, view.how, view.layer + 1, max(1, view.head + 1)), role_of(view)
+    )
 
 
 TOKENS = tuple(Token(text, text, place) for place, text in enumerate(("<i>the", "robot", "waits")))

@@ -6,11 +6,11 @@ import pytest
 
 from demo.log.repository import RunRepository
 from demo.log.session_log import SessionLog
-from demo.sharing import Place, Sharing, link_of
+from demo.sharing import ReaderSettings, Sharing, link_of
 from models.errors import InputError
 from tests.log.runs import finished_run
 
-PLACE = Place("cross", "head", layer=3, head=11, words=False, specials=False, step=7)
+PLACE = ReaderSettings("cross", "head", layer=3, head=11, words=False, specials=False, step=7)
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def runs(tmp_path: Path) -> RunRepository:
     return runs
 
 
-@pytest.mark.parametrize("place", [Place(), PLACE, Place("encoder", "rollout", layer=2)])
-def test_a_link_comes_back_as_it_was_made(place: Place) -> None:
+@pytest.mark.parametrize("place", [ReaderSettings(), PLACE, ReaderSettings("encoder", "rollout", layer=2)])
+def test_a_link_comes_back_as_it_was_made(place: ReaderSettings) -> None:
     assert link_of(f"?shared=a-key_1#{place.as_fragment()}").place == place
     assert link_of(f"?__theme=dark&shared=a-key_1#{place.as_fragment()}").key == "a-key_1"
 
@@ -50,7 +50,7 @@ def test_what_is_no_key_is_none(address: str) -> None:
     ["layer=-1&head=x", "layer=99999999999999999999", "how=__class__", "layer=²", "words=&step=1e3", "layer"],
 )
 def test_what_is_no_setting_counts_as_not_given(fragment: str) -> None:
-    assert link_of(f"?shared=a#{fragment}").place == Place()
+    assert link_of(f"?shared=a#{fragment}").place == ReaderSettings()
 
 
 def test_a_run_is_seen_under_its_key_and_under_nothing_else(runs: RunRepository) -> None:

@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerBase
 
 from evaluation.masking import PASSAGE_LENGTH, masked, packed
 from training import masked_lm, text
-from training.cards import Card, Source, render
+from training.cards import Card, Credit, render
 
 
 def test_fifteen_percent_are_chosen_and_eight_of_ten_of_them_masked(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -45,7 +45,7 @@ def test_development_sentences_are_cut_out_of_training_however_they_are_printed(
 
 
 def test_a_card_states_data_licences_figures_and_digests() -> None:
-    barns = (Source("Barns", "CC0"),)
+    barns = (Credit("Barns", "CC0"),)
     card = Card("owl", "fill-mask", ("en",), "apache-2.0", "An owl.", barns, "Sleep.", {"rest, h": 8.04}, "Day.")
     text_of_card = render(card, {"model.safetensors": "abc"}, "0123abcd")
     assert "license: apache-2.0" in text_of_card and "- Barns: CC0" in text_of_card
