@@ -53,6 +53,11 @@ def _runs(server: Server, session: str) -> list[dict[str, Any]]:
     return list(runs)
 
 
+def _number_of(server: Server, endpoint: str) -> int:
+    functions = httpx.get(f"{server.url}config", timeout=PATIENCE_S).json()["dependencies"]
+    return next(int(each["id"]) for each in functions if each["api_name"] == endpoint)
+
+
 @pytest.fixture(scope="module")
 def warm(server: Server) -> Server:
     """The app with the models in memory, so that a run that goes on is computing."""
@@ -91,7 +96,8 @@ def test_a_page_that_is_closed_frees_the_model(loaded: Server) -> None:
     """A page hears of all its runs through one stream."""
     session = "a page that is closed"
     endpoint, data = _LONG[0]
-    assert called(loaded, endpoint, data, session).status_code == 200
+    body = {"data": data, "fn_index": _number_of(loaded, endpoint), "session_hash": session}
+    httpx.post(f"{loaded.url}gradio_api/queue/join", json=body, timeout=PATIENCE_S).raise_for_status()
     address = f"{loaded.url}gradio_api/queue/data"
     with httpx.stream("GET", address, params={"session_hash": session}, timeout=PATIENCE_S):
         _until(lambda: _running(loaded) == 1, "the run never began")
@@ -103,9 +109,7 @@ def test_a_cancelled_run_frees_the_model(loaded: Server) -> None:
     endpoint, data = _LONG[0]
     event_id = called(loaded, endpoint, data, session).json()["event_id"]
     _until(lambda: _running(loaded) == 1, "the run never began")
-    functions = httpx.get(f"{loaded.url}config", timeout=PATIENCE_S).json()["dependencies"]
-    (number,) = [each["id"] for each in functions if each["api_name"] == endpoint]
-    body = {"session_hash": session, "fn_index": number, "event_id": event_id}
+    body = {"session_hash": session, "fn_index": _number_of(loaded, endpoint), "event_id": event_id}
     httpx.post(f"{loaded.url}gradio_api/cancel", json=body, timeout=PATIENCE_S).raise_for_status()
     _was_stopped(loaded, session)
 
