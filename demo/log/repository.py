@@ -15,10 +15,11 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     String,
+    Table,
     Text,
+    bindparam,
     delete,
     exists,
-    insert,
     select,
 )
 from sqlalchemy.exc import IntegrityError
@@ -141,6 +142,10 @@ _DELETED_AT_ONCE = 500
 """So many runs go in one transaction, so that no visitor waits for the deletion of all that is old."""
 
 
+_SESSIONS, _RUNS = cast(Table, SessionRow.__table__), cast(Table, RunRow.__table__)
+_SESSION_THERE = select(_SESSIONS.c.id).where(_SESSIONS.c.id == bindparam("session_id"))
+
+
 class RunRepository:
     """Runs in an open database; safe to call from many threads."""
 
@@ -161,9 +166,11 @@ class RunRepository:
     def _insert(self, run: Run) -> None:
         session_id = storable(run.session_id)
         with self.database.writing() as session:
-            if session.scalar(select(SessionRow.id).where(SessionRow.id == session_id)) is None:
-                session.execute(insert(SessionRow).values(id=session_id, created_utc=datetime.now(UTC)))
-            session.execute(insert(RunRow).values(**{**vars(run), "task": run.task.value}))
+            # Without the ORM, which would take longer than the database.
+            connection = session.connection()
+            if connection.execute(_SESSION_THERE, {"session_id": session_id}).scalar() is None:
+                connection.execute(_SESSIONS.insert(), {"id": session_id, "created_utc": datetime.now(UTC)})
+            connection.execute(_RUNS.insert(), {**vars(run), "task": run.task.value})
 
     def count(self, run: Run) -> None:
         """Write that there was a run, and nothing of what it said or of who ran it."""
