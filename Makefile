@@ -25,7 +25,7 @@ test: .venv/installed-dev
 	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(PYTHON_IN_VENV) -m mypy
 	.venv/bin/lint-imports .importlinter
-	$(PYTHON_IN_VENV) -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(PYTHON_IN_VENV) -m pytest --numprocesses 3 --dist worksteal
 
 audit: .venv-audit/installed
 	.venv-audit/bin/python -m bandit --quiet --configfile pyproject.toml --recursive app.py demo models

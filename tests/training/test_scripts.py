@@ -179,5 +179,5 @@ def shorten_generation(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             yield script.join(tokenizer, documents)
 
     monkeypatch.setattr(script, "sources_of_a_teacher", taught)
-    sample = script.samples.sample
-    monkeypatch.setattr(script.samples, "sample", lambda *given: sample(*given[:4], 4, *given[5:]))
+    sample = script.stories.sample
+    monkeypatch.setattr(script.stories, "sample", lambda *given: sample(*given[:4], 4, *given[5:]))
