@@ -1,7 +1,5 @@
 """How good a checkpoint is on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
 
-With `--probes` in place of `--data`, on what a visitor might try (`evaluation/probes`), for one task or for all.
-
 The file's format goes with the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
 question-answering, SQuAD JSON of version 1 or 2; translation, `source<TAB>reference`; text-generation, plain text.
 Text may be packed as `.xz`. Every checkpoint of the registry can be measured, bundled or published.
@@ -12,9 +10,7 @@ import json
 import math
 import random
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 import torch
 from transformers import AutoTokenizer
@@ -22,7 +18,6 @@ from transformers import AutoTokenizer
 from evaluation.masking import masked, packed
 from evaluation.metrics import calibration_error, exact_match, f1
 from evaluation.perplexity import losses
-from evaluation.probes import passed_share, verdicts
 from models import load_model
 from models.registry import Task, find
 from models.tasks.base import AnyTaskModel
@@ -130,45 +125,15 @@ def measure(task: Task, checkpoint: str, data: Path, limit: int | None = None) -
     return {"task": task.value, "checkpoint": name, "revision": model.identity.revision, "data": data.name} | rounded
 
 
-def probe(task: Task, checkpoint: str) -> dict[str, object]:
-    """How many probes of `task` the checkpoint passes, and every verdict, those that failed first."""
-    name = find(checkpoint, task).name
-    found = sorted(verdicts(task, load_model(name)), key=lambda verdict: verdict.passed)
-    passed = sum(verdict.passed for verdict in found)
-    return {
-        "task": task.value,
-        "checkpoint": name,
-        "probes": len(found),
-        "passed": passed,
-        "share": round(passed_share(found), 1),
-        "verdicts": [asdict(verdict) for verdict in found],
-    }
-
-
-def probed(figures: dict[str, object]) -> str:
-    """The probes' figures as lines: the share, then each one that failed with what was said."""
-    failed = [each for each in cast(list[dict[str, str]], figures["verdicts"]) if not each["passed"]]
-    head = "{task}, {checkpoint}: {passed} of {probes} probes pass, {share} %".format(**figures)
-    return "\n".join([head, *("  failed ({kind}): {asked} -> {answer}".format(**each) for each in failed)])
-
-
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", type=Task, choices=list(Task), help="the task, by its Hub name")
-    parser.add_argument("--data", type=Path, help="the file to measure on")
-    parser.add_argument("--probes", action="store_true", help="try what a visitor might, instead of a file")
+    parser.add_argument("--task", type=Task, choices=list(Task), required=True, help="the task, by its Hub name")
+    parser.add_argument("--data", type=Path, required=True, help="the file to measure on")
     parser.add_argument("--checkpoint", default="", help="a name of the registry; the bundled checkpoint by default")
     parser.add_argument("--limit", type=int, help="how many rows, sentences or questions to take at most")
     parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
     given = parser.parse_args()
-    if given.probes:
-        tasks = [given.task] if given.task else list(Task)
-        results = [probe(task, given.checkpoint) for task in tasks]
-        print(json.dumps(results, ensure_ascii=False) if given.json else "\n".join(map(probed, results)))
-        return
-    if given.task is None or given.data is None:
-        parser.error("--task and --data are needed, or --probes")
     figures = measure(given.task, given.checkpoint, given.data, given.limit)
     if given.json:
         print(json.dumps(figures))

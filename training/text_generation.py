@@ -15,9 +15,7 @@ from torch import Tensor, nn
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from evaluation.perplexity import perplexity_per_word
-from evaluation.probes import OF_CARDS, bundled_share
 from models.decoding.sampling import LOOP_GUARD
-from models.registry import Task
 from training import stories
 from training.adapters import mean_of
 from training.bpe import byte_level_tokenizer
@@ -232,7 +230,6 @@ def build(data: Path, workdir: Path) -> None:
     model.half().save_pretrained(CHECKPOINTS / NAME)
     save_tokenizer(tokenizer, CHECKPOINTS / NAME)
     figures = figures_of(model.float().cpu(), tokenizer, sources, text)
-    figures[OF_CARDS] = bundled_share(Task.COMPLETION)
     print(figures)
     write_card(card(figures))
 

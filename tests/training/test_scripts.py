@@ -139,7 +139,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                     monkeypatch.setattr(module, "published_encoder", lambda: encoder)
         probes = import_module("evaluation.probes")
         some = probes.probes_of
-        monkeypatch.setattr(probes, "probes_of", lambda task: some(task)[:3])
+        monkeypatch.setattr(probes, "probes_of", lambda *asked: some(*asked)[:3])
         monkeypatch.setattr("models.loading.store._default", ModelStore())
         for name, value in TINY[SCRIPTS[task]].items():
             monkeypatch.setattr(script, name, value)
