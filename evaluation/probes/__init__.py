@@ -113,7 +113,7 @@ def _sentence(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
 
 
 def _words(text: str) -> list[str]:
-    return _PUNCTUATION.sub(" ", text.lower()).split()
+    return _PUNCTUATION.sub(" ", text.lower().replace("œ", "oe")).split()
 
 
 _JUDGES: dict[Task, Callable[[AnyTaskModel, Probe], tuple[str, bool]]] = {
