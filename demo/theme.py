@@ -7,6 +7,12 @@ import gradio as gr
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 
+
+def script(name: str) -> str:
+    """The script of the page in the file called `name`."""
+    return (ASSETS / "scripts" / name).read_text(encoding="utf-8")
+
+
 # Plain names, so that the theme asks no font service.
 _FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Helvetica Neue", "Arial", "sans-serif"]
 _MONO = ["ui-monospace", "SFMono-Regular", "Consolas", "Liberation Mono", "monospace"]

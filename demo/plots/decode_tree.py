@@ -5,57 +5,68 @@ from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
-from demo.plots.reading import percent
+from demo.plots.reading import decimals, percent
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless, label
 from models.outputs import DecodeTree, Token, TreeNode
 
-GREEN = "#1a7f4e"
 NAMES = {"greedy": "greedy search", "beam": "beam search", "sample": "sampling"}
-_AXIS = "step (under each token its log-probability)"
-_COLUMN = 96
-_LANE = 44
+_GREEN = "#1a7f4e"
+_COLUMN, _LANE = 96, 44
 _ROOM = 70
 _HEAD = 90
 _LONGEST = 11
-_DROPPED = "rgba(111,118,130,0.55)"
-_PATHS = (
-    ("beam", {"color": INK, "width": 7}, 0.45),
-    ("greedy", {"color": GREEN, "width": 2.5}, 1.0),
-    ("sample", {"color": AMBER, "width": 2.5, "dash": "dash"}, 1.0),
-)
-_MARKS = {"beam": ("circle", INK), "greedy": ("square", GREEN), "sample": ("diamond", AMBER)}
+# The lines and the marks of each strategy, the widest line first, under the others.
+_STRATEGIES = {
+    "beam": ({"color": INK, "width": 7}, 0.45, "circle"),
+    "greedy": ({"color": _GREEN, "width": 2.5}, 1.0, "square"),
+    "sample": ({"color": AMBER, "width": 2.5, "dash": "dash"}, 1.0, "diamond"),
+}
 
 
 def decode_tree_figure(tree: DecodeTree) -> go.Figure:
     """Every token as a point under its name; lines say who takes it and which drafts were kept or dropped."""
-    lanes = lanes_of(tree.nodes)
-    figure = go.Figure(layout={"template": TEMPLATE})
-    plain = [node for node in tree.nodes[1:] if not node.strategies]
-    dropped = [node for node in plain if not node.kept]
-    kept = [node for node in plain if node.kept]
-    figure.add_trace(_edges(tree, lanes, dropped, "dropped", {"color": _DROPPED, "width": 1, "dash": "dot"}))
-    figure.add_trace(_edges(tree, lanes, kept, "kept for a while", {"color": MUTED, "width": 1.5}))
-    for strategy, line, opacity in _PATHS:
-        nodes = [node for node in tree.nodes[1:] if strategy in node.strategies]
-        figure.add_trace(_edges(tree, lanes, nodes, NAMES[strategy], line, opacity))
-    figure.add_trace(_points(tree, lanes))
+    lanes = _lanes(tree.nodes)
+
+    def edges(nodes: Iterable[TreeNode], name: str, line: dict[str, object], opacity: float = 1.0) -> go.Scatter:
+        """The lines to `nodes` as one trace; they turn half-way between two columns, where no name stands."""
+        across: list[float | None] = []
+        down: list[float | None] = []
+        for node in nodes:
+            start, end = tree.nodes[node.parent].depth, node.depth
+            across += [start, (start + end) / 2, (start + end) / 2, end, None]
+            down += [lanes[node.parent], lanes[node.parent], lanes[node.id], lanes[node.id], None]
+        return go.Scatter(x=across, y=down, mode="lines", line=line, opacity=opacity, name=name, hoverinfo="skip")
+
+    others = [node for node in tree.nodes[1:] if not node.strategies]
+    dropped = {"color": "rgba(111,118,130,0.55)", "width": 1, "dash": "dot"}
+    traces = [
+        edges((node for node in others if not node.kept), "dropped", dropped),
+        edges((node for node in others if node.kept), "kept for a while", {"color": MUTED, "width": 1.5}),
+        *(
+            edges((node for node in tree.nodes[1:] if strategy in node.strategies), NAMES[strategy], line, opacity)
+            for strategy, (line, opacity, _) in _STRATEGIES.items()
+        ),
+        _points(tree, lanes),
+    ]
     depth = max(node.depth for node in tree.nodes)
     low, high = min(lanes), max(lanes)
-    figure.update_layout(
-        width=round((depth + 1) * _COLUMN) + _ROOM,
-        height=round((high - low + 1) * _LANE) + _HEAD + _ROOM,
-        margin={"l": 8, "r": 8, "t": 84, "b": 8},
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "font": {"size": 12},
-                "itemclick": False, "itemdoubleclick": False},
-        dragmode="pan",
-        xaxis={"range": [-0.6, depth + 0.7], "fixedrange": False, "title": {"text": _AXIS}, "dtick": 1, "tick0": 1},
-        yaxis={"range": [high + 0.8, low - 0.8], "fixedrange": False, "visible": False},
-    )  # fmt: skip
-    return figure
+    layout = {
+        "template": TEMPLATE,
+        "width": (depth + 1) * _COLUMN + _ROOM,
+        "height": round((high - low + 1) * _LANE) + _HEAD + _ROOM,
+        "margin": {"l": 8, "r": 8, "t": 84, "b": 8},
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "font": {"size": 12},
+                   "itemclick": False, "itemdoubleclick": False},
+        "dragmode": "pan",
+        "xaxis": {"range": [-0.6, depth + 0.7], "fixedrange": False, "dtick": 1, "tick0": 1,
+                  "title": {"text": "step (under each token its log-probability)"}},
+        "yaxis": {"range": [high + 0.8, low - 0.8], "fixedrange": False, "visible": False},
+    }  # fmt: skip
+    return go.Figure(data=traces, layout=layout)
 
 
-def lanes_of(nodes: tuple[TreeNode, ...]) -> list[float]:
+def _lanes(nodes: tuple[TreeNode, ...]) -> list[float]:
     """The height of each node in its column, which is centred: by its parent's, then the likeliest first.
 
     Lines between neighbouring columns never cross that way.
@@ -69,31 +80,12 @@ def lanes_of(nodes: tuple[TreeNode, ...]) -> list[float]:
     return lanes
 
 
-def _edges(
-    tree: DecodeTree,
-    lanes: list[float],
-    nodes: Iterable[TreeNode],
-    name: str,
-    line: dict[str, object],
-    opacity: float = 1.0,
-) -> go.Scatter:
-    """The lines from the parents of `nodes` to them, as one trace.
-
-    They turn half-way between two columns, where no name stands.
-    """
-    across: list[float | None] = []
-    down: list[float | None] = []
-    for node in nodes:
-        start, end = tree.nodes[node.parent].depth, node.depth
-        across += [start, (start + end) / 2, (start + end) / 2, end, None]
-        down += [lanes[node.parent], lanes[node.parent], lanes[node.id], lanes[node.id], None]
-    return go.Scatter(x=across, y=down, mode="lines", line=line, opacity=opacity, name=name, hoverinfo="skip")
-
-
 def _points(tree: DecodeTree, lanes: list[float]) -> go.Scatter:
-    marks = [_MARKS[next(each for each in ("beam", "greedy", "sample") if each in node.strategies)]
-             if node.strategies else ("circle" if node.kept else "x-thin-open", MUTED)
-             for node in tree.nodes]  # fmt: skip
+    marks = []
+    for node in tree.nodes:
+        mark = ("circle" if node.kept else "x-thin-open", MUTED)
+        taken_by = [style for strategy, style in _STRATEGIES.items() if strategy in node.strategies]
+        marks.append((taken_by[0][2], taken_by[0][0]["color"]) if taken_by else mark)
     return go.Scatter(
         x=[node.depth for node in tree.nodes],
         y=lanes,
@@ -121,11 +113,11 @@ def token_name(node: TreeNode) -> str:
 
 def _shown(node: TreeNode) -> str:
     name = token_name(node)
-    name = name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-    written = f"<b>{harmless(name)}</b>" if "beam" in node.strategies else harmless(name)
+    name = harmless(name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…")
+    written = f"<b>{name}</b>" if "beam" in node.strategies else name
     if node.parent < 0:
         return written
-    return f"{written}<br><span style='font-size:10px'>{_number(node.log_probability)}</span>"
+    return f"{written}<br><span style='font-size:10px'>{decimals(node.log_probability)}</span>"
 
 
 def _told(node: TreeNode) -> str:
@@ -135,9 +127,5 @@ def _told(node: TreeNode) -> str:
     fate = f"in the text of {chosen}" if chosen else "kept for a while by beam search" if node.kept else "dropped"
     return (
         f"<b>{harmless(token_name(node))}</b> {percent(math.exp(node.log_probability))} here "
-        f"(log-probability {_number(node.log_probability)})<br>whole draft: {_number(node.total)}<br>{fate}"
+        f"(log-probability {decimals(node.log_probability)})<br>whole draft: {decimals(node.total)}<br>{fate}"
     )
-
-
-def _number(log_probability: float) -> str:
-    return f"{log_probability:.2f}".replace("-", "−")

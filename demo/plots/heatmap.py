@@ -1,12 +1,18 @@
-"""Attention as a heatmap: queries down, keys across, masked positions hatched."""
+"""Attention as a heatmap, queries down and keys across: a plotly figure, and an SVG for pages without scripts."""
+
+import html
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from demo.plots.reading import percent, scale_top
-from demo.plots.template import INK_SCALE, TEMPLATE, categories
+from demo.plots.reading import percent, read_out, scale_top
+from demo.plots.sheet import ink_image
+from demo.plots.template import INK_SCALE, TEMPLATE, categories, label
 from demo.plots.view import NOT_SHOWN, AttentionView
+from models.outputs import Token
 
 DRAWN_WHOLE = 128
 """Up to this many tokens every one is named on its axis; beyond, plotly names as many as fit."""
@@ -39,101 +45,136 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
         "xgap": 1 if len(keys) <= DRAWN_WHOLE else 0,
         "ygap": 1 if len(queries) <= DRAWN_WHOLE else 0,
     }
-    cells = shared | {
-        "z": weights[:, :drawn],
-        "x": keys[:drawn],
-        "zmax": top,
-        "colorscale": INK_SCALE,
-        "colorbar": {
-            "thickness": 8,
-            "outlinewidth": 0,
-            "tickvals": [0, top],
-            "ticktext": ["0", percent(top) + saturated],
-            "tickfont": {"size": 11},
-            "lenmode": "pixels",
-            "len": 140,
-            "y": 1,
-            "yanchor": "top",
-            "xpad": 12,
-        },
+    colorbar = {
+        "thickness": 8,
+        "outlinewidth": 0,
+        "tickvals": [0, top],
+        "ticktext": ["0", percent(top) + saturated],
+        "tickfont": {"size": 11},
+        "lenmode": "pixels",
+        "len": 140,
+        "y": 1,
+        "yanchor": "top",
+        "xpad": 12,
     }
-    left_out = shared | {
-        "z": weights[:, drawn:],
-        "x": keys[drawn:],
-        "zmax": 1,
-        "colorscale": _GREY_SCALE,
-        "showscale": False,
-    }
+    cells = {"z": weights[:, :drawn], "x": keys[:drawn], "zmax": top, "colorscale": INK_SCALE, "colorbar": colorbar}
+    left_out = {"z": weights[:, drawn:], "x": keys[drawn:], "zmax": 1, "colorscale": _GREY_SCALE, "showscale": False}
     # All at once: plotly takes three times as long over a figure that is changed bit by bit.
-    return go.Figure(data=[cells, left_out] if rest else [cells], layout=_layout(view, keys, queries))
+    return go.Figure(
+        data=[shared | each for each in ((cells, left_out) if rest else (cells,))], layout=_layout(view, keys, queries)
+    )
 
 
 def _layout(view: AttentionView, keys: list[str], queries: list[str]) -> dict[str, object]:
     """The layout around the cells: axes, size and hatching."""
-    most = max(len(keys), len(queries))
-    cell = cell_side(most)
-    across = _token_axis(keys, cell) | {"side": "top", "tickangle": -60, "title": {"text": "looks at (key)"}}
-    down = _token_axis(queries, cell) | {"autorange": "reversed", "title": {"text": "token (query)"}}
+    cell = _cell_side(view)
+    thinned = max(len(keys), len(queries)) > DRAWN_WHOLE
     layout: dict[str, object] = {
         "template": TEMPLATE,
         "width": round(cell * len(keys)) + _LABEL_ROOM + _COLORBAR_ROOM,
         "height": round(cell * len(queries)) + _LABEL_ROOM,
+        "xaxis": _token_axis(keys, cell, thinned, "looks at (key)", side="top", tickangle=-60),
+        "yaxis": _token_axis(queries, cell, thinned, "token (query)", autorange="reversed"),
     }
-    if view.masked.any():
-        layout["shapes"] = _hatching(view.masked)
-    if most > DRAWN_WHOLE:
+    if thinned:
         layout["dragmode"] = "zoom"
-        across["fixedrange"] = down["fixedrange"] = False
-    return layout | {"xaxis": across, "yaxis": down}
+    if view.masked.any():
+        ground, lines = _hatching(view.masked)
+        shape = {"type": "path", "layer": "below", "xref": "x", "yref": "y", "name": "masked"}
+        layout["shapes"] = [
+            shape | {"path": ground, "fillcolor": "rgba(127,127,127,0.12)", "line": {"width": 0}},
+            shape | {"path": lines, "line": {"width": 1, "color": "rgba(127,127,127,0.45)"}},
+        ]
+    return layout
 
 
-def cell_side(tokens: int) -> float:
+def _token_axis(names: list[str], cell: float, can_zoom: bool, title: str, **more: object) -> dict[str, object]:
+    return {
+        "type": "category",
+        "title": {"text": title},
+        "tickfont": {"size": 13 if cell >= 20 else 12 if cell >= 16 else 10},
+        "range": [-0.5, len(names) - 0.5],
+        "fixedrange": not can_zoom,
+        **({"tickmode": "array", "tickvals": names} if len(names) <= DRAWN_WHOLE else {}),
+        **more,
+    }
+
+
+def _cell_side(view: AttentionView) -> float:
     """The side of a cell in pixels: comfortable for a sentence, no smaller than a label up to `DRAWN_WHOLE` tokens."""
+    tokens = max(len(view.query_tokens), len(view.key_tokens))
     if tokens > DRAWN_WHOLE:
         return _THINNED_WIDTH / tokens
     return min(_LARGEST_CELL, max(_SMALLEST_CELL, _COMFORTABLE_WIDTH / tokens))
 
 
-def _token_axis(names: list[str], cell: float) -> dict[str, object]:
-    size = 13 if cell >= 20 else 12 if cell >= 16 else 10
-    whole: dict[str, object] = {"tickmode": "array", "tickvals": names} if len(names) <= DRAWN_WHOLE else {}
-    return {
-        "type": "category",
-        "tickfont": {"size": size},
-        "range": [-0.5, len(names) - 0.5],
-        **whole,
-    }
-
-
-def hatching(masked: NDArray[np.bool_]) -> tuple[str, str]:
+def _hatching(masked: NDArray[np.bool_]) -> tuple[str, str]:
     """The masked cells `[query, key]`, and lines across them, as SVG paths in steps of a cell from its middle."""
     rows, count = masked.shape
-    ground = []
-    for row, hidden in enumerate(masked):
-        for first, behind in _runs(hidden):
-            ground.append(f"M{first - 0.5},{row - 0.5}H{behind - 0.5}V{row + 0.5}H{first - 0.5}Z")
+    ground = [
+        f"M{first - 0.5},{row - 0.5}H{end - 0.5}V{row + 0.5}H{first - 0.5}Z"
+        for row, hidden in enumerate(masked)
+        for first, end in _runs(hidden)
+    ]
     lines = []
-    step = max(1, max(rows, count) // _HATCH_LINES)
-    for total in range(0, rows + count - 1, step):
+    for total in range(0, rows + count - 1, max(1, max(rows, count) // _HATCH_LINES)):
         # A line that rises from left to right crosses the cells whose row and column add up to `total`.
         columns = np.arange(max(0, total - rows + 1), min(count, total + 1))
-        for first, behind in _runs(masked[total - columns, columns]):
-            left, right = int(columns[first]), int(columns[behind - 1])
+        for first, end in _runs(masked[total - columns, columns]):
+            left, right = int(columns[first]), int(columns[end - 1])
             lines.append(f"M{left - 0.5},{total - left + 0.5}L{right + 0.5},{total - right - 0.5}")
     return "".join(ground), "".join(lines)
 
 
-def _hatching(masked: NDArray[np.bool_]) -> list[dict[str, object]]:
-    """Grey under the masked cells and lines across them, as two shapes."""
-    ground, lines = hatching(masked)
-    shared = {"type": "path", "layer": "below", "xref": "x", "yref": "y", "name": "masked"}
-    return [
-        shared | {"path": ground, "fillcolor": "rgba(127,127,127,0.12)", "line": {"width": 0}},
-        shared | {"path": lines, "line": {"width": 1, "color": "rgba(127,127,127,0.45)"}},
-    ]
-
-
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The stretches where `flags` hold, each as its first position and the one behind its last."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
-    return [(int(first), int(behind)) for first, behind in zip(edges[::2], edges[1::2], strict=True)]
+    """The stretches where `flags` hold, each as its first position and its end (exclusive)."""
+    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+_EDGE = 8
+_LETTER_WIDTH = 0.62
+_LARGEST_LETTERS = 13
+_LEAST_LABEL_STEP = 13
+_SLANT = 60
+
+
+def attention_svg(view: AttentionView) -> str:
+    """The cells as one picture with a pixel for each, more weight more ink, and the tokens along its sides."""
+    side = _cell_side(view)
+    queries, keys = view.weights.shape
+    letters = min(_LARGEST_LETTERS, max(10, round(side * 0.75)))
+    # Slanted labels need less height than length, and as much width beyond the last column.
+    left, top = _room(view.query_tokens, letters), _room(view.key_tokens, letters)
+    hatched = ""
+    if view.masked.any():
+        ground, lines = _hatching(view.masked)
+        hatched = (
+            f'<g transform="scale({side:.4f}) translate(0.5 0.5)"><path class="hatched" d="{ground}"/>'
+            f'<path class="hatching" vector-effect="non-scaling-stroke" d="{lines}"/></g>'
+        )
+    every = max(1, math.ceil(_LEAST_LABEL_STEP / side))
+    rows = "".join(
+        f'<text x="{-_EDGE}" y="{(row + 0.5) * side:.1f}" dy="0.35em" text-anchor="end">'
+        f"{html.escape(label(view.query_tokens[row]))}</text>"
+        for row in range(0, queries, every)
+    )
+    columns = "".join(
+        f'<text transform="translate({(column + 0.5) * side:.1f} {-_EDGE}) rotate(-{_SLANT})" dy="0.35em">'
+        f"{html.escape(label(view.key_tokens[column]))}</text>"
+        for column in range(0, keys, every)
+    )
+    return (
+        f'<svg class="cells" role="img" aria-label="{html.escape(read_out(view))}" '
+        f'width="{left + side * keys + top / 2:.0f}" height="{top + side * queries:.0f}" '
+        f'data-left="{left:.0f}" data-top="{top:.0f}" data-side="{side:.4f}">'
+        f'<g transform="translate({left:.0f} {top:.0f})">{hatched}'
+        f'<image class="ink" width="{side * keys:.2f}" height="{side * queries:.2f}" preserveAspectRatio="none" '
+        f'href="{ink_image(np.where(view.masked, 0, view.weights / scale_top(view)))}"/>'
+        f'<g font-size="{letters}">{rows}{columns}</g></g></svg>'
+    )
+
+
+def _room(tokens: Sequence[Token], letters: int) -> float:
+    """How many pixels the longest label takes."""
+    return max(len(label(token)) for token in tokens) * letters * _LETTER_WIDTH + 2 * _EDGE

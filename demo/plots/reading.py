@@ -1,15 +1,13 @@
-"""Pictures in words: numbers as shares of a whole, and one link of an attention view as a sentence."""
-
-from dataclasses import dataclass
+"""Pictures in words: numbers as visitors read them, one link of an attention view, and what its head does."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demo.plots.template import label
 from demo.plots.view import NOT_SHOWN, AttentionView, is_resting_place, own_keys, resting_places
-from models.outputs import MEAN, Token
+from models.explain import head_roles as roles
+from models.outputs import MEAN, Attention, HeadRole, Token
 
-_NARROW_SPACE = "\u202f"
 _SHOWN_UNSATURATED = 0.95
 # Less than half a percent on marks and full stops is not worth a mention.
 _LEAST_SAID = 0.005
@@ -21,7 +19,7 @@ def percent(share: float) -> str:
     if hundredths >= 99.999:
         number = "100"
     elif hundredths >= 99.95:
-        return f"over 99.9{_NARROW_SPACE}%"
+        number = "over 99.9"
     elif hundredths > 99:
         number = f"{hundredths:.1f}"
     elif hundredths >= 9.95:
@@ -29,8 +27,18 @@ def percent(share: float) -> str:
     elif hundredths >= 0.1:
         number = f"{hundredths:.1f}"
     else:
-        return f"under 0.1{_NARROW_SPACE}%"
-    return f"{number}{_NARROW_SPACE}%"
+        number = "under 0.1"
+    return f"{number}\u202f%"
+
+
+def decimals(value: float, sign: str = "") -> str:
+    """A number with two decimals and a true minus sign; with the `sign` “+” also one before what is above zero."""
+    return f"{value:{sign}.2f}".replace("-", "\u2212")
+
+
+def named(token: Token) -> str:
+    """A token as sentences name it, whole; blanks have a name too."""
+    return token.text.strip() or label(token)
 
 
 def place(view: AttentionView) -> str:
@@ -57,16 +65,15 @@ def strongest_link(view: AttentionView) -> tuple[int, int]:
     Marks of the model's own are left out: most heads rest on them, which tells nothing about the text. A weight
     counts by how far it exceeds an even share, so that a token that may look at few others does not always win.
     """
-    queries = np.array([not token.is_mark for token in view.query_tokens], dtype=np.bool_)
-    keys = np.array([not token.is_mark for token in view.key_tokens], dtype=np.bool_)
-    allowed = queries[:, None] & keys[None, :] & np.logical_not(view.masked)
+    queries, keys = (np.array([not each.is_mark for each in axis]) for axis in (view.query_tokens, view.key_tokens))
+    allowed = queries[:, None] & keys & ~view.masked
     if not view.two_texts:
         allowed &= ~np.eye(*allowed.shape, dtype=np.bool_)
     if not allowed.any():
         allowed = ~view.masked
     even_share = 1 / (~view.masked).sum(axis=1, keepdims=True)
     best = int(np.where(allowed, view.weights / even_share, -1.0).argmax())
-    return best // view.weights.shape[1], best % view.weights.shape[1]
+    return divmod(best, len(keys))
 
 
 def scale_top(view: AttentionView) -> float:
@@ -80,36 +87,30 @@ def scale_top(view: AttentionView) -> float:
     return max(float(view.weights[strongest_link(view)]), common, 1e-6)
 
 
-@dataclass(frozen=True)
-class Wording:
-    """The sentence on one word of a view, with places for the words `{from}` and `{to}` and for a `{share}`.
+def wording(view: AttentionView) -> dict[str, str]:
+    """How `view` is read out a word at a time: sentences with places for the words `{from}`, `{to}` and a `{share}`.
 
     `gives` is about a word that looks, `itself` about one that looks at itself, and `gets` about one that is looked at.
     `rest` goes on with what marks and full stops get, and is empty where shares do not add up.
     """
-
-    gives: str
-    itself: str
-    gets: str
-    rest: str
-
-
-def wording(view: AttentionView) -> Wording:
-    """How `view` is read out, a word at a time."""
     where = place(view)
     gone = view.left_out or resting_places(view.key_tokens)
     if view.how == "rollout":
         of_it = f"Of what stands at “{{from}}” {where}, {{share}} has come from"
-        rest = f"; {{share}} came from {gone}" if gone else ""
-        return Wording(f"{of_it} “{{to}}”", f"{of_it} “{{from}}” itself", f"{of_it} “{{to}}”", rest)
+        return {
+            "gives": f"{of_it} “{{to}}”",
+            "itself": f"{of_it} “{{from}}” itself",
+            "gets": f"{of_it} “{{to}}”",
+            "rest": f"; {{share}} came from {gone}" if gone else "",
+        }
     most = "up to " if view.how == "maximum" else ""
     weight = f"gives {most}{{share}} of its weight to"
-    return Wording(
-        f"“{{from}}” {weight} “{{to}}” {where}",
-        f"“{{from}}” {weight} itself {where}",
-        f"“{{to}}” gets {most}{{share}} of the weight of “{{from}}” {where}",
-        f"; {{share}} went to {gone}" if gone and view.how != "maximum" else "",
-    )
+    return {
+        "gives": f"“{{from}}” {weight} “{{to}}” {where}",
+        "itself": f"“{{from}}” {weight} itself {where}",
+        "gets": f"“{{to}}” gets {most}{{share}} of the weight of “{{from}}” {where}",
+        "rest": f"; {{share}} went to {gone}" if gone and not most else "",
+    }
 
 
 def link_to_read(view: AttentionView) -> tuple[int, int]:
@@ -120,30 +121,25 @@ def link_to_read(view: AttentionView) -> tuple[int, int]:
     if not 0 <= view.token < len(view.query_tokens):
         return strongest_link(view)
     row = np.where(view.masked[view.token], -1.0, view.weights[view.token])
-    words = np.where(rests(view), -1.0, row)
+    words = np.where(_rests(view), -1.0, row)
     return view.token, int((words if words.max() > 0 else row).argmax())
 
 
-def rests(view: AttentionView) -> NDArray[np.bool_]:
+def _rests(view: AttentionView) -> NDArray[np.bool_]:
     """Bool `[key]`: where heads rest that find nothing to add, the column of what is not shown among them."""
     return np.array([token is NOT_SHOWN or is_resting_place(token) for token in view.key_tokens], dtype=np.bool_)
-
-
-def named(token: Token) -> str:
-    """A token as sentences name it, whole; blanks have a name too."""
-    return token.text.strip() or label(token)
 
 
 def read_out(view: AttentionView) -> str:
     """One sentence about one word: whom it gives how much, where, and what went to marks and full stops."""
     query, key = link_to_read(view)
-    said = wording(view)
-    template = said.itself if own_keys(view)[query] == key else said.gives
-    giver, taker = named(view.query_tokens[query]), named(view.key_tokens[key])
-    filled = {"from": giver, "to": taker, "share": percent(float(view.weights[query, key]))}
-    missing = float(np.where(view.masked[query], 0, view.weights[query])[rests(view)].sum())
-    rest = said.rest if missing >= _LEAST_SAID and not rests(view)[key] else ""
-    return f"{template.format(**filled)}{rest.format(share=percent(missing))}."
+    said, rests = wording(view), _rests(view)
+    template = said["itself" if own_keys(view)[query] == key else "gives"]
+    words = {"from": named(view.query_tokens[query]), "to": named(view.key_tokens[key])}
+    missing = float(np.where(view.masked[query], 0, view.weights[query])[rests].sum())
+    rest = said["rest"] if missing >= _LEAST_SAID and not rests[key] else ""
+    share = percent(float(view.weights[query, key]))
+    return f"{template.format(**words, share=share)}{rest.format(share=percent(missing))}."
 
 
 def why_here(view: AttentionView) -> str:
@@ -152,3 +148,33 @@ def why_here(view: AttentionView) -> str:
         return ""
     word = named(view.query_tokens[link_to_read(view)[0]])
     return f"None of the other {view.layers * view.heads - 1} heads gives so much of “{word}” to one content word."
+
+
+_RESTING = "Heads often rest there when they find nothing to add."
+_ROLES = {
+    roles.PREVIOUS: "{share} of its weight goes to the token just before.",
+    roles.NEXT: "{share} of its weight goes to the token just after.",
+    roles.SAME: "{share} of its weight stays with the token itself.",
+    roles.FIRST: f"{{share}} of its weight goes to the first token. {_RESTING}",
+    roles.SEPARATOR: f"{{share}} of its weight goes to the marks where a text ends ([SEP] or &lt;/s&gt;). {_RESTING}",
+    roles.PUNCTUATION: "{share} of its weight goes to punctuation marks.",
+    roles.ELSEWHERE: "where a word is repeated, {share} of its weight goes to the word’s other places.",
+    roles.BROAD: "it looks at everything nearly alike; {share} of its weight lies as an even spread would.",
+    roles.NONE: "nothing that has a simple name; {share} of its weight lies outside the closest pattern.",
+}
+
+
+def role_of(view: AttentionView) -> HeadRole | None:
+    """The role of the one head of `view`; none where several heads are brought together."""
+    if not view.of_one_head:
+        return None
+    attention = Attention(view.kind, view.weights[None, None], view.query_tokens, view.key_tokens, view.masked)
+    (role,) = roles.head_roles(attention)
+    return HeadRole(view.layer, view.head, role.role, role.share)
+
+
+def said_role(role: HeadRole | None) -> str:
+    """The sentence on `role`, as HTML; without one, how to come to one."""
+    if role is None:
+        return "Many heads are brought together here. Choose one head to read what it does by itself."
+    return f"What this head does with this text: {_ROLES[role.role].format(share=percent(role.share))}"

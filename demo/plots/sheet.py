@@ -4,11 +4,11 @@ import base64
 import io
 import math
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageColor
 
 from demo.plots.template import INK
 from models.outputs import Attention
@@ -19,7 +19,6 @@ _LARGEST_SIDE = 96
 _ENLARGED_SIDE = 48
 # As many pixels as 144 heads of the largest side have: at four bits each, 660 kB for weights that nothing compresses.
 _MOST_PIXELS = 144 * _LARGEST_SIDE**2
-_GAP = 4
 _HATCH_STEP = 6
 # Of the cells in the picture, this part has less weight than the darkest colour stands for.
 _UNSATURATED = 0.98
@@ -28,21 +27,9 @@ _UNSATURATED = 0.98
 _BITS = 4
 _WEIGHT_COLOURS = 13
 _MASKED, _HATCHED, _GROUND = 13, 14, 15
-
-
-@dataclass(frozen=True)
-class _Palette:
-    """Colours as `#rrggbb`: no weight and the most, masked cells and their hatching, and between thumbnails."""
-
-    none: str
-    most: str
-    masked: str
-    hatching: str
-    ground: str
-
-
-_LIGHT = _Palette(none="#fafaf8", most="#1f4bb8", masked="#ececea", hatching="#c4c5c6", ground="#d5d6d8")
-_DARK = _Palette(none="#131417", most="#9fb6f2", masked="#24262a", hatching="#44474d", ground="#3a3e46")
+# No weight and the most, masked cells and their hatching, and what is between thumbnails.
+_LIGHT = ("#fafaf8", INK, "#ececea", "#c4c5c6", "#d5d6d8")
+_DARK = ("#131417", "#9fb6f2", "#24262a", "#44474d", "#3a3e46")
 
 
 @dataclass(frozen=True)
@@ -56,9 +43,9 @@ class SheetGeometry:
     heads: int
     cell_width: int
     cell_height: int
-    gap: int
     pooled: int
     enlarged: int
+    gap: int = 4
 
     @property
     def width(self) -> int:
@@ -71,7 +58,7 @@ class SheetGeometry:
         return self.gap + self.layers * (self.cell_height + self.gap)
 
     def box(self, layer: int, head: int) -> tuple[int, int, int, int]:
-        """The left, top, right and bottom of a thumbnail; right and bottom are the first pixels behind it."""
+        """The left, top, right and bottom of a thumbnail, right and bottom exclusive."""
         left = self.gap + head * (self.cell_width + self.gap)
         top = self.gap + layer * (self.cell_height + self.gap)
         return left, top, left + self.cell_width, top + self.cell_height
@@ -84,15 +71,8 @@ def sheet_geometry(attention: Attention) -> SheetGeometry:
     longest = max(queries, keys)
     pooled = math.ceil(longest / side)
     enlarged = max(1, min(_ENLARGED_SIDE, side) // longest)
-    return SheetGeometry(
-        attention.layers,
-        attention.heads,
-        cell_width=math.ceil(keys / pooled) * enlarged,
-        cell_height=math.ceil(queries / pooled) * enlarged,
-        gap=_GAP,
-        pooled=pooled,
-        enlarged=enlarged,
-    )
+    width, height = math.ceil(keys / pooled) * enlarged, math.ceil(queries / pooled) * enlarged
+    return SheetGeometry(attention.layers, attention.heads, width, height, pooled, enlarged)
 
 
 def attention_sheet(attention: Attention, dark: bool = False) -> bytes:
@@ -103,31 +83,33 @@ def attention_sheet(attention: Attention, dark: bool = False) -> bytes:
     strong link is seen, never averaged away. A pixel is masked when all of its tokens are; those are hatched.
     """
     geometry = sheet_geometry(attention)
-    pooled = pooled_maximum(attention.weights, geometry.pooled)
-    hidden = ~pooled_maximum(~attention.masked, geometry.pooled)
+    pooled = _pooled_maximum(attention.weights, geometry.pooled)
+    hidden = ~_pooled_maximum(~attention.masked, geometry.pooled)
     seen = pooled[..., ~hidden]
     top = float(np.quantile(seen, _UNSATURATED)) or float(seen.max(initial=0.0)) or 1.0
     levels = np.rint(np.minimum(pooled / top, 1) * (_WEIGHT_COLOURS - 1)).astype(np.uint8)
     levels = levels.repeat(geometry.enlarged, axis=-2).repeat(geometry.enlarged, axis=-1)
     hidden = hidden.repeat(geometry.enlarged, axis=-2).repeat(geometry.enlarged, axis=-1)
     rows, columns = np.indices(hidden.shape)
-    levels[..., hidden] = np.where((rows + columns) % _HATCH_STEP == 0, _HATCHED, _MASKED).astype(np.uint8)[hidden]
+    levels[..., hidden] = np.where((rows + columns) % _HATCH_STEP == 0, _HATCHED, _MASKED)[hidden]
 
     pixels = np.full((geometry.height, geometry.width), _GROUND, dtype=np.uint8)
-    for layer in range(geometry.layers):
-        for head in range(geometry.heads):
-            left, top_edge, right, bottom = geometry.box(layer, head)
-            pixels[top_edge:bottom, left:right] = levels[layer, head]
-    return _png(pixels, _DARK if dark else _LIGHT)
+    for layer, head in np.ndindex(geometry.layers, geometry.heads):
+        left, upper, right, lower = geometry.box(layer, head)
+        pixels[upper:lower, left:right] = levels[layer, head]
+
+    none, most, *others = (np.array(ImageColor.getrgb(colour)) for colour in (_DARK if dark else _LIGHT))
+    shares = np.linspace(0, 1, _WEIGHT_COLOURS)[:, None]
+    image = Image.fromarray(pixels)
+    image.putpalette(np.array([*np.rint(none + shares * (most - none)), *others]).astype(np.uint8).tobytes())
+    return _png(image, bits=_BITS)
 
 
-def strip(shares: NDArray[np.float32]) -> bytes:
-    """A PNG of one pixel for each of the `shares` of one, all of the colour of ink; a share is how opaque it is."""
-    image = Image.fromarray(np.rint(255 * np.clip(shares, 0, 1)).astype(np.uint8)[None])
-    image.putpalette(bytes(int(INK[place : place + 2], 16) for place in (1, 3, 5)) * 256)
-    written = io.BytesIO()
-    image.save(written, format="PNG", transparency=bytes(range(256)))
-    return written.getvalue()
+def ink_image(shares: NDArray[np.floating[Any]]) -> str:
+    """A pixel for each of the `shares` of one, `[row, column]`: a PNG in the colour of ink, as opaque as the share."""
+    pixels = np.full((*shares.shape, 4), ImageColor.getcolor(INK, "RGBA"), dtype=np.uint8)
+    pixels[..., 3] = np.rint(255 * np.clip(shares, 0, 1))
+    return data_uri(_png(Image.fromarray(pixels)))
 
 
 def data_uri(png: bytes) -> str:
@@ -135,31 +117,14 @@ def data_uri(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def pooled_maximum(values: NDArray[Number], side: int) -> NDArray[Number]:
+def _pooled_maximum(values: NDArray[Number], side: int) -> NDArray[Number]:
     """The greatest of each square of `side` x `side` in the last two axes; those at the end may be smaller."""
     for axis in (-2, -1):
-        if side == 1:
-            break
-        ahead = np.moveaxis(values, axis, 0)
-        greatest = ahead[::side].copy()
-        for offset in range(1, side):
-            others = ahead[offset::side]
-            np.maximum(greatest[: len(others)], others, out=greatest[: len(others)])
-        values = np.moveaxis(greatest, 0, axis)
+        values = np.maximum.reduceat(values, range(0, values.shape[axis], side), axis=axis)
     return values
 
 
-def _png(pixels: NDArray[np.uint8], palette: _Palette) -> bytes:
-    none, most = _channels(palette.none), _channels(palette.most)
-    shares = np.linspace(0, 1, _WEIGHT_COLOURS)[:, None]
-    colours = [*np.rint(none + shares * (most - none)), *map(_channels, (palette.masked, palette.hatching))]
-    image = Image.fromarray(pixels)
-    image.putpalette(np.array([*colours, _channels(palette.ground)]).astype(np.uint8).tobytes())
-    written = io.BytesIO()
-    image.save(written, format="PNG", bits=_BITS)
-    return written.getvalue()
-
-
-def _channels(colour: str) -> NDArray[np.float64]:
-    """`#rrggbb` as three numbers."""
-    return np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)], dtype=np.float64)
+def _png(image: Image.Image, **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, format="PNG", **options)
+    return file.getvalue()

@@ -1,6 +1,7 @@
 """The parts that all figures share: one template, and tokens as plotly shows them."""
 
 import html
+from collections import Counter
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -18,10 +19,7 @@ TRANSPARENT = "rgba(0,0,0,0)"
 INK_SCALE = ((0.0, "rgba(31,75,184,0)"), (1.0, "rgba(31,75,184,1)"))
 
 _LONGEST_LABEL = 16
-# Plotly reads a few tags, entities and `$…$` in labels; as entities they are only characters.
-_DOLLAR = "&#36;"
-_INVISIBLE = ("\u200b", "\u200c", "\u2060")
-
+_WITHOUT_WIDTH = "\u200b"
 _AXIS = {
     "automargin": True,
     "showgrid": False,
@@ -57,33 +55,21 @@ TEMPLATE = go.layout.Template(
 
 def label(token: Token) -> str:
     """The token as a reader sees it on an axis: its space left out, blanks named, long ones cut."""
-    text = token.text.strip()
-    if not text:
-        text = {"\n": "⏎", "\t": "⇥", "": "∅"}.get(token.text.strip(" ") or token.text[:1].strip(" "), "␣")
+    text = token.text.strip() or {"\n": "⏎", "\t": "⇥", "": "∅"}.get(token.text.strip(" "), "␣")
     return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 
 
 def harmless(text: str) -> str:
-    """`text` so that plotly shows every character of it and obeys none."""
-    return html.escape(text, quote=False).replace("$", _DOLLAR)
+    """`text` so that plotly, which reads a few tags, entities and `$…$`, shows every character and obeys none."""
+    return html.escape(text, quote=False).replace("$", "&#36;")
 
 
 def categories(tokens: Sequence[Token]) -> list[str]:
     """One distinct axis category per token: tokens that look the same differ by characters without width."""
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     names = []
     for token in tokens:
-        text = label(token)
-        occurrence = seen.get(text, 0)
-        seen[text] = occurrence + 1
-        names.append(harmless(text) + _invisible(occurrence))
+        name = harmless(label(token))
+        names.append(name + _WITHOUT_WIDTH * seen[name])
+        seen[name] += 1
     return names
-
-
-def _invisible(number: int) -> str:
-    """A number in characters that take no room, the lowest digit first; nothing for 0."""
-    digits = ""
-    while number:
-        number, digit = divmod(number, len(_INVISIBLE))
-        digits += _INVISIBLE[digit]
-    return digits

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +68,8 @@ def view_of(
     kind = kind if kind in attentions else next(iter(attentions))
     attention = attentions[kind]
     layer = layer if MEAN <= layer < attention.layers else MEAN
-    head = head if MEAN <= head < attention.heads else MEAN
-    if how == "rollout" and not attention.within_one_text:
-        how = "mean"
-    if how != "head":
-        head = MEAN
-    elif layer == MEAN and head == MEAN:
+    head = head if how == "head" and MEAN <= head < attention.heads else MEAN
+    if (how == "rollout" and not attention.within_one_text) or (how == "head" and layer == head == MEAN):
         how = "mean"
     return AttentionView(
         kind,
@@ -109,12 +106,31 @@ def shown(view: AttentionView, words: bool = True, specials: bool = True, not_ye
     view = so_far(view, not_yet)
     if words:
         view = in_words(view)
-    queries = np.arange(len(view.query_tokens)) < MOST_SHOWN
-    keys = np.arange(len(view.key_tokens)) < MOST_SHOWN
-    if not specials:
-        seen = keys & [not is_resting_place(token) for token in view.key_tokens]
-        keys = seen if seen.any() else keys
-    return _only(view, queries, keys)
+    weights, masked = view.weights[:MOST_SHOWN], view.masked[:MOST_SHOWN]
+    key_tokens, left_out = view.key_tokens, ""
+    seen = np.arange(len(key_tokens)) < MOST_SHOWN
+    rests = np.array([is_resting_place(token) for token in key_tokens])
+    if not specials and (seen & ~rests).any():
+        seen &= ~rests
+    if not seen.all():
+        hidden = weights[:, ~seen]
+        # What many heads give at most does not add up to anything.
+        rest = hidden.max(axis=1) if view.how == "maximum" else hidden.sum(axis=1)
+        weights = np.column_stack([weights[:, seen], rest]).astype(np.float32)
+        masked = np.column_stack([masked[:, seen], np.zeros(len(masked), dtype=np.bool_)])
+        gone = list(itertools.compress(key_tokens, ~seen))
+        key_tokens = (*itertools.compress(key_tokens, seen), NOT_SHOWN)
+        others = "" if all(map(is_resting_place, gone)) else "what is not shown"
+        left_out = _listed([resting_places(gone), others])
+    return replace(
+        view,
+        weights=weights,
+        masked=masked,
+        query_tokens=view.query_tokens[:MOST_SHOWN],
+        key_tokens=key_tokens,
+        token=view.token if view.token < MOST_SHOWN else -1,
+        left_out=left_out,
+    )
 
 
 def is_resting_place(token: Token) -> bool:
@@ -133,10 +149,8 @@ def own_keys(view: AttentionView) -> list[int | None]:
 
 def resting_places(tokens: Sequence[Token]) -> str:
     """The names of those of `tokens` where heads rest, as a sentence has them: `[CLS], [SEP] and “.”`; may be empty."""
-    names = dict.fromkeys(
-        label(token) if token.special else f"“{label(token)}”" for token in tokens if is_resting_place(token)
-    )
-    return _listed(list(names))
+    resting = [token for token in tokens if is_resting_place(token)]
+    return _listed(list(dict.fromkeys(label(token) if token.special else f"“{label(token)}”" for token in resting)))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -167,18 +181,16 @@ def in_words(view: AttentionView) -> AttentionView:
     Maxima cannot be added: there a word gives and gets what its strongest piece does.
     """
     queries, keys = words_of(view.query_tokens), words_of(view.key_tokens)
-    if len(queries) == len(view.query_tokens) and len(keys) == len(view.key_tokens):
-        return view
-    first_keys, first_queries = [word[0] for word in keys], [word[0] for word in queries]
-    if view.how == "maximum":
-        weights = np.maximum.reduceat(np.maximum.reduceat(view.weights, first_keys, axis=1), first_queries, axis=0)
-    else:
-        weights = merge_words(view.weights, queries, keys)
-    masked = np.logical_and.reduceat(np.logical_and.reduceat(view.masked, first_keys, axis=1), first_queries, axis=0)
+
+    def merged(ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        of_keys = ufunc.reduceat(values, [word[0] for word in keys], axis=1)
+        return np.asarray(ufunc.reduceat(of_keys, [word[0] for word in queries], axis=0))
+
+    maximum = view.how == "maximum"
     return replace(
         view,
-        weights=weights,
-        masked=masked,
+        weights=merged(np.maximum, view.weights) if maximum else merge_words(view.weights, queries, keys),
+        masked=merged(np.logical_and, view.masked),
         query_tokens=tuple(_word(view.query_tokens, word) for word in queries),
         key_tokens=tuple(_word(view.key_tokens, word) for word in keys),
         token=next((number for number, word in enumerate(queries) if view.token in word), -1),
@@ -191,31 +203,3 @@ def _word(tokens: tuple[Token, ...], word: tuple[int, ...]) -> Token:
     first, last = tokens[word[0]], tokens[word[-1]]
     pieces = "".join(tokens[place].piece for place in word)
     return Token(word_text(tokens, word), pieces, first.id, False, first.start, last.end)
-
-
-def _only(view: AttentionView, queries: NDArray[np.bool_], keys: NDArray[np.bool_]) -> AttentionView:
-    """The chosen queries and keys, and a column for what goes to the other keys."""
-    if queries.all() and keys.all():
-        return view
-    key_tokens = tuple(token for token, seen in zip(view.key_tokens, keys, strict=True) if seen)
-    weights, masked = view.weights[queries][:, keys], view.masked[queries][:, keys]
-    left_out = ""
-    if not keys.all():
-        hidden = view.weights[queries][:, ~keys]
-        # What many heads give at most does not add up to anything.
-        rest = hidden.max(axis=1) if view.how == "maximum" else hidden.sum(axis=1)
-        key_tokens = (*key_tokens, NOT_SHOWN)
-        gone = [token for token, seen in zip(view.key_tokens, keys, strict=True) if not seen]
-        others = ["what is not shown"] if not all(map(is_resting_place, gone)) else []
-        left_out = _listed([*filter(None, [resting_places(gone)]), *others])
-        weights = np.column_stack([weights, rest]).astype(np.float32)
-        masked = np.column_stack([masked, np.zeros(len(masked), dtype=np.bool_)])
-    return replace(
-        view,
-        weights=weights,
-        masked=masked,
-        query_tokens=tuple(token for token, seen in zip(view.query_tokens, queries, strict=True) if seen),
-        key_tokens=key_tokens,
-        token=view.token if view.token < queries.sum() else -1,
-        left_out=left_out,
-    )

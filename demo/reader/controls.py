@@ -34,14 +34,14 @@ class ReaderControls:
     damped: gr.Checkbox
 
     @property
-    def inputs(self) -> list[Component]:
-        """All of them, in the order of the fields of `Asked`."""
-        return [self.kind, self.how, self.layer, self.head, self.words, self.damped]
-
-    @property
     def place(self) -> list[Component]:
         """The controls that choose the weights: kind, way of reading heads, layer and head."""
         return [self.kind, self.how, self.layer, self.head]
+
+    @property
+    def inputs(self) -> list[Component]:
+        """All of them, in the order of their fields here."""
+        return [*self.place, self.words, self.damped]
 
     def show(self, view: AttentionView) -> Updates:
         """The updates that set the controls to `view`; sliders count from 1."""
@@ -59,32 +59,28 @@ class ReaderControls:
         }
 
 
-HeadChoice = tuple[gr.Radio, gr.Radio, gr.Slider, gr.Slider]
-"""Kind, way of reading heads, layer and head."""
-
-
-def create_head_choice(view: AttentionView) -> HeadChoice:
-    """Create the controls for the weights to show, set to `view`, in one line."""
+def create_controls(view: AttentionView) -> ReaderControls:
+    """The controls, set to `view`, for the reader to render where they belong."""
     kind, how, layer, head = _settings(view)
-    return (
-        gr.Radio(**kind, label="Which attention", container=False, elem_classes="reader-kind"),
-        gr.Radio(**how, label="How to read many heads", container=False, elem_classes="reader-how"),
-        gr.Slider(**layer, step=1, buttons=[], elem_classes="reader-number", min_width=120),
-        gr.Slider(**head, step=1, label="Head", buttons=[], elem_classes="reader-number", min_width=120),
+    number: dict[str, Any] = {"step": 1, "buttons": [], "elem_classes": "reader-number", "min_width": 120}
+    return ReaderControls(
+        gr.Radio(**kind, label="Which attention", container=False, elem_classes="reader-kind", render=False),
+        gr.Radio(**how, label="How to read many heads", container=False, elem_classes="reader-how", render=False),
+        gr.Slider(**layer, **number, render=False),
+        gr.Slider(**head, **number, label="Head", render=False),
+        gr.Checkbox(
+            True,
+            label="Whole words",
+            info="What a word gives is the mean of its pieces, what it gets their sum",
+            render=False,
+        ),
+        gr.Checkbox(
+            False,
+            label="Damp marks and full stops",
+            info="[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them",
+            render=False,
+        ),
     )
-
-
-def create_text_choice() -> tuple[gr.Checkbox, gr.Checkbox]:
-    """Whether to show whole words, and whether to damp marks and full stops."""
-    words = gr.Checkbox(
-        True, label="Whole words", info="What a word gives is the mean of its pieces, what it gets their sum"
-    )
-    damped = gr.Checkbox(
-        False,
-        label="Damp marks and full stops",
-        info="[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them",
-    )
-    return words, damped
 
 
 def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -92,15 +88,11 @@ def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict
     one = view.how == "head"
     ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or not view.two_texts]
     kinds = [(_NAMES.get(kind, kind), kind) for kind in view.kinds]
-    up_to = "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"
+    least = 1 if one else 0
+    label = "Layer" if one else "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"
     return (
         {"choices": kinds, "value": view.kind, "visible": len(kinds) > 1},
         {"choices": ways, "value": view.how},
-        {
-            "minimum": 1 if one else 0,
-            "maximum": view.layers,
-            "value": max(view.layer + 1, 1 if one else 0),
-            "label": "Layer" if one else up_to,
-        },
+        {"minimum": least, "maximum": view.layers, "value": max(view.layer + 1, least), "label": label},
         {"minimum": 1, "maximum": view.heads, "value": max(view.head + 1, 1), "visible": one},
     )

@@ -3,32 +3,32 @@
 import csv
 import html
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import gradio as gr
+import numpy as np
+import orjson
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors
 from demo.log.export import answer_in_words, safe_cell
 from demo.log.run import Run
-from demo.plots.cells import attention_svg
+from demo.plots.heatmap import attention_svg
 from demo.plots.reading import place, read_out
 from demo.plots.template import label
 from demo.plots.view import AttentionView
 from demo.reader.controls import KINDS
-from demo.reader.sentence import coloured_sentence, colouring, said
+from demo.reader.sentence import coloured_sentence, said
 from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE
 from demo.sharing import ReaderSettings
-from demo.theme import ASSETS
+from demo.theme import script
 from demo.widgets.bars import bars
+from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES
 from demo.widgets.saved import (
-    SavedFile,
     TextFile,
     create_saved_file,
     csv_file,
@@ -43,7 +43,7 @@ from models.registry import REGISTRY
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """The picture on screen: `view` as it is `shown`, the setting of the controls, and the run that it is from.
+    """The picture on screen: `view` as it is shown, the setting of the controls, and the run that it is from.
 
     The run's id is empty for a recorded example, and for a run of somebody else.
     """
@@ -87,44 +87,32 @@ class Taken:
 
 def as_csv(taken: Taken) -> str:
     """The numbers as CSV: lines on their origin, then a row per query and a column per key, masked cells empty."""
+    view = taken.view
     file = io.StringIO(newline="")
     lines = csv.writer(file)
-    for name, value in taken.made_by.items():
-        lines.writerow([name, safe_cell(value)])
-    lines.writerow([])
-    lines.writerow(["from \\ to", *map(_name, taken.view.key_tokens)])
-    for token, weights in zip(taken.view.query_tokens, _rows(taken.view), strict=True):
-        lines.writerow([_name(token), *weights])
+    lines.writerows((name, safe_cell(value)) for name, value in taken.made_by.items())
+    lines.writerows([[], ["from \\ to", *map(_name, view.key_tokens)]])
+    for token, weights, masked in zip(view.query_tokens, view.weights, view.masked, strict=True):
+        # As text, a number of 32 bits has the fewest digits that give it back.
+        lines.writerow([_name(token), *np.where(masked, "", weights.astype(str))])
     return file.getvalue()
 
 
 def as_json(taken: Taken) -> str:
     """The numbers as JSON: their origin, the tokens, and `weights` by queries and keys, `null` where masked."""
     view = taken.view
-    head = json.dumps(
-        taken.made_by
-        | {
-            "query_tokens": [token.text for token in view.query_tokens],
-            "key_tokens": [token.text for token in view.key_tokens],
-        },
-        ensure_ascii=False,
-        indent=1,
-    )
-    rows = ",\n  ".join(f"[{', '.join(weight or 'null' for weight in weights)}]" for weights in _rows(view))
-    return f'{head.removesuffix("}").rstrip()},\n "weights": [\n  {rows}\n ]\n}}\n'
+    numbers = {
+        "query_tokens": [token.text for token in view.query_tokens],
+        "key_tokens": [token.text for token in view.key_tokens],
+        # JSON has no NaN: it becomes `null`.
+        "weights": np.ascontiguousarray(np.where(view.masked, np.float32(np.nan), view.weights)),
+    }
+    return orjson.dumps(taken.made_by | numbers, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode()
 
 
 def _name(token: Token) -> str:
     """A token as the picture has it, but whole."""
-    return safe_cell(token.text.strip() or label(token))
-
-
-def _rows(view: AttentionView) -> list[list[str]]:
-    """Every weight in the fewest digits that give back the very number on screen, nothing where it is masked."""
-    return [
-        ["" if hidden else str(weight) for weight, hidden in zip(weights, masked, strict=True)]
-        for weights, masked in zip(view.weights.astype("<f4"), view.masked, strict=True)
-    ]
+    return str(safe_cell(token.text.strip() or label(token)))
 
 
 _LABELS = {
@@ -139,8 +127,21 @@ _LONG = 300
 
 def as_page(taken: Taken) -> str:
     """Input, answer, the text in colours, the heatmap, its numbers, and what made them, as one HTML file."""
-    title = f"{TASK_TITLES[taken.finished.run.task]}: what the model looked at"
-    body = f"<main><h1>{title}</h1>{taken_part(taken)}<h2>What made it</h2>{_made_by(taken)}</main>"
+    run, view = taken.finished.run, taken.view
+    title = f"{TASK_TITLES[run.task]}: what the model looked at"
+    known = REGISTRY.get(run.checkpoint)
+    name = f"{known.title} ({run.checkpoint})" if known and known.title != run.checkpoint else run.checkpoint
+    pieces = "whole words" if taken.place.words else "the model’s own pieces of words"
+    made_by = [
+        f"Model: {name}, revision {run.revision}, licence {run.license}",
+        f"Attention: {KINDS.get(view.kind, view.kind)}, {place(view)}; drawn in {pieces}",
+        f"Run on {run.created_utc:%d %b %Y, %H:%M} UTC" + (f", number {run.id}" if run.id else ""),
+        "Saved from Clearhead. This page is complete: it asks nothing of any server.",
+    ]
+    body = (
+        f"<main><h1>{title}</h1>{taken_part(taken)}<h2>What made it</h2>"
+        f'<p class="quiet">{"<br>".join(map(html.escape, made_by))}</p></main>'
+    )
     return offline_page(title, body, [following_the_system() + taken_script()])
 
 
@@ -155,12 +156,11 @@ def taken_part(taken: Taken) -> str:
     )
 
 
-@cache
 def taken_script() -> str:
     """The script of the coloured sentence as Gradio would run it, with nothing to watch, for each part of a page."""
-    own = (ASSETS / "scripts" / "taken_page.js").read_text(encoding="utf-8")
     given = "const element = part.querySelector('.sentence-box'), watch = () => {};"
-    return f"for (const part of document.querySelectorAll('.taken')) {{\n{given}\n{colouring()}{own}}}"
+    own = script("coloured_sentence.js") + script("taken_page.js")
+    return f"for (const part of document.querySelectorAll('.taken')) {{\n{given}\n{own}}}"
 
 
 def _given(run: Run) -> str:
@@ -196,24 +196,6 @@ def _answer(output: TaskOutput) -> str:
             return words
 
 
-def _made_by(taken: Taken) -> str:
-    run = taken.finished.run
-    known = REGISTRY.get(run.checkpoint)
-    name = f"{known.title} ({run.checkpoint})" if known and known.title != run.checkpoint else run.checkpoint
-    kind = KINDS.get(taken.view.kind, taken.view.kind)
-    pieces = "whole words" if taken.place.words else "the model’s own pieces of words"
-    lines = [
-        f"Model: {name}, revision {run.revision}, licence {run.license}",
-        f"Attention: {kind}, {place(taken.view)}; drawn in {pieces}",
-        f"Run on {run.created_utc:%d %b %Y, %H:%M} UTC" + (f", number {run.id}" if run.id else ""),
-        "Saved from Clearhead. This page is complete: it asks nothing of any server.",
-    ]
-    return f'<p class="quiet">{"<br>".join(map(html.escape, lines))}</p>'
-
-
-Take = Callable[..., Taken]
-"""From whatever the reader's handlers need to know to what is on screen."""
-
 _HELP = (
     '<p class="quiet">The picture and its numbers as they are above, as files. The page is one file that works without '
     "a network. The link opens this run with its text, settings and view, here on this host; it works only from when "
@@ -221,82 +203,62 @@ _HELP = (
 )
 _STOPPED = '<p role="status">No longer shared: the link leads nowhere now.</p>'
 _FORGETFUL = " This host keeps no log at the moment, so the link stops working when it restarts."
-_COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
-"""What may have to capture attention anew waits in the line of the models."""
 
 
-@dataclass(frozen=True, eq=False)
-class TakeAway:
-    """The buttons, a line on what was saved, and the link once there is one."""
+def create_take_away(
+    service: DemoService, session: gr.BrowserState, take: Callable[..., Taken], asked: Sequence[Component]
+) -> list[Component]:
+    """A folded section to take away what `take` says is on screen, from the values of `asked`, a run first.
 
-    picture: gr.Button
-    csv: gr.Button
-    json: gr.Button
-    page: gr.Button
-    link: gr.Button
-    saved: gr.HTML
-    file: SavedFile
-    shared: gr.HTML
-
-    @property
-    def outputs(self) -> list[Component]:
-        """The components that belong to one run and are cleared for another."""
-        return [self.saved, self.shared]
-
-    def connect(self, service: DemoService, session: gr.BrowserState, take: Take, asked: Sequence[Component]) -> None:
-        """Let the buttons take away what `take` says is on screen, from the values of `asked`, a run first."""
-
-        def to_csv(*values: Any) -> TextFile:
-            taken = take(*values)
-            return csv_file(as_csv(taken), taken.stem)
-
-        def to_json(*values: Any) -> TextFile:
-            taken = take(*values)
-            return json_file(as_json(taken), taken.stem)
-
-        def to_page(*values: Any) -> TextFile:
-            taken = take(*values)
-            return TextFile(as_page(taken), f"{taken.stem}.html", "text/html;charset=utf-8")
-
-        def share(session_id: str, *values: Any) -> str:
-            taken = take(*values)
-            try:
-                key = service.sharing.share(taken.finished.run.id, session_id)
-            except InputError as error:
-                return f'<p role="alert">{html.escape(error.sentence)}</p>'
-            return shared_link(key, taken.place.as_fragment(), service.history_is_kept)
-
-        def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
-            # Not what is on screen: sharing ends also where that is forgotten.
-            service.sharing.unshare(finished.run.id, session_id)
-            return _STOPPED
-
-        self.picture.click(
-            None, None, self.saved, js=(ASSETS / "scripts" / "save_picture.js").read_text(encoding="utf-8")
-        )
-        for button, make in ((self.csv, to_csv), (self.json, to_json), (self.page, to_page)):
-            self.file.connect(button, make, asked, **_COMPUTED)
-        self.link.click(for_visitors(share), [session, *asked], self.shared, **QUICK | _COMPUTED)
-        self.shared.delete(for_visitors(unshare), [session, *asked], self.shared, **QUICK)
-
-
-def create_take_away() -> TakeAway:
-    """A folded section; nothing is made before a button is pressed."""
+    The components that belong to one run and are cleared for another: a line on what was saved, and the link.
+    """
     with gr.Accordion("Take it away: picture, numbers, page, link", open=False, elem_classes="tool"):
         gr.HTML(_HELP)
         with gr.Row(elem_classes="history-actions"):
-            picture, csv, json, page, link = (
+            picture, as_csv_file, as_json_file, as_page_file, link = (
                 gr.Button(name, min_width=170, scale=0)
                 for name in ("Picture (PNG)", "Numbers (CSV)", "Numbers (JSON)", "Page (HTML)", "Link")
             )
         saved = gr.HTML("", label="What was saved")
-        script = (ASSETS / "scripts" / "shared_link.js").read_text(encoding="utf-8")
-        shared = gr.HTML("", js_on_load=script, elem_classes="shared-link", label="The link")
+        shared = gr.HTML("", js_on_load=script("shared_link.js"), elem_classes="shared-link", label="The link")
         file = create_saved_file()
-    return TakeAway(picture, csv, json, page, link, saved, file, shared)
+
+    def to_csv(*values: Any) -> TextFile:
+        taken = take(*values)
+        return csv_file(as_csv(taken), taken.stem)
+
+    def to_json(*values: Any) -> TextFile:
+        taken = take(*values)
+        return json_file(as_json(taken), taken.stem)
+
+    def to_page(*values: Any) -> TextFile:
+        taken = take(*values)
+        return TextFile(as_page(taken), f"{taken.stem}.html", "text/html;charset=utf-8")
+
+    def share(session_id: str, *values: Any) -> str:
+        taken = take(*values)
+        try:
+            key = service.sharing.share(taken.finished.run.id, session_id)
+        except InputError as error:
+            return alert(error.sentence)
+        return _shared_link(key, taken.place.as_fragment(), service.history_is_kept)
+
+    def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
+        # Not what is on screen: sharing ends also where that is forgotten.
+        service.sharing.unshare(finished.run.id, session_id)
+        return _STOPPED
+
+    picture.click(None, None, saved, js=script("save_picture.js"))
+    # What may have to capture attention anew waits in the line of the models.
+    computed: dict[str, Any] = QUICK | {"queue": True, "concurrency_id": MODEL_QUEUE}
+    for button, make in ((as_csv_file, to_csv), (as_json_file, to_json), (as_page_file, to_page)):
+        file.connect(button, make, asked, **computed)
+    link.click(for_visitors(share), [session, *asked], shared, **computed)
+    shared.delete(for_visitors(unshare), [session, *asked], shared, **QUICK)
+    return [saved, shared]
 
 
-def shared_link(key: str, place: str, lasting: bool = True) -> str:
+def _shared_link(key: str, place: str, lasting: bool) -> str:
     """The address of a shared run, which the page's script completes, with buttons to copy it and to take it back."""
     return (
         '<label>Address of this run and view<input type="text" readonly '

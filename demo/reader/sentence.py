@@ -7,21 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from demo.plots.heatmap import DRAWN_WHOLE
-from demo.plots.reading import link_to_read, named, percent, read_out, scale_top, why_here, wording
-from demo.plots.roles import said_role
+from demo.plots.reading import link_to_read, named, percent, read_out, said_role, scale_top, why_here, wording
 from demo.plots.view import MOST_SHOWN, NOT_SHOWN, AttentionView, is_resting_place, own_keys
 from demo.reader.table import attention_table
-from demo.theme import ASSETS
 from demo.widgets.bars import direction
 from models.outputs import HeadRole, Token
 
 _MASKED, _WHOLE = 65535, 65534
-_HOW_TO = "Point at a word or tap it."
-
-
-def colouring() -> str:
-    """Run in the page: decodes the weights and does the colouring, without a round trip to the server."""
-    return (ASSETS / "scripts" / "coloured_sentence.js").read_text(encoding="utf-8")
 
 
 def coloured_sentence(view: AttentionView) -> str:
@@ -32,7 +24,6 @@ def coloured_sentence(view: AttentionView) -> str:
     """
     levels = np.where(view.masked, _MASKED, np.rint(np.clip(view.weights, 0, 1) * _WHOLE)).astype("<u2")
     top = scale_top(view)
-    said = wording(view)
     data = {
         "weights": base64.b64encode(levels.tobytes()).decode("ascii"),
         "columns": len(view.key_tokens),
@@ -40,74 +31,62 @@ def coloured_sentence(view: AttentionView) -> str:
         "start": link_to_read(view)[0],
         "layer": view.layer,
         "head": view.head,
-        "gives": said.gives,
-        "itself": said.itself,
-        "gets": said.gets,
-        "rest": said.rest,
+        **wording(view),
     }
     attributes = "".join(f' data-{name}="{html.escape(str(value))}"' for name, value in data.items())
+    steps = "".join(f'<i data-step="{step}"></i>' for step in range(8))
     why = why_here(view)
     reason = f' <span class="quiet why">{html.escape(why)}</span>' if why else ""
-    line = f"<span>{html.escape(read_out(view))}</span>{reason}"
     return (
         f'<div class="sentence"{attributes}{" data-two-texts" if view.two_texts else ""}>'
-        f'<div class="sentence-head"><p class="quiet">{_HOW_TO}</p>{_legend(top)}{_direction(view)}</div>'
-        f'{_texts(view)}<p class="read-out pointed" role="status">{line}</p></div>'
+        '<div class="sentence-head"><p class="quiet">Point at a word or tap it.</p>'
+        f'<p class="legend"><span>0</span><span aria-hidden="true">{steps}</span>'
+        f"<span>{percent(top)} or more</span></p>{'' if view.two_texts else _DIRECTION}</div>{_texts(view)}"
+        f'<p class="read-out pointed" role="status"><span>{html.escape(read_out(view))}</span>{reason}</p></div>'
     )
+
+
+_DIRECTION = (
+    '<div class="switch" role="group" aria-label="What the colours show">'
+    '<button type="button" data-direction="gives" aria-pressed="true">gives</button>'
+    '<button type="button" data-direction="receives" aria-pressed="false">receives</button></div>'
+)
 
 
 def _texts(view: AttentionView) -> str:
-    rest = view.key_tokens[-1] is NOT_SHOWN
+    rest = NOT_SHOWN.text if view.key_tokens[-1] is NOT_SHOWN else ""
     keys = view.key_tokens[:-1] if rest else view.key_tokens
     unseen = (
-        f'<span class="word rest" data-key="{len(keys)}" data-rest data-name="{NOT_SHOWN.text}">{NOT_SHOWN.text}</span>'
-        if rest
-        else ""
+        f'<span class="word rest" data-key="{len(keys)}" data-rest data-name="{rest}">{rest}</span>' if rest else ""
     )
     if not view.two_texts:
-        own = own_keys(view)
-        words = "".join(_word(token, place, own[place]) for place, token in enumerate(view.query_tokens))
-        return _text("The text", view.query_tokens, words + unseen)
-    written = "".join(_word(token, place, None) for place, token in enumerate(view.query_tokens))
-    read = "".join(_word(token, None, place) for place, token in enumerate(keys))
+        return _text("The text", view.query_tokens, range(len(view.query_tokens)), own_keys(view), unseen)
+    nowhere = [None] * max(view.weights.shape)
     return (
-        f"<h3>What it wrote</h3>{_text('What it wrote', view.query_tokens, written)}"
-        f"<h3>What it read</h3>{_text('What it read', keys, read + unseen)}"
+        "<h3>What it wrote</h3>"
+        f"{_text('What it wrote', view.query_tokens, range(len(view.query_tokens)), nowhere)}"
+        f"<h3>What it read</h3>{_text('What it read', keys, nowhere, range(len(keys)), unseen)}"
     )
 
 
-def _text(name: str, tokens: Sequence[Token], words: str) -> str:
+def _text(
+    name: str, tokens: Sequence[Token], queries: Sequence[int | None], own: Sequence[int | None], more: str = ""
+) -> str:
+    """The `tokens` as buttons with their places among `queries` and keys, `None` where they have none, then `more`."""
+    words = ""
+    for token, query, key in zip(tokens, queries, own, strict=False):
+        text = html.escape(named(token))
+        places = "".join(f' data-{axis}="{at}"' for axis, at in (("query", query), ("key", key)) if at is not None)
+        rests = " data-rests" if is_resting_place(token) else ""
+        words += (
+            f'<button type="button" class="word" data-token{places}{rests} data-name="{text}" aria-pressed="false">'
+            f"<bdi>{text}</bdi></button>"
+        )
     way = direction("".join(token.text for token in tokens if not token.special))
     return (
         f'<div class="words" dir="{way}" role="group" aria-label="{name}: choose a word to see what it looks at">'
-        f"{words}</div>"
+        f"{words}{more}</div>"
     )
-
-
-def _word(token: Token, query: int | None, key: int | None) -> str:
-    places = "".join(f' data-{axis}="{place}"' for axis, place in (("query", query), ("key", key)) if place is not None)
-    places += " data-rests" if is_resting_place(token) else ""
-    text = named(token)
-    return (
-        f'<button type="button" class="word" data-token{places} data-name="{html.escape(text)}" aria-pressed="false">'
-        f"<bdi>{html.escape(text)}</bdi></button>"
-    )
-
-
-def _direction(view: AttentionView) -> str:
-    if view.two_texts:
-        return ""
-    return (
-        '<div class="switch" role="group" aria-label="What the colours show">'
-        '<button type="button" data-direction="gives" aria-pressed="true">gives</button>'
-        '<button type="button" data-direction="receives" aria-pressed="false">receives</button></div>'
-    )
-
-
-def _legend(top: float) -> str:
-    steps = "".join(f'<i data-step="{step}"></i>' for step in range(8))
-    scale = f'<span>0</span><span aria-hidden="true">{steps}</span><span>{percent(top)} or more</span>'
-    return f'<p class="legend">{scale}</p>'
 
 
 _HATCHED = "Hatched: masked. A model that writes may not look at what comes later."
@@ -136,11 +115,12 @@ _CAUTION = (
 def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
     """The text beside the picture of `view`; `live` is whether visitors can choose another head and come closer."""
     tokens = max(len(view.query_tokens), len(view.key_tokens))
+    unknown = dict.fromkeys(token.text for token in (*view.query_tokens, *view.key_tokens) if token.is_unknown)
     notes = [
         _CHOSEN if view.telling else "",
         _HATCHED if view.masked.any() else "",
         {"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, ""),
-        *(html.escape(_UNKNOWN.format(piece)) for piece in _unknown(view)),
+        *(html.escape(_UNKNOWN.format(piece)) for piece in unknown),
         _NOT_SHOWN if view.key_tokens[-1] is NOT_SHOWN else "",
         _LEFT_OUT if tokens > MOST_SHOWN else "",
         f"{tokens} are more than {DRAWN_WHOLE}, so only some are named on the axes; point at a cell to read its words"
@@ -151,8 +131,3 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
     does = f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
     remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
     return f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
-
-
-def _unknown(view: AttentionView) -> list[str]:
-    """How each piece that is unknown is spelt, once."""
-    return list(dict.fromkeys(token.text for token in (*view.query_tokens, *view.key_tokens) if token.is_unknown))

@@ -7,6 +7,7 @@ import numpy as np
 from demo.plots.reading import percent
 from demo.plots.template import label
 from demo.plots.view import AttentionView
+from demo.widgets.tables import folded_table
 from models.outputs import Token
 
 KEEP_OPEN = """
@@ -17,51 +18,30 @@ watch('value', () => { const table = element.querySelector('.as-table'); if (tab
 """Run in the page: a table that was unfolded stays so when its picture is drawn anew."""
 
 _WHOLE_COLUMNS = 12
-_STRONGEST = 3
+_STRONGEST = ("most to", "then to", "then to")
 _MOST_ROWS = 128
 
 
 def attention_table(view: AttentionView) -> str:
     """The numbers of `view`, folded away; a row is a query, as in the picture."""
-    table = _whole(view) if len(view.key_tokens) <= _WHOLE_COLUMNS else _strongest(view)
+    keys = list(map(named, view.key_tokens))
+    weights = np.where(view.masked, -1.0, view.weights)[:_MOST_ROWS]
+    if len(keys) <= _WHOLE_COLUMNS:
+        heads = ["From \\ to", *keys]
+        cells = [[percent(weight) if weight >= 0 else "masked" for weight in row] for row in weights.tolist()]
+    else:
+        heads = ["From", *_STRONGEST]
+        order = np.argsort(-weights, axis=1, kind="stable")[:, : len(_STRONGEST)]
+        cells = [
+            [f"{keys[key]} {percent(float(row[key]))}" if row[key] >= 0 else "" for key in strongest]
+            for row, strongest in zip(weights, order, strict=True)
+        ]
+    rows = [[named(token), *row] for token, row in zip(view.query_tokens, cells, strict=False)]
     left_out = len(view.query_tokens) - _MOST_ROWS
     more = f'<p class="quiet">The first {_MOST_ROWS} rows; {left_out} more are not listed.</p>' if left_out > 0 else ""
-    return (
-        '<details class="as-table"><summary>The same as a table</summary>'
-        f'<div class="table-frame" role="region" aria-label="Attention as a table" tabindex="0">{table}</div>'
-        f"{more}</details>"
-    )
+    return folded_table("Attention as a table", heads, rows, more)
 
 
-def _whole(view: AttentionView) -> str:
-    heads = "".join(f'<th scope="col">{_named(token)}</th>' for token in view.key_tokens)
-    rows = "".join(
-        f'<tr><th scope="row">{_named(token)}</th>'
-        + "".join(
-            f"<td>{'masked' if hidden else percent(float(weight))}</td>"
-            for weight, hidden in zip(weights, masked, strict=True)
-        )
-        + "</tr>"
-        for token, weights, masked in zip(view.query_tokens[:_MOST_ROWS], view.weights, view.masked, strict=False)
-    )
-    return f'<table><thead><tr><th scope="col">From \\ to</th>{heads}</tr></thead><tbody>{rows}</tbody></table>'
-
-
-def _strongest(view: AttentionView) -> str:
-    weights = np.where(view.masked, -1.0, view.weights)[:_MOST_ROWS]
-    order = np.argsort(-weights, axis=1, kind="stable")[:, :_STRONGEST]
-    rows = "".join(
-        f'<tr><th scope="row">{_named(token)}</th>'
-        + "".join(
-            f"<td>{_named(view.key_tokens[key])} {percent(float(row[key]))}</td>" if row[key] >= 0 else "<td></td>"
-            for key in keys
-        )
-        + "</tr>"
-        for token, row, keys in zip(view.query_tokens, weights, order, strict=False)
-    )
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("From", "most to", "then to", "then to"))
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _named(token: Token) -> str:
+def named(token: Token) -> str:
+    """A token's label as HTML."""
     return f"<bdi>{html.escape(label(token))}</bdi>"

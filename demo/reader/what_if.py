@@ -1,102 +1,33 @@
 """What if: a head switched off, or a word replaced, and both answers side by side."""
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
+from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors, in_line
-from demo.plots.change import ShareChange, share_changes, what_changed, written
 from demo.plots.reading import percent
 from demo.runs import Changed, DemoService, Finished
 from demo.widgets import Updates
+from demo.widgets.notice import alert
 from models.errors import InputError
 from models.explain.opening import opening
-from models.outputs import MEAN, TaskOutput, Token
+from models.outputs import (
+    MEAN,
+    CompletionOutput,
+    FillMaskOutput,
+    QuestionAnsweringOutput,
+    SentimentOutput,
+    TaskOutput,
+    Token,
+    TranslationOutput,
+)
 from models.registry import Task
 from models.text.words import is_content_word, word_text, words_of
-
-
-def compared(before: TaskOutput, after: TaskOutput, said: str) -> str:
-    """A sentence on the change, then both answers; `said` names what the second one was given."""
-    finding = f'<p class="read-out" role="status">{html.escape(what_changed(before, after))}</p>'
-    changes = share_changes(before, after)
-    name = f"With {said}"
-    return finding + (_shares(changes, name) if changes else _texts(written(before), written(after), name))
-
-
-def side_by_side(first: str, second: str, names: tuple[str, str]) -> str:
-    """Two texts in columns, the words of each that the other has not in `<mark>`."""
-    words = first.split(" "), second.split(" ")
-    blocks = SequenceMatcher(None, words[0], words[1], autojunk=False).get_matching_blocks()
-    shared = (
-        {block.a + offset for block in blocks for offset in range(block.size)},
-        {block.b + offset for block in blocks for offset in range(block.size)},
-    )
-    sides = "".join(
-        f"<section><h4>{html.escape(name)}</h4><p class='written'><bdi>{_marked(text, same)}</bdi></p></section>"
-        for name, text, same in zip(names, words, shared, strict=True)
-    )
-    return f'<div class="columns forked compared">{sides}</div>'
-
-
-def _texts(before: str, after: str, name: str) -> str:
-    return side_by_side(before, after, ("Before", name))
-
-
-def _marked(words: Sequence[str], same: set[int]) -> str:
-    """The words with spaces between them, runs of those that are not the `same` marked."""
-    text, marking = "", False
-    for place, word in enumerate(words):
-        differs = place not in same
-        text += ("</mark>" if marking and not differs else "") + (" " if place else "")
-        text += ("<mark>" if differs and not marking else "") + html.escape(word)
-        marking = differs
-    return text + ("</mark>" if marking else "")
-
-
-def _shares(changes: Sequence[ShareChange], name: str) -> str:
-    """A table for each blank, the candidates down and both shares across."""
-    tables = []
-    blanks = sorted({change.blank for change in changes})
-    for blank in blanks:
-        rows = [change for change in changes if change.blank == blank]
-        best = tuple(max(getattr(row, side) or 0.0 for row in rows) for side in ("before", "after"))
-        caption = f"<caption>Blank {blank}</caption>" if len(blanks) > 1 else ""
-        tables.append(
-            f'<table class="step-table compared">{caption}<thead><tr><th scope="col"><span class="sr-only">'
-            f'answer</span></th><th scope="col">Before</th><th scope="col">{html.escape(name)}</th></tr></thead>'
-            f"<tbody>{''.join(_row(row, best) for row in rows)}</tbody></table>"
-        )
-    return "".join(tables)
-
-
-def _row(row: ShareChange, best: tuple[float, ...]) -> str:
-    text = f"<bdi>{html.escape(row.text) or '∅'}</bdi>"
-    name = f"<mark>{text}</mark>" if row.before is None or row.after is None else text
-    before = _cell(row.before, row.before == best[0])
-    return f'<tr><th scope="row">{name}</th>{before}{_cell(row.after, row.after == best[1], _way(row))}</tr>'
-
-
-def _way(row: ShareChange) -> str:
-    """Up or down, where both shares are known and do not read alike."""
-    if row.before is None or row.after is None or percent(row.before) == percent(row.after):
-        return ""
-    up = row.after > row.before
-    return f"<span class='way' aria-label='{'more' if up else 'less'} than before'>{'▲' if up else '▼'}</span> "
-
-
-def _cell(share: float | None, best: bool, way: str = "") -> str:
-    if share is None:
-        return "<td><span class='quiet'>not among them</span></td>"
-    return (
-        f"<td{' class=wins' if best else ''}><span class='step-number'>{way}{percent(share)}</span>"
-        f"<span class='step-bar' aria-hidden='true'><span style='width:{100 * share:.2f}%'></span></span></td>"
-    )
-
 
 _HELP = (
     '<p class="quiet">Change one thing and let the model answer again. If the answer stays, what you changed was not '
@@ -110,59 +41,18 @@ _CHANGES = [
 _WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
 
 
-@dataclass(frozen=True, eq=False)
-class TryIt:
-    """The fields for the change, the button, and both answers."""
+def create_try_it(
+    service: DemoService, task: Task, finished: gr.State, place: Sequence[Component], words: Mapping[str, Any]
+) -> tuple[gr.Dropdown, gr.HTML]:
+    """A folded section; the field for the word, which `words` are the settings of, and the place of both answers.
 
-    change: gr.Radio
-    word: gr.Dropdown
-    by: gr.Textbox
-    button: gr.Button
-    result: gr.HTML
-
-    @property
-    def outputs(self) -> list[Component]:
-        """The components that another source changes."""
-        return [self.word, self.result]
-
-    def offer(self, tokens: Sequence[Token], first: int = -1) -> Updates:
-        """The updates for another text: its words, the one with token `first` chosen, and no answers yet."""
-        choices = _choices(tokens)
-        return {self.word: gr.update(choices=choices, value=_first(tokens, choices, first)), self.result: ""}
-
-    def connect(self, service: DemoService, finished: gr.State, place: Sequence[Component]) -> None:
-        """Let the button compare; `place` are the reader's kind, way of reading heads, layer and head."""
-
-        def compare(
-            change: str, word: str, by: str, finished: Finished, kind: str, _how: str, layer: int, head: int
-        ) -> str:
-            try:
-                if change == "word":
-                    changed, said = _replaced(service, finished, word, by)
-                else:
-                    changed, said = _switched_off(service, finished, change, kind, int(layer), int(head))
-            except InputError as error:
-                return f'<p role="alert">{html.escape(error.sentence)}</p>'
-            return compared(changed.before, changed.after, said)
-
-        gr.on(
-            [self.button.click, self.by.submit],
-            for_visitors(compare),
-            [self.change, self.word, self.by, finished, *place],
-            self.result,
-            show_progress_on=self.result,
-            **in_line(service.settings),
-        )
-
-
-def create_try_it(task: Task, tokens: Sequence[Token], first: int = -1) -> TryIt:
-    """A folded section for a text of these tokens; it begins with the word that has token `first`."""
-    choices = _choices(tokens)
+    `place` are the reader's kind, way of reading heads, layer and head.
+    """
     with gr.Accordion("Try it: change one thing and compare", open=False, elem_classes="tool"):
         gr.HTML(_HELP)
         change = gr.Radio(_CHANGES, value="word", label="What to change")
         with gr.Row(elem_classes="tool-row"):
-            word = gr.Dropdown(choices, value=_first(tokens, choices, first), label="Which word")
+            word = gr.Dropdown(**words, label="Which word")
             empty = "empty: a blank" if task in _WITH_BLANKS else "empty: the word is left out"
             by = gr.Textbox("", label="What to put there", info=empty, max_lines=1)
             button = gr.Button("Compare", scale=0, min_width=140, elem_classes="tool-button")
@@ -171,8 +61,43 @@ def create_try_it(task: Task, tokens: Sequence[Token], first: int = -1) -> TryIt
     def ask(change: str) -> Updates:
         return {each: gr.update(visible=change == "word") for each in (word, by)}
 
+    def compare(
+        change: str, word: str, by: str, finished: Finished, kind: str, _how: str, layer: int, head: int
+    ) -> str:
+        try:
+            if change == "word":
+                changed, said = _replaced(service, finished, word, by)
+            else:
+                changed, said = _switched_off(service, finished, change, kind, int(layer), int(head))
+        except InputError as error:
+            return alert(error.sentence)
+        return _compared(changed.before, changed.after, f"With {said}")
+
     change.change(ask, change, [word, by], **QUICK)
-    return TryIt(change, word, by, button, result)
+    gr.on(
+        [button.click, by.submit],
+        for_visitors(compare),
+        [change, word, by, finished, *place],
+        result,
+        show_progress_on=result,
+        **in_line(service.settings),
+    )
+    return word, result
+
+
+def words_to_replace(tokens: Sequence[Token], first: int = -1) -> dict[str, Any]:
+    """The words of a text as choices, numbered as they stand, each with the places of its first and last token.
+
+    Chosen is the word with token `first`, else the first content word, else the first word.
+    """
+    words = [
+        (number, word)
+        for number, word in enumerate(words_of(tokens))
+        if not tokens[word[0]].is_mark and not tokens[word[0]].is_blank
+    ]
+    choices = [(f"{number}: {word_text(tokens, word)}", f"{word[0]}-{word[-1]}") for number, word in words]
+    wanted = [(first in word, is_content_word(word_text(tokens, word))) for _, word in words]
+    return {"choices": choices, "value": choices[wanted.index(max(wanted))][1] if choices else None}
 
 
 def _replaced(service: DemoService, finished: Finished, word: str, by: str) -> tuple[Changed, str]:
@@ -201,20 +126,145 @@ def _switched_off(
     return service.ablate(finished.source, layer - 1, head - 1, kind), f"layer {layer}, head {head} switched off"
 
 
-def _choices(tokens: Sequence[Token]) -> list[tuple[str, str]]:
-    """The words of a text, numbered as they stand, each with the places of its first and last token."""
-    return [
-        (f"{number}: {word_text(tokens, word)}", f"{word[0]}-{word[-1]}")
-        for number, word in enumerate(words_of(tokens))
-        if not tokens[word[0]].is_mark and not tokens[word[0]].is_blank
-    ]
+def _compared(before: TaskOutput, after: TaskOutput, name: str) -> str:
+    """A sentence on the change, then both answers; `name` says what the second one was given."""
+    before, after = _without_new_blank(before, after), _without_new_blank(after, before)
+    shares = _shares(before), _shares(after)
+    if all(shares):
+        finding, answers = _answer_changed(before, after), _tables(*shares, name)
+    else:
+        first, second = _written(before), _written(after)
+        finding, answers = _text_changed(first, second), _side_by_side(first, second, name)
+    return f'<p class="read-out" role="status">{html.escape(finding)}</p>{answers}'
 
 
-def _first(tokens: Sequence[Token], choices: Sequence[tuple[str, str]], place: int) -> str | None:
-    """The choice with the token at `place`, else the first content word, else the first word."""
-    found = {value: tuple(map(int, value.split("-"))) for _, value in choices}
-    chosen = [value for value, (first, last) in found.items() if first <= place <= last]
-    content = [
-        value for value, (first, last) in found.items() if is_content_word(word_text(tokens, range(first, last + 1)))
-    ]
-    return next(iter([*chosen, *content, *found]), None)
+def _without_new_blank(output: TaskOutput, other: TaskOutput) -> TaskOutput:
+    """`output` without the blank that was put where `other` has a word, so that its other blanks can be compared."""
+    if not isinstance(output, FillMaskOutput) or not isinstance(other, FillMaskOutput):
+        return output
+    if len(output.predictions) != len(other.predictions) + 1:
+        return output
+    pairs = zip(output.tokens, other.tokens, strict=False)
+    same = next((place for place, (one, another) in enumerate(pairs) if one.id != another.id), 0)
+    new = sum(token.is_blank for token in output.tokens[:same])
+    return replace(output, predictions=output.predictions[:new] + output.predictions[new + 1 :])
+
+
+_Shares = dict[str, float]
+"""Candidates for one blank, labels or spans, each with its share of one."""
+
+_NO_ANSWER = "no answer in this text"
+
+
+def _shares(output: TaskOutput) -> list[_Shares]:
+    """The candidates that an answer names, for each blank; the likeliest of those that read alike."""
+    match output:
+        case FillMaskOutput():
+            named = [[(each.text, each.score) for each in blank] for blank in output.predictions]
+        case SentimentOutput():
+            named = [[(each.text, each.score) for each in output.scores]]
+        case QuestionAnsweringOutput():
+            named = [[*((each.text, each.score) for each in output.answers), (_NO_ANSWER, output.no_answer_score)]]
+        case _:
+            named = []
+    return [{text.strip(): score for text, score in reversed(candidates)} for candidates in named]
+
+
+def _best(output: TaskOutput) -> str:
+    """The answer, of the first blank where there are several."""
+    if isinstance(output, QuestionAnsweringOutput):
+        return output.answers[0].text.strip() if output.answered else _NO_ANSWER
+    first = _shares(output)[0]
+    return max(first, key=first.__getitem__)
+
+
+def _answer_changed(before: TaskOutput, after: TaskOutput) -> str:
+    old, new = _best(before), _best(after)
+    shares = _shares(after)[0]
+    was, now = percent(_shares(before)[0][old]), percent(shares[new])
+    if old != new:
+        left = f"; “{old}” falls to {percent(shares[old])}" if old in shares else ""
+        return f"The answer turns from “{old}” ({was}) into “{new}” ({now}){left}."
+    if was == now:
+        return f"Nothing that shows: “{new}” keeps {now} of the probability."
+    return f"The answer stays “{new}”, with {now} of the probability instead of {was}."
+
+
+def _tables(before: Sequence[_Shares], after: Sequence[_Shares], name: str) -> str:
+    """A table for each blank, the candidates down, the likeliest after the change first, and both shares across."""
+    tables = []
+    blanks = list(zip(before, after, strict=False))
+    for number, (old, new) in enumerate(blanks, start=1):
+        rows = "".join(
+            f'<tr><th scope="row">{_candidate(text, text in old and text in new)}</th>{_cell(old, text)}'
+            f"{_cell(new, text, _way(old.get(text), new.get(text)))}</tr>"
+            for text in sorted({**new, **old}, key=lambda text: (-new.get(text, 0.0), -old.get(text, 0.0)))
+        )
+        caption = f"<caption>Blank {number}</caption>" if len(blanks) > 1 else ""
+        tables.append(
+            f'<table class="step-table compared">{caption}<thead><tr><th scope="col"><span class="sr-only">'
+            f'answer</span></th><th scope="col">Before</th><th scope="col">{html.escape(name)}</th></tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+    return "".join(tables)
+
+
+def _candidate(text: str, in_both: bool) -> str:
+    shown = f"<bdi>{html.escape(text) or '∅'}</bdi>"
+    return shown if in_both else f"<mark>{shown}</mark>"
+
+
+def _way(before: float | None, after: float | None) -> str:
+    """Up or down, where both shares are known and do not read alike."""
+    if before is None or after is None or percent(before) == percent(after):
+        return ""
+    more, arrow = ("more", "▲") if after > before else ("less", "▼")
+    return f"<span class='way' aria-label='{more} than before'>{arrow}</span> "
+
+
+def _cell(shares: _Shares, text: str, way: str = "") -> str:
+    if text not in shares:
+        return "<td><span class='quiet'>not among them</span></td>"
+    share = shares[text]
+    return (
+        f"<td{' class=wins' if share == max(shares.values()) else ''}>"
+        f"<span class='step-number'>{way}{percent(share)}</span>"
+        f"<span class='step-bar' aria-hidden='true'><span style='width:{100 * share:.2f}%'></span></span></td>"
+    )
+
+
+def _written(output: TaskOutput) -> str:
+    if isinstance(output, TranslationOutput):
+        return output.translations[0].text
+    assert isinstance(output, CompletionOutput)  # noqa: S101
+    return output.text
+
+
+def _text_changed(before: str, after: str) -> str:
+    """Where two texts part."""
+    if before == after:
+        return "Nothing that shows: the text is the same, word for word."
+    first, second = before.split(), after.split()
+    pairs = zip(first, second, strict=False)
+    same = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(first), len(second)))
+    if same == len(first):
+        return f"The text goes on: “{second[same]}” comes after what was its end."
+    if same == len(second):
+        return f"The text ends early, before “{first[same]}”."
+    return f"The texts part at word {same + 1}: “{second[same]}” instead of “{first[same]}”."
+
+
+def _side_by_side(first: str, second: str, name: str) -> str:
+    """Two texts in columns, the words of each that the other has not in `<mark>`."""
+    words = first.split(" "), second.split(" ")
+    marked = ["", ""]
+    for change, *places in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+        for side, (start, end) in enumerate((places[:2], places[2:])):
+            text = html.escape(" ".join(words[side][start:end]))
+            space = " " if start and end > start else ""
+            marked[side] += space + (text if change == "equal" or start == end else f"<mark>{text}</mark>")
+    sides = "".join(
+        f"<section><h4>{html.escape(title)}</h4><p class='written'><bdi>{text}</bdi></p></section>"
+        for title, text in zip(("Before", name), marked, strict=True)
+    )
+    return f'<div class="columns forked compared">{sides}</div>'

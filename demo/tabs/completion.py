@@ -9,6 +9,7 @@ from gradio.components import Component
 
 from demo.events import QUICK, Stops, for_visitors, in_line
 from demo.log.run import Run
+from demo.reader.reader import AttentionReader
 from demo.recorded import recorded
 from demo.runs import DemoService, Finished
 from demo.tabs import task_tab as shape
@@ -74,7 +75,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             more = create_more_texts()
             decided = gr.HTML(decided_strip(example.output, example.decided), label="Decided in which layer")
             header, copy_link = shape.create_header(_TASK)
-            reader = shape.create_reader(service, _TASK, decided)
+            reader = AttentionReader(service, session, example, decided)
             steps = create_decoder_steps(service, _TASK)
             tree = create_strategy_tree(service)
         # In the order of the handler's parameters.

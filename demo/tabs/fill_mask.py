@@ -8,6 +8,7 @@ import gradio as gr
 
 from demo.events import QUICK
 from demo.plots.reading import percent
+from demo.reader.reader import AttentionReader
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
@@ -50,7 +51,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         with shape.result():
             answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
             header, copy_link = shape.create_header(_TASK)
-            reader = shape.create_reader(service, _TASK)
+            reader = AttentionReader(service, session, example)
         fields = {"text": text, "top_k": top_k, "word": word}
         row = RunControls(picker, *buttons)
         hidden = gr.State(_masked_words(example.run.fields["text"]))

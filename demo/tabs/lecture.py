@@ -16,8 +16,6 @@ from gradio.components.plot import PlotData
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.events import QUICK, for_visitors
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
-from demo.plots.roles import role_of
-from demo.plots.view import shown, so_far
 from demo.reader.export import Taken, taken_part, taken_script
 from demo.runs import Finished
 from demo.settings import MODEL_QUEUE, Settings
@@ -62,11 +60,7 @@ def _picture(step: LectureStep, task_tabs: Mapping[Task, TaskTab], inside: Insid
 def _taken(tab: TaskTab, view: TaskView) -> Taken:
     """The answer of a task to the step's text and its attention, as the reader would show it; nobody's run."""
     done = tab.service.answer(view.task, dict(view.fields), view.checkpoint)
-    place = view.place
-    finished = Finished(replace(done.run, id=""), done.output, done.source)
-    seen = tab.reader.see(finished, place.kind, place.how, place.layer, place.head)
-    not_yet = max(0, len(done.source.written) - place.step) if place.step else 0
-    return Taken(finished, shown(seen, place.words, place.specials, not_yet), place, role_of(so_far(seen, not_yet)))
+    return tab.reader.read(Finished(replace(done.run, id=""), done.output, done.source), view.place)
 
 
 _HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matches
@@ -163,7 +157,7 @@ class LectureViews:
         of_tasks = [
             each
             for tab in self.task_tabs.values()
-            for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools.outputs)
+            for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools)
         ]
         of_inside = [*self.inside.controls.inputs, *self.inside.turned, *self.inside.drawn, *self._own]
         changed: list[Component | gr.Column] = [*of_tasks, *of_inside]
@@ -228,15 +222,13 @@ class LectureViews:
 def _answered(tab: TaskTab, view: TaskView) -> Updates:
     """The answer of a task and its attention, drawn at the place that the step asks for; nobody's run."""
     run = tab.service.answer(view.task, dict(view.fields), view.checkpoint).run
-    reader, place = tab.reader, view.place
-    updates = tab.restore(run, place)
-    finished, not_yet = updates[reader.finished], updates[reader.not_yet]
-    seen = reader.see(finished, place.kind, place.how, place.layer, place.head)
+    reader = tab.reader
+    updates = tab.restore(run, view.place)
+    finished = updates[reader.finished]
     return {
         **updates,
-        **reader.tools.forget(tab.service, finished),
-        **reader.controls.show(seen),
-        **reader.draw(seen, place.words, place.specials, not_yet),
+        **reader.clear_tools(finished),
+        **reader.show(reader.read(finished, view.place)),
         reader.shown: finished.source,
     }
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from demo.plots.change import span_probabilities
 from demo.plots.reading import percent
+from demo.plots.spans import span_probabilities
+from demo.reader.reader import AttentionReader
 from demo.recorded import recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
@@ -58,7 +59,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
                 draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
             )
             header, copy_link = shape.create_header(_TASK)
-            reader = shape.create_reader(service, _TASK)
+            reader = AttentionReader(service, session, example)
             with gr.Column(elem_classes="more"):
                 gr.HTML(_SPANS, label="Where the answer starts and ends")
                 plot = gr.Plot(

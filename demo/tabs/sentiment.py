@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from demo.plots.reading import percent
+from demo.reader.reader import AttentionReader
 from demo.recorded import recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
@@ -41,7 +42,7 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
         with shape.result():
             answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Sentiment")
             header, copy_link = shape.create_header(_TASK)
-            reader = shape.create_reader(service, _TASK)
+            reader = AttentionReader(service, session, example)
         fields = {"text": text}
         row = RunControls(picker, *buttons)
 

@@ -13,7 +13,7 @@ from gradio.components import Component
 from demo.events import QUICK, Stops, for_visitors, in_line
 from demo.limits import FIELDS
 from demo.log.run import Run
-from demo.reader.reader import AttentionReader, create_attention_reader
+from demo.reader.reader import AttentionReader
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService, Finished
 from demo.sharing import KEY, ReaderSettings
@@ -162,11 +162,6 @@ def create_header(task: Task) -> tuple[gr.HTML, CopyLink]:
         return line, CopyLink(button, gr.Textbox("", visible="hidden", label="Link to copy"))
 
 
-def create_reader(service: DemoService, task: Task, decided: gr.HTML | None = None) -> AttentionReader:
-    """The attention reader, on the recorded example; `decided` is the strip that follows a completion."""
-    return create_attention_reader(service, recorded(task), decided)
-
-
 @dataclass(frozen=True, eq=False)
 class TaskTab:
     """A task's tab as handlers see it; `notices` has a place for a sentence beside each field that may need one.
@@ -234,7 +229,6 @@ class TaskTab:
         if stops:
             self.row.stop.click(stops.stop, **QUICK)
         self._connect_link()
-        self.reader.take_away(self.session)
 
     def walk(self, steps: DecoderSteps, answer: gr.HTML, draw: DrawStep) -> None:
         """Let visitors walk through the steps of `answer`, the attention with them, and take over a text that parts."""
@@ -304,7 +298,7 @@ class TaskTab:
             return updates
         finished = self.service.reopen(run)
         updates |= self.reader.turn_to(finished, own=False)
-        updates |= self.reader.turn_to_place(place, len(finished.source.written))
+        updates |= self.reader.turn_to_place(place)
         if self.steps and self.draw_step and place.step:
             updates |= self.steps.go_to(finished, place.step)
             updates[self.answer[0]] = self.draw_step(run, finished.output, place.step)

@@ -10,6 +10,7 @@ import gradio as gr
 from demo.events import Stops
 from demo.log.run import Run
 from demo.plots.reading import percent
+from demo.reader.reader import AttentionReader
 from demo.recorded import recorded
 from demo.runs import DemoService
 from demo.tabs import task_tab as shape
@@ -49,7 +50,7 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
                 draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
             )
             header, copy_link = shape.create_header(_TASK)
-            reader = shape.create_reader(service, _TASK)
+            reader = AttentionReader(service, session, example)
             steps = create_decoder_steps(service, _TASK)
         fields = {"text": text, "num_beams": beams}
         row = RunControls(picker, *buttons)

@@ -16,8 +16,12 @@ def create_notice() -> gr.HTML:
 
 def noticed(sentence: str) -> dict[str, Any]:
     """The update that shows `sentence`, or clears the place when there is none."""
-    said = f'<p role="alert">{html.escape(sentence)}</p>' if sentence else ""
-    return gr.update(value=said, visible=bool(sentence))
+    return gr.update(value=alert(sentence) if sentence else "", visible=bool(sentence))
+
+
+def alert(sentence: str) -> str:
+    """`sentence` as HTML that screen readers read out at once."""
+    return f'<p role="alert">{html.escape(sentence)}</p>'
 
 
 def held(value: object) -> gr.State:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from demo.plots.roles import role_of
+from demo.plots.reading import role_of
 from demo.plots.view import AttentionView
 from demo.reader.export import Taken
 from demo.recorded import recorded

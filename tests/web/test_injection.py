@@ -17,10 +17,9 @@ import pytest
 from demo.events import for_callers, for_visitors
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run
-from demo.plots.cells import attention_svg
-from demo.plots.change import span_probabilities
 from demo.plots.decode_tree import decode_tree_figure
-from demo.plots.heatmap import attention_heatmap
+from demo.plots.heatmap import attention_heatmap, attention_svg
+from demo.plots.spans import span_probabilities
 from demo.plots.view import AttentionView, view_of
 from demo.plots.walk import norms_figure, scores_matrix, shares_matrix
 from demo.reader.attribution import attribution_text
