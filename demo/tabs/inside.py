@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -11,136 +11,174 @@ from gradio.components import Component
 
 from demo.events import QUICK, for_visitors, in_line
 from demo.lectures import Lecture
-from demo.recorded import inside_examples
+from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
-from demo.settings import MODEL_QUEUE, Settings
+from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
-from demo.walk.step import BuiltStep, InsideControls, WalkStep, create_choices
-from demo.walk.steps import STEPS, create_inside_take_away
-from demo.walk.view import InsideRequest, checkpoints_inside, from_query
+from demo.walk.step import BuiltStep, WalkStep
+from demo.walk.steps import STEPS, as_json, step_part
+from demo.walk.view import ChosenWord, InsideRequest, WalkChoices, checkpoints_inside, from_query
+from demo.web.gradio_private import component_class
 from demo.widgets import Updates
 from demo.widgets.glossary import terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_list
 from demo.widgets.notice import create_notice, noticed
+from demo.widgets.saved import TextFile, create_saved_file, following_the_system, json_file, offline_page, plotting
 from models.errors import InputError
+from models.inside.outputs import Piece
+from models.inside.parameters import shape_of
+from models.registry import REGISTRY
 
 _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
     "choose another word, layer or head, and it changes."
 )
-_COPY_STEP = "() => window.clearhead.copyLink(window.clearhead.inside ?? '?inside=tokens')"
 _HINT = "<span class='keys'>Enter looks inside; Shift+Enter starts a new line.</span>"
-_CHOICES = ("layer", "head", "position")
+_COPY_STEP = "() => window.clearhead.copyLink(window.clearhead.inside ?? '?inside=tokens')"
+_SAVED = (
+    '<p class="quiet">The step as it is above. The page is one file that works without a network; the numbers are all '
+    "that the step was drawn from, vectors and tables in full.</p>"
+)
+_BY_KEY = {step.key: step for step in STEPS}
 
 
-@dataclass(frozen=True, eq=False)
+def _any_value(_: gr.Dropdown, payload: object) -> object:
+    return payload
+
+
+_WordList = component_class(gr.Dropdown, "WordList", preprocess=_any_value)
+"""A list that takes a value which it no longer offers; what it means is for `ChosenWord.read` to say."""
+
+
 class InsideTab:
-    """The tab as handlers see it: the controls that all steps share, the stepper, and a group for each step.
+    """The tab: the controls that all steps share, the stepper, and a group of components for each step.
 
-    `exports` are the buttons that save a lecture, by its name; `here` is the end of the address of what is drawn.
+    `shared` and `own` are the inputs of all steps and of single ones, `turned` what turning to another step changes at
+    once, and `drawn` what drawing one may change. `exports` are the buttons that save a lecture, by its name; `here` is
+    the end of the address of what is drawn.
     """
 
-    controls: InsideControls
-    stepper: gr.Radio
-    back: gr.Button
-    forward: gr.Button
-    heading: gr.HTML
-    button: gr.Button
-    examples: gr.Dataset
-    notices: dict[str, gr.HTML]
-    groups: dict[str, gr.Column]
-    built: dict[str, BuiltStep]
-    exports: dict[str, gr.Button]
-    here: gr.Textbox
+    def __init__(self, service: DemoService, lectures: Collection[Lecture] = ()) -> None:
+        self.inside = service.inside
+        request = inside_examples()[0].request
+        with gr.Tab("Inside", id="inside", elem_id="tab-inside"), two_columns():
+            with left_column():
+                self._create_question(request, lectures)
+            with result():
+                self._create_walk(request)
+                self._create_take_away()
+        self._connect(in_line(service.settings))
 
-    @property
-    def inputs(self) -> list[Component]:
-        """The inputs of every handler: the step, the shared controls, then the inputs of each step."""
-        return [self.stepper, *self.controls.inputs, *(each for built in self.built.values() for each in built.inputs)]
+    def _create_question(self, request: InsideRequest, lectures: Collection[Lecture]) -> None:
+        with asking():
+            self.text = visitor_text(request.text)
+            text_notice = create_notice()
+            gr.HTML(f'<p class="quiet hint">{_HINT}</p>', label="What to do")
+            with gr.Row(elem_classes="run-row"):
+                self.button = gr.Button(
+                    "Look inside", variant="primary", scale=0, min_width=140, elem_classes="run-button"
+                )
+            self.notices = {"text": text_notice, "checkpoint": create_notice()}
+            self.examples = gr.Dataset(
+                components=[self.text],
+                samples=[[each.request.text] for each in inside_examples()],
+                sample_labels=[each.label for each in inside_examples()],
+                type="index",
+                label="Examples",
+                elem_classes="examples",
+            )
+        with gr.Column(elem_classes="beside"):
+            self.checkpoint = gr.Dropdown(
+                [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
+                value=request.checkpoint,
+                label="Model",
+                filterable=False,
+                elem_classes="picker-list",
+            )
+            with gr.Accordion("Lectures: for a room with a projector", open=False, elem_classes="fold lecture-list"):
+                gr.HTML(lecture_list(lectures), label="Lectures")
+                self.exports = {each.name: gr.Button(f"Save “{each.title}” as a page", scale=0) for each in lectures}
+            lead(_LEAD)
 
-    @property
-    def turned(self) -> list[Component | gr.Column]:
-        """The components that turning to another step changes at once."""
-        shown = [self.stepper, self.back, self.forward, self.heading, *self._choices.values()]
-        return [*shown, *self.groups.values()]
+    def _create_walk(self, request: InsideRequest) -> None:
+        first = STEPS[0]
+        self.stepper = gr.Radio(
+            [(f"{step.number} {step.title}", step.key) for step in STEPS],
+            value=first.key,
+            label="Step",
+            show_label=False,
+            elem_classes="stepper",
+        )
+        self.heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
+        with gr.Row(elem_classes="step-head"):
+            self.back = gr.Button("Back", scale=0, min_width=96, interactive=False)
+            self.forward = gr.Button("Next", scale=0, min_width=96)
+            gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
+                None, None, None, js=_COPY_STEP
+            )
+        layers, heads = shape_of(REGISTRY[request.checkpoint])
+        words, word = _words_of(request, recorded_tokens()[0].pieces), str(ChosenWord.of(request))
+        with gr.Row(elem_classes="settings"):
+            # Each is seen in the steps that use it; the first step uses none.
+            self.choices: dict[str, Component] = {
+                "layer": gr.Slider(
+                    1, layers, request.layer + 1, step=1, label="Layer", info="one round of mixing", visible=False
+                ),
+                "head": gr.Slider(
+                    1, heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
+                    visible=False,
+                ),
+                "position": _WordList(
+                    words, value=word, label="Word", info="a token of your text", filterable=False, visible=False
+                ),
+            }  # fmt: skip
+        self.groups: dict[str, gr.Column] = {}
+        self.built: dict[str, BuiltStep] = {}
+        for step in STEPS:
+            with gr.Column(visible=step is first, elem_classes="inside-step") as self.groups[step.key]:
+                self.built[step.key] = step.create(self.inside)
+        self.here = gr.Textbox("", visible="hidden", label="Address of this step")
 
-    @property
-    def drawn(self) -> list[Component]:
-        """The components that drawing a step may change."""
-        outputs = [each for built in self.built.values() for each in built.outputs]
-        return [self.here, *self.notices.values(), *self.controls.chosen, *outputs]
+        choices, outputs = self.choices.values(), [each for built in self.built.values() for each in built.outputs]
+        self.shared: list[Component] = [self.text, self.checkpoint, *choices]
+        self.own: list[Component] = [each for built in self.built.values() for each in built.inputs]
+        self.inputs = [self.stepper, *self.shared, *self.own]
+        self.turned: list[Component | gr.Column] = [
+            self.stepper,
+            self.back,
+            self.forward,
+            self.heading,
+            *choices,
+            *self.groups.values(),
+        ]
+        self.drawn = [self.here, *self.notices.values(), *choices, *outputs]
 
-    def show(self, step: str, *asked: Any) -> Updates:
-        """The picture of the step, or a sentence beside the field that is to be mended."""
-        try:
-            return self.picture(step, *asked)
-        except InputError as error:
-            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+    def _create_take_away(self) -> None:
+        with gr.Accordion("Take it away: page, numbers", open=False, elem_classes="tool"):
+            gr.HTML(_SAVED, label="About these files")
+            with gr.Row(elem_classes="history-actions"):
+                page = gr.Button("Page (HTML)", min_width=170, scale=0)
+                numbers = gr.Button("Numbers (JSON)", min_width=170, scale=0)
+            file = create_saved_file()
+        queued: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
+        file.connect(page, self.page_file, self.inputs, **queued)
+        file.connect(numbers, self.numbers_file, self.inputs, **queued)
 
-    def picture(self, step: str, *asked: Any) -> Updates:
-        """The picture of the step and no sentence anywhere; raises `InputError`."""
-        shared, values = asked[: len(self.controls.inputs)], list(asked[len(self.controls.inputs) :])
-        own: dict[str, list[Any]] = {}
-        for key, built in self.built.items():
-            own[key], values = values[: len(built.inputs)], values[len(built.inputs) :]
-        wanted = self.controls.request(step, shared)
-        request, place = self.controls.inside.checked(wanted)
-        # The words belong to the text as it stands in the field.
-        placed = self.controls.corrected(replace(request, text=wanted.text), place, shared)
-        drawn = terms_linked(self._silent | placed | self.built[step].draw(request, *own[step]))
-        return {**drawn, self.here: request.to_query()}
-
-    def asked_for(self, step: str, *asked: Any) -> tuple[WalkStep, InsideRequest]:
-        """The step that the values of `inputs` ask for, and what it shows; raises `InputError`."""
-        request, _ = self.controls.inside.checked(self.controls.request(step, asked[: len(self.controls.inputs)]))
-        return _step(step)[0], request
-
-    def turn(self, step: str) -> Updates:
-        """The frame of the step, at once and still as it was drawn last."""
-        chosen, place = _step(step)
-        return {
-            self.stepper: step,
-            self.back: gr.update(interactive=place > 0),
-            self.forward: gr.update(interactive=place < len(STEPS) - 1),
-            self.heading: _heading(chosen),
-            **{control: gr.update(visible=name in chosen.uses) for name, control in self._choices.items()},
-            **{group: gr.update(visible=key == step) for key, group in self.groups.items()},
-        }
-
-    def open(self, request: InsideRequest) -> Updates:
-        """The controls set to `request`, and the frame of its step; draw it next."""
-        step = request.step if request.step in self.built else STEPS[0].key
-        try:
-            checked, place = self.controls.inside.checked(request)
-            choices = self.controls.choices(replace(checked, text=request.text), place)
-        except InputError:
-            choices = {}
-        return _both(self._set_to(request) | choices, self.turn(step))
-
-    def try_example(self, number: int) -> Updates:
-        """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
-        request, place = self.controls.inside.checked(inside_examples()[number].request)
-        return self._set_to(request) | self.controls.choices(request, place)
-
-    def connect(self, settings: Settings) -> None:
+    def _connect(self, line: Mapping[str, Any]) -> None:
         """Let the stepper turn the page, and every control draw the step that is shown."""
-        drawing: dict[str, Any] = {"show_progress_on": self.heading, **in_line(settings)}
+        drawing: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": self.heading, **line}
         show = for_visitors(self.show)
         turns = [
             self.stepper.input(for_visitors(self.turn), self.stepper, self.turned, **QUICK),
-            *(
-                button.click(for_visitors(_beside(self, by)), self.stepper, self.turned, **QUICK)
-                for button, by in ((self.back, -1), (self.forward, 1))
-            ),
+            self.back.click(for_visitors(lambda key: self._move(key, -1)), self.stepper, self.turned, **QUICK),
+            self.forward.click(for_visitors(lambda key: self._move(key, 1)), self.stepper, self.turned, **QUICK),
+            self.examples.click(for_visitors(self.try_example), self.examples, self.shared, **QUICK),
         ]
-        tried = self.examples.click(for_visitors(self.try_example), self.examples, self.controls.inputs, **QUICK)
-        for turned in (*turns, tried):
+        for turned in turns:
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
-            turned.then(show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
-        own = [each for built in self.built.values() for each in built.inputs]
-        moved = [self.controls.checkpoint, *self.controls.chosen, *own]
-        said = [self.button.click, self.controls.text.submit, *(each.input for each in moved)]  # type: ignore[attr-defined]
-        gr.on(said, show, self.inputs, self.drawn, trigger_mode="always_last", **drawing)
+            turned.then(show, self.inputs, self.drawn, **drawing)
+        moved = [each.input for each in (self.checkpoint, *self.choices.values(), *self.own)]  # type: ignore[attr-defined]
+        gr.on([self.button.click, self.text.submit, *moved], show, self.inputs, self.drawn, **drawing)
 
     def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs, masthead: gr.HTML) -> None:
         """Show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.
@@ -153,8 +191,7 @@ class InsideTab:
             if asked is None:
                 return {self.stepper: gr.skip()}
             step = asked.step if asked.step in self.built else STEPS[0].key
-            drawn = self.show(step, *self.controls.values(asked), *own)
-            return _both(self.open(asked), drawn)
+            return _both(self.open(asked), self.show(step, *self.values(asked), *own))
 
         def opened(request: gr.Request, *own: Any) -> Updates:
             shown = arrive(request.query_params, own)
@@ -163,23 +200,122 @@ class InsideTab:
         def gone_back(address: str, *own: Any) -> Updates:
             return arrive(dict(parse_qsl(address.partition("#")[0].removeprefix("?"))), own)
 
-        own = [each for built in self.built.values() for each in built.inputs]
-        changed = list(dict.fromkeys([tabs, *self.controls.inputs, *self.turned, *self.drawn]))
+        changed = list(dict.fromkeys([tabs, *self.shared, *self.turned, *self.drawn]))
         drawing: dict[str, Any] = {
             "concurrency_id": MODEL_QUEUE, "show_progress": "hidden", "api_visibility": "private"
         }  # fmt: skip
-        demo.load(for_visitors(opened), own, changed, **drawing)
+        demo.load(for_visitors(opened), self.own, changed, **drawing)
         address = gr.Textbox("", visible="hidden", label="Address of a step")
         masthead.select(None, None, address, js="() => `${location.search}#${Date.now()}`")
-        address.change(for_visitors(gone_back), [address, *own], changed, **drawing)
+        address.change(for_visitors(gone_back), [address, *self.own], changed, **drawing)
         self.here.change(None, self.here, None, js="(address) => window.clearhead.drewInside(address)")
 
-    def _set_to(self, request: InsideRequest) -> Updates:
-        return {**dict(zip(self.controls.inputs, self.controls.values(request), strict=True))}
+    def values(self, request: InsideRequest) -> list[Any]:
+        """The values of `shared` that ask for `request`."""
+        word = str(ChosenWord.of(request))
+        return [request.text, request.checkpoint, request.layer + 1, request.head + 1, word]
 
-    @property
-    def _choices(self) -> dict[str, Component]:
-        return {name: getattr(self.controls, name) for name in _CHOICES}
+    def show(self, step: str, *asked: Any) -> Updates:
+        """The picture of the step, or a sentence beside the field that is to be mended."""
+        try:
+            return self.picture(step, *asked)
+        except InputError as error:
+            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+
+    def picture(self, step: str, *asked: Any) -> Updates:
+        """The picture of the step and no sentence anywhere; raises `InputError`."""
+        values = dict(zip(self.inputs[1:], asked, strict=True))
+        wanted = self._request(step, values)
+        request, place = self.inside.checked(wanted)
+        built = self.built[step]
+        drawn = built.draw(request, *(values[each] for each in built.inputs))
+        # The words belong to the text as it stands in the field.
+        choices = self._choices(replace(request, text=wanted.text), place, values)
+        pictures = dict(zip(built.outputs, drawn, strict=True))
+        return {**terms_linked(self._silent | choices | pictures), self.here: request.to_query()}
+
+    def _request(self, step: str, values: Mapping[Component, Any]) -> InsideRequest:
+        """The request that the values make, with a word that belongs to the text."""
+        text, checkpoint, layer, head, position = (values[each] for each in self.shared)
+        asked = InsideRequest(step, text, checkpoint, int(layer) - 1, int(head) - 1)
+        chosen = ChosenWord.read(position)
+        return self.inside.follow(asked, chosen) if chosen else asked
+
+    def _choices(self, request: InsideRequest, place: WalkChoices, asked: Mapping[Any, Any] | None = None) -> Updates:
+        """The choices that this text and model leave, each at what `request` has.
+
+        What was `asked` as it is stays: somebody quick may have chosen something else by the time that this arrives.
+        """
+        layer, head, position = self.choices.values()
+        word = str(ChosenWord.of(request))
+        updates: Updates = {
+            layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
+            head: gr.update(maximum=place.shape.heads, value=request.head + 1),
+            position: gr.update(choices=_words_of(request, place.tokens.pieces), value=word),
+        }
+        for control in [each for each in updates if asked and updates[each]["value"] == asked[each]]:
+            del updates[control]["value"]
+        if "value" not in updates[position]:
+            # A word says whose list it is of: this list is there, too.
+            del updates[position]
+        return updates
+
+    def part(self, step: str, *asked: Any) -> tuple[str, list[str]]:
+        """The step as a part of a page to save, and the figures in it; raises `InputError`."""
+        chosen, request = self._asked_for(step, *asked)
+        return step_part(chosen, request, self.built[step].outputs, self.picture(step, *asked))
+
+    def page_file(self, step: str, *asked: Any) -> TextFile:
+        """The step as a page of its own; raises `InputError`."""
+        body, figures = self.part(step, *asked)
+        scripts = [following_the_system(), *plotting(figures)]
+        text = offline_page(f"Inside: {_BY_KEY[step].title}", f"<main>{body}</main>", scripts)
+        return TextFile(text, f"clearhead-inside-{step}.html", "text/html;charset=utf-8")
+
+    def numbers_file(self, step: str, *asked: Any) -> TextFile:
+        """The numbers that the step is drawn from; raises `InputError`."""
+        chosen, request = self._asked_for(step, *asked)
+        return json_file(as_json(chosen, request, chosen.numbers(self.inside, request)), f"clearhead-inside-{step}")
+
+    def _asked_for(self, step: str, *asked: Any) -> tuple[WalkStep, InsideRequest]:
+        request = self._request(step, dict(zip(self.inputs[1:], asked, strict=True)))
+        return _BY_KEY[step], self.inside.checked(request)[0]
+
+    def turn(self, step: str) -> Updates:
+        """The frame of the step, at once and still as it was drawn last."""
+        chosen = _BY_KEY[step]
+        return {
+            self.stepper: step,
+            self.back: gr.update(interactive=chosen.number > 1),
+            self.forward: gr.update(interactive=chosen.number < len(STEPS)),
+            self.heading: _heading(chosen),
+            **{control: gr.update(visible=name in chosen.uses) for name, control in self.choices.items()},
+            **{group: gr.update(visible=key == step) for key, group in self.groups.items()},
+        }
+
+    def _move(self, key: str, by: int) -> Updates:
+        """Turns to the step `by` places on."""
+        number = min(max(_BY_KEY[key].number + by, 1), len(STEPS))
+        return self.turn(STEPS[number - 1].key)
+
+    def open(self, request: InsideRequest) -> Updates:
+        """The controls set to `request`, and the frame of its step; draw it next."""
+        step = request.step if request.step in self.built else STEPS[0].key
+        try:
+            checked, place = self.inside.checked(request)
+            choices = self._choices(replace(checked, text=request.text), place)
+        except InputError:
+            choices = {}
+        return _both(self._set_to(request) | choices, self.turn(step))
+
+    def try_example(self, number: int) -> Updates:
+        """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
+        request, place = self.inside.checked(inside_examples()[number].request)
+        return self._set_to(request) | self._choices(request, place)
+
+    def _set_to(self, request: InsideRequest) -> Updates:
+        values = zip(self.shared, self.values(request), strict=True)
+        return {control: gr.update(value=value) for control, value in values}
 
     @property
     def _silent(self) -> Updates:
@@ -188,98 +324,20 @@ class InsideTab:
 
 def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) -> InsideTab:
     """The tab with its events and the `lectures` on offer; it opens on the first step of its first example."""
-    request = inside_examples()[0].request
-    first = STEPS[0]
-    with gr.Tab("Inside", id="inside", elem_id="tab-inside"), two_columns():
-        with left_column():
-            with asking():
-                text = visitor_text(request.text)
-                text_notice = create_notice()
-                gr.HTML(f'<p class="quiet hint">{_HINT}</p>', label="What to do")
-                with gr.Row(elem_classes="run-row"):
-                    button = gr.Button(
-                        "Look inside", variant="primary", scale=0, min_width=140, elem_classes="run-button"
-                    )
-                checkpoint_notice = create_notice()
-                examples = gr.Dataset(
-                    components=[text],
-                    samples=[[each.request.text] for each in inside_examples()],
-                    sample_labels=[each.label for each in inside_examples()],
-                    type="index",
-                    label="Examples",
-                    elem_classes="examples",
-                )
-            with gr.Column(elem_classes="beside"):
-                checkpoint = gr.Dropdown(
-                    [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
-                    value=request.checkpoint,
-                    label="Model",
-                    filterable=False,
-                    elem_classes="picker-list",
-                )
-                with gr.Accordion(
-                    "Lectures: for a room with a projector", open=False, elem_classes="fold lecture-list"
-                ):
-                    gr.HTML(lecture_list(lectures), label="Lectures")
-                    exports = {each.name: gr.Button(f"Save “{each.title}” as a page", scale=0) for each in lectures}
-                lead(_LEAD)
-        with result():
-            stepper = gr.Radio(
-                [(f"{step.number} {step.title}", step.key) for step in STEPS],
-                value=first.key,
-                label="Step",
-                show_label=False,
-                elem_classes="stepper",
-            )
-            heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
-            with gr.Row(elem_classes="step-head"):
-                back = gr.Button("Back", scale=0, min_width=96, interactive=False)
-                forward = gr.Button("Next", scale=0, min_width=96, interactive=len(STEPS) > 1)
-                gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
-                    None, None, None, js=_COPY_STEP
-                )
-            choices = create_choices(request, first)
-            controls = InsideControls(service.inside, text, checkpoint, *choices)
-            groups: dict[str, gr.Column] = {}
-            built: dict[str, BuiltStep] = {}
-            for step in STEPS:
-                with gr.Column(visible=step is first, elem_classes="inside-step") as groups[step.key]:
-                    built[step.key] = step.create(controls)
-            notices = {"text": text_notice, "checkpoint": checkpoint_notice}
-            here = gr.Textbox("", visible="hidden", label="Address of this step")
-            tab = InsideTab(
-                controls, stepper, back, forward, heading, button, examples, notices, groups, built, exports, here
-            )
-            create_inside_take_away(tab.asked_for, tab.picture, built, service.inside, tab.inputs)
-    tab.connect(service.settings)
-    return tab
+    return InsideTab(service, lectures)
 
 
 def _both(first: Updates, then: Updates) -> Updates:
     """One update for what both change: of the same thing, a value or whether it is seen, the later one holds."""
-    merged = {**first, **then}
-    for component in first.keys() & then.keys():
-        earlier, later = (
-            each if isinstance(each, dict) else gr.update(value=each) for each in (first[component], then[component])
-        )
-        merged[component] = earlier | later
-    return merged
+    return first | {block: first[block] | update if block in first else update for block, update in then.items()}
 
 
-def _beside(tab: InsideTab, by: int) -> Any:
-    """Turns to the step `by` places on."""
-
-    def move(key: str) -> Updates:
-        place = min(max(_step(key)[1] + by, 0), len(STEPS) - 1)
-        return tab.turn(STEPS[place].key)
-
-    return move
-
-
-def _step(key: str) -> tuple[WalkStep, int]:
-    """The step called `key` and its place in the list."""
-    place = next(place for place, step in enumerate(STEPS) if step.key == key)
-    return STEPS[place], place
+def _words_of(request: InsideRequest, pieces: Sequence[Piece]) -> list[tuple[str, str]]:
+    """The tokens of the text of `request`, counted from 1, each with its value."""
+    return [
+        (f"{place + 1}: {piece.piece.strip('Ġ▁') or '␣'}", str(ChosenWord.of(replace(request, position=place))))
+        for place, piece in enumerate(pieces)
+    ]
 
 
 def _heading(step: WalkStep) -> str:

@@ -21,7 +21,7 @@ from demo.runs import Finished
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
 from demo.tabs.task_tab import TaskTab
-from demo.walk.steps import STEPS, step_part
+from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.figure import for_room
@@ -50,10 +50,7 @@ def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: In
 def _picture(step: LectureStep, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> tuple[str, list[str]]:
     """The picture of the step as HTML, and the figures in it."""
     if isinstance(step.view, InsideRequest):
-        own = [each.value for built in inside.built.values() for each in built.inputs]
-        values = [step.view.step, *inside.controls.values(step.view), *own]
-        shown_step, request = inside.asked_for(*values)
-        return step_part(shown_step, request, inside.built[shown_step.key], inside.picture(*values))
+        return inside.part(step.view.step, *inside.values(step.view), *(each.value for each in inside.own))
     return taken_part(_taken(task_tabs[step.view.task], step.view)), []
 
 
@@ -146,7 +143,6 @@ class LectureViews:
     def __init__(self, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> None:
         self.task_tabs = task_tabs
         self.inside = inside
-        self._own = [each for built in inside.built.values() for each in built.inputs]
         self._kept: dict[tuple[str, int], Updates] = {}
         self._flights: dict[tuple[str, int], asyncio.Future[Updates]] = {}
         self._one_at_a_time = ThreadPoolExecutor(1, "lecture")
@@ -159,7 +155,7 @@ class LectureViews:
             for tab in self.task_tabs.values()
             for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools)
         ]
-        of_inside = [*self.inside.controls.inputs, *self.inside.turned, *self.inside.drawn, *self._own]
+        of_inside = [*self.inside.shared, *self.inside.turned, *self.inside.drawn, *self.inside.own]
         changed: list[Component | gr.Column] = [*of_tasks, *of_inside]
         return list(dict.fromkeys(changed))
 
@@ -215,8 +211,8 @@ class LectureViews:
         if isinstance(view, TaskView):
             return _answered(self.task_tabs[view.task], view)
         inside = self.inside
-        own: Updates = {each: each.value for each in self._own}
-        return {**own, **inside.picture(view.step, *inside.controls.values(view), *own.values())}
+        own: Updates = {each: each.value for each in inside.own}
+        return {**own, **inside.picture(view.step, *inside.values(view), *own.values())}
 
 
 def _answered(tab: TaskTab, view: TaskView) -> Updates:

@@ -1,14 +1,14 @@
 """Step 8: where the parameters are, what papers count, and what a layer costs as the text grows."""
 
 import html
+from collections.abc import Sequence
+from typing import Any
 
 import gradio as gr
 
 from demo.plots.walk import costs_figure
-from demo.reader.table import KEEP_OPEN
-from demo.walk.step import BuiltStep, InsideControls, WalkStep, fold_out, table
-from demo.walk.view import InsideRequest
-from demo.widgets import Updates
+from demo.walk.step import BuiltStep, WalkStep, fold_out, framed, place, plot, quiet, read_out, table
+from demo.walk.view import Inside, InsideRequest
 from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
 from models.inside.formulas import layer_costs
@@ -23,24 +23,22 @@ _TEXT = (
 )
 
 
-def _create(controls: InsideControls) -> BuiltStep:
-    parts = gr.HTML("", js_on_load=KEEP_OPEN, elem_classes=["inside-picture", "room-1"], label="Parameters by part")
+def _create(inside: Inside) -> BuiltStep:
+    parts = place("Parameters by part", "inside-picture", "room-1")
     gr.HTML(_published(), elem_classes=["inside-picture", "room-2"], label="Sizes in papers")
-    said = gr.HTML("", label="What a layer costs")
-    plot = gr.Plot(label="Operations of a layer", show_label=False, container=False, elem_classes="inside-plot")
-    numbers = gr.HTML("", label="What a layer costs, as a table")
+    outputs = [
+        parts,
+        place("What a layer costs"),
+        plot("Operations of a layer"),
+        place("What a layer costs, as a table"),
+    ]
 
-    def draw(request: InsideRequest) -> Updates:
-        count = controls.inside.parameters(request)
-        length = len(controls.inside.checked(request)[1].tokens.pieces)
-        return {
-            parts: parameters_picture(count),
-            said: costs_said(length, count.width),
-            plot: drawn(costs_figure(length, count.width)),
-            numbers: costs_table(length, count.width),
-        }
+    def draw(request: InsideRequest) -> Sequence[Any]:
+        count = inside.parameters(request)
+        sizes = len(inside.checked(request)[1].tokens.pieces), count.width
+        return parameters_picture(count), costs_said(*sizes), drawn(costs_figure(*sizes)), costs_table(*sizes)
 
-    return BuiltStep(draw, [parts, said, plot, numbers])
+    return BuiltStep(outputs, draw)
 
 
 def parameters_picture(count: ParameterCount) -> str:
@@ -53,70 +51,57 @@ def parameters_picture(count: ParameterCount) -> str:
         (html.escape(each.name), html.escape(each.formula), f"{each.recomputed:,}", f"{each.held:,}")
         for each in count.parts
     ]
-    added = sum(each.recomputed for each in count.parts)
-    rows.append(("together", "", f"{added:,}", f"{count.total:,}"))
+    rows.append(("together", "", f"{sum(each.recomputed for each in count.parts):,}", f"{count.total:,}"))
     heads = ("part", "counted from the sizes", "that is", "numbers in the model’s memory")
-    frozen = (
-        " Its positions are computed, not learned, but are kept as numbers all the same."
-        if any("computed" in each.name for each in count.parts)
-        else ""
-    )
+    computed = any("computed" in each.name for each in count.parts)
+    frozen = " Its positions are computed, not learned, but are kept as numbers all the same." if computed else ""
     return (
-        f'<p class="read-out" aria-live="polite">{html.escape(count.checkpoint.name)} holds {count.total:,} '
-        "numbers.</p>"
-        '<p class="quiet">The table that turns ids into vectors is used again to turn the last vector into a word, '
-        f"where the model does that (<em>tied weights</em>); it is counted once.{frozen}</p>"
-        f"{bars(shares, 'Parameters by part', long=True)}"
-        f"{fold_out('How each part was counted, as a table', table(heads, rows), 'Parameters by part')}"
+        read_out(f"{html.escape(count.checkpoint.name)} holds {count.total:,} numbers.")
+        + quiet(
+            "The table that turns ids into vectors is used again to turn the last vector into a word, where the model "
+            f"does that (<em>tied weights</em>); it is counted once.{frozen}"
+        )
+        + bars(shares, "Parameters by part", long=True)
+        + fold_out("How each part was counted, as a table", table(heads, rows), "Parameters by part")
     )
+
+
+def _published() -> str:
+    heads = ("model", "layers", "width d", "counted from its sizes", "the paper says", "what is counted")
+    rows = [
+        (name, str(layers), f"{width:,}", f"{parameters:,}", f"{stated_millions:,} million", counted)
+        for name, layers, width, parameters, stated_millions, counted in published_sizes()
+    ]
+    said = (
+        "Counted the same way, from the sizes in the papers (BERT: Devlin et al., 2019; GPT-2: Radford et al., 2019)."
+    )
+    papers = framed(table(heads, rows), "Sizes that papers state", "papers")
+    return f"<h3>The sizes that papers state</h3>{quiet(said)}{papers}"
 
 
 def costs_said(length: int, width: int) -> str:
     """A sentence on the kind of layer that costs less for this text, and where that turns."""
-    own, recurrent, _ = layer_costs(length, width)
-    times = max(own.operations, recurrent.operations) / min(own.operations, recurrent.operations)
-    many = "times more" if own.operations > recurrent.operations else "times fewer"
-    compared = "as many" if own.operations == recurrent.operations else f"{times:.0f} {many}"
+    own, recurrent = (each.operations for each in layer_costs(length, width)[:2])
+    compared = "as many multiplications as"
+    if own != recurrent:
+        more = "more" if own > recurrent else "fewer"
+        compared = f"{max(own, recurrent) / min(own, recurrent):.0f} times {more} multiplications than"
     return (
-        "<h3>What a layer costs</h3>"
-        f'<p class="read-out">Your text has n = {length} tokens, the model d = {width}: self-attention needs '
-        f"{compared} multiplications {'as' if compared == 'as many' else 'than'} recurrence.</p>"
-        '<p class="quiet"><em>Self-attention</em> compares every token with every other; <em>recurrence</em> (as in an '
-        "LSTM) walks from token to token; <em>convolution</em> mixes k neighbours. Beyond n = d, self-attention is the "
-        "dearer one, but it never waits, and any two tokens are one step apart (Vaswani et al., 2017, table 1).</p>"
+        f'<h3>What a layer costs</h3><p class="read-out">Your text has n = {length} tokens, the model d = {width}: '
+        f"self-attention needs {compared} recurrence.</p>"
+    ) + quiet(
+        "<em>Self-attention</em> compares every token with every other; <em>recurrence</em> (as in an LSTM) walks from "
+        "token to token; <em>convolution</em> mixes k neighbours. Beyond n = d, self-attention is the dearer one, but "
+        "it never waits, and any two tokens are one step apart (Vaswani et al., 2017, table 1)."
     )
 
 
 def costs_table(length: int, width: int) -> str:
     """Operations, waiting and longest path for this n and d."""
     heads = ("layer", "operations", "that is", "must wait for one another", "longest path between two tokens")
-    rows = [
-        (each.name, each.formula, f"{each.operations:,}", f"{each.sequential:,}", f"{each.path:,}")
-        for each in layer_costs(length, width)
-    ]
+    rows = [(name, formula, *(f"{each:,}" for each in costs)) for name, formula, *costs in layer_costs(length, width)]
     name = f"What a layer costs for n = {length} and d = {width}"
     return fold_out(f"{name}, as a table", table(heads, rows), name)
 
 
-def _published() -> str:
-    heads = ("model", "layers", "width d", "counted from its sizes", "the paper says", "what is counted")
-    rows = [
-        (
-            each.name,
-            str(each.layers),
-            f"{each.width:,}",
-            f"{each.parameters:,}",
-            f"{each.stated_millions:,} million",
-            each.counted,
-        )
-        for each in published_sizes()
-    ]
-    return (
-        '<h3>The sizes that papers state</h3><p class="quiet">Counted the same way, from the sizes in the papers '
-        "(BERT: Devlin et al., 2019; GPT-2: Radford et al., 2019).</p>"
-        '<div class="table-frame papers" role="region" aria-label="Sizes that papers state" tabindex="0">'
-        f"{table(heads, rows)}</div>"
-    )
-
-
-COUNTING = WalkStep(8, "counting", "Counting", _TEXT, _create)
+COUNTING = WalkStep(8, "counting", "Counting", _TEXT, _create, Inside.parameters)

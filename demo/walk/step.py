@@ -1,48 +1,100 @@
-"""The parts that the steps of the walk share: choices, tables, strips of vectors."""
+"""What a step of the walk is, and the parts that steps share: places on the page, tables, strips, numbers in words."""
 
 import html
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
 import numpy as np
 from gradio.components import Component
-from numpy.typing import NDArray
 
 from demo.plots.template import label
 from demo.plots.walk import strip_image
-from demo.recorded import recorded_tokens
-from demo.walk.view import ChosenWord, Inside, InsideRequest, WalkChoices
-from demo.web.gradio_private import component_class
-from demo.widgets import Updates
-from models.inside.outputs import Piece
-from models.inside.parameters import shape_of
+from demo.reader.table import KEEP_OPEN
+from demo.walk.view import Inside, InsideRequest
+from models.inside.outputs import Numbers
 from models.outputs import Token
-from models.registry import REGISTRY
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltStep:
+    """A step on the page; `draw(request, *values of inputs)` returns the values of `outputs` or raises `InputError`.
+
+    Each of the step's own `inputs` draws it anew.
+    """
+
+    outputs: list[Component]
+    draw: Callable[..., Sequence[Any]]
+    inputs: list[Component] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class WalkStep:
+    """A step: `number` counts from 1, `key` names it in addresses, `text` (HTML) stands above its picture.
+
+    `create` makes its components where it is called; `numbers` finds the typed result that it is drawn from. `uses`
+    names the controls that it heeds besides text and model: `layer`, `head`, `position`.
+    """
+
+    number: int
+    key: str
+    title: str
+    text: str
+    create: Callable[[Inside], BuiltStep]
+    numbers: Callable[[Inside, InsideRequest], Any]
+    uses: tuple[str, ...] = ()
+
+
+def place(name: str, *classes: str, value: str = "") -> gr.HTML:
+    """A place for HTML; a table in it that was unfolded stays so when it is drawn anew."""
+    return gr.HTML(value, js_on_load=KEEP_OPEN, elem_classes=list(classes), label=name)
+
+
+def plot(name: str, *classes: str, **more: Any) -> gr.Plot:
+    """A place for a figure."""
+    return gr.Plot(label=name, show_label=False, container=False, elem_classes=["inside-plot", *classes], **more)
+
+
+def read_out(sentence: str) -> str:
+    """The sentence that says what a picture shows; screen readers speak it when it changes."""
+    return f'<p class="read-out" aria-live="polite">{sentence}</p>'
+
+
+def quiet(text: str) -> str:
+    """A paragraph in small print."""
+    return f'<p class="quiet">{text}</p>'
+
+
+def framed(shown: str, name: str, kind: str = "") -> str:
+    """A table in a frame that scrolls by itself where it is too wide; `name` is read out for the frame."""
+    classes = f"table-frame {kind}".strip()
+    return f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{shown}</div>'
 
 
 def fold_out(summary: str, table: str, name: str) -> str:
-    """A table in a frame of its own, which scrolls, under a line that unfolds it; `name` is read out for the frame."""
-    return (
-        f'<details class="as-table"><summary>{summary}</summary>'
-        f'<div class="table-frame" role="region" aria-label="{name}" tabindex="0">{table}</div></details>'
-    )
+    """A table in a frame under a line that unfolds it."""
+    return f'<details class="as-table"><summary>{summary}</summary>{framed(table, name)}</details>'
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML already; the first cell of a row names it."""
+    """A table whose cells are HTML already, or whole `<td>` elements; the first cell of a row names it."""
     head = "".join(f'<th scope="col">{each}</th>' for each in heads)
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
-    )
+    body = ""
+    for first, *rest in rows:
+        cells = "".join(each if each.startswith("<td") else f"<td>{each}</td>" for each in rest)
+        body += f'<tr><th scope="row">{first}</th>{cells}</tr>'
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def strip(vector: NDArray[np.float32], top: float) -> str:
+def strip(vector: Numbers, top: float) -> str:
     """A vector as a strip of colours; `top` is the number that gets the full colour. Tables have its numbers."""
     return f'<img class="vector-strip" alt="" src="{strip_image(vector, top)}">'
+
+
+def track(share: float) -> str:
+    """A bar of this share of its track."""
+    return f'<span class="bar-track"><span style="width:{100 * share:.1f}%"></span></span>'
 
 
 def named(token: Token) -> str:
@@ -50,17 +102,19 @@ def named(token: Token) -> str:
     return f"<bdi>{html.escape(label(token))}</bdi>"
 
 
-def few(vector: NDArray[np.float32], count: int) -> str:
-    """The first numbers of a vector, in words of figures."""
-    more = " …" if len(vector) > count else ""
-    return " ".join(number(float(each), 2) for each in vector[:count]) + more
-
-
 def number(value: float, digits: int) -> str:
     """A number with a true minus sign; −∞ for what is masked."""
-    if np.isneginf(value):
-        return "−∞"
-    return f"{value:.{digits}f}".replace("-", "−")
+    return "−∞" if np.isneginf(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+def numbers(vector: Iterable[float], digits: int) -> list[str]:
+    """The numbers of a vector, each in words of figures."""
+    return [number(each, digits) for each in vector]
+
+
+def few(vector: Numbers, count: int) -> str:
+    """The first numbers of a vector in one line."""
+    return " ".join(numbers(vector[:count], 2)) + (" …" if len(vector) > count else "")
 
 
 def distance(value: float) -> str:
@@ -69,147 +123,3 @@ def distance(value: float) -> str:
         if value < 10.0**-power:
             return f"less than 0.{'0' * (power - 1)}1"
     return number(value, 2)
-
-
-def _any_value(_: gr.Dropdown, payload: object) -> object:
-    return payload
-
-
-WordList = component_class(gr.Dropdown, "WordList", preprocess=_any_value)
-"""A list that takes a value which it no longer offers; what it means is for `chosen_of` to say."""
-
-
-def words_of(request: InsideRequest, pieces: Sequence[Piece]) -> list[tuple[str, str]]:
-    """The tokens of the text of `request`, counted from 1, each with its value."""
-    return [
-        (f"{place + 1}: {piece.piece.strip('Ġ▁') or '␣'}", _value(replace(ChosenWord.of(request), position=place)))
-        for place, piece in enumerate(pieces)
-    ]
-
-
-def value_of(request: InsideRequest) -> str:
-    """The value of the token that `request` follows."""
-    return _value(ChosenWord.of(request))
-
-
-def chosen_of(value: object) -> ChosenWord | None:
-    """The token that a value stands for; none for no value and for what is none of ours."""
-    checkpoint, mark, position = (str(value).split(" ") + [""] * 2)[:3]
-    digits = position.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 6):
-        return None
-    return ChosenWord(checkpoint, mark, int(position))
-
-
-def _value(word: ChosenWord) -> str:
-    return f"{word.checkpoint} {word.mark} {word.position}"
-
-
-DrawInside = Callable[..., Updates]
-"""Called as `draw(request, *values)` with an `InsideRequest` and the values of the step's own inputs.
-
-It returns updates of the step's own outputs, and raises `InputError` for what the visitor can mend.
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class InsideControls:
-    """The controls that all steps share, and the service that answers them.
-
-    `layer` and `head` count from 1 on the page; `position` is a list of the text's tokens (`word_list.py`).
-    """
-
-    inside: Inside
-    text: gr.Textbox
-    checkpoint: gr.Dropdown
-    layer: gr.Slider
-    head: gr.Slider
-    position: gr.Dropdown
-
-    @property
-    def inputs(self) -> list[Component]:
-        """All of them, in the order in which handlers take them."""
-        return [self.text, self.checkpoint, *self.chosen]
-
-    @property
-    def chosen(self) -> list[Component]:
-        """The controls of a place within the text."""
-        return [self.layer, self.head, self.position]
-
-    def values(self, request: InsideRequest) -> list[Any]:
-        """The values of `inputs` that ask for `request`."""
-        return [request.text, request.checkpoint, request.layer + 1, request.head + 1, value_of(request)]
-
-    def choices(self, request: InsideRequest, place: WalkChoices) -> Updates:
-        """The choices that this text and model leave, each at what was asked for."""
-        return {
-            self.layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
-            self.head: gr.update(maximum=place.shape.heads, value=request.head + 1),
-            self.position: gr.update(choices=words_of(request, place.tokens.pieces), value=value_of(request)),
-        }
-
-    def corrected(self, request: InsideRequest, place: WalkChoices, values: Sequence[Any]) -> Updates:
-        """Like `choices`, without the updates that the `values` of `inputs` make needless.
-
-        Somebody quick may have chosen something else by the time that it arrives.
-        """
-        asked: Updates = {**dict(zip(self.inputs, values, strict=True))}
-        updates = self.choices(request, place)
-        for control, update in updates.items():
-            if update["value"] == asked[control]:
-                del update["value"]
-        if "value" not in updates[self.position]:
-            # A word says whose list it is of: this list is there, too.
-            del updates[self.position]
-        return updates
-
-    def request(self, step: str, values: Sequence[Any]) -> InsideRequest:
-        """The request that the `values` of `inputs` make, with a word that belongs to the text."""
-        text, checkpoint, layer, head, position = values
-        asked = InsideRequest(step, text, checkpoint, int(layer) - 1, int(head) - 1)
-        chosen = chosen_of(position)
-        return self.inside.follow(asked, chosen) if chosen else asked
-
-
-@dataclass(frozen=True, eq=False)
-class BuiltStep:
-    """A step on the page: its own `inputs`, each of which draws it anew, and the `outputs` that `draw` may change."""
-
-    draw: DrawInside
-    outputs: list[Component]
-    inputs: list[Component] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False)
-class WalkStep:
-    """A step: `number` counts from 1, `key` names it in addresses, `text` (HTML) stands above its picture.
-
-    `create` makes its components where it is called; the tab shows and hides them as one. `uses` names the shared
-    controls that the step heeds besides text and model: `layer`, `head`, `position`.
-    """
-
-    number: int
-    key: str
-    title: str
-    text: str
-    create: Callable[[InsideControls], BuiltStep]
-    uses: frozenset[str] = frozenset()
-
-
-def create_choices(request: InsideRequest, step: WalkStep) -> tuple[gr.Slider, gr.Slider, gr.Dropdown]:
-    """Layer, head and word as recorded, each seen in the steps that heed it."""
-    tokens, shape = recorded_tokens()[0], shape_of(REGISTRY[request.checkpoint])
-    with gr.Row(elem_classes="settings"):
-        layer = gr.Slider(
-            1, shape.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing",
-            visible="layer" in step.uses,
-        )  # fmt: skip
-        head = gr.Slider(
-            1, shape.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
-            visible="head" in step.uses,
-        )  # fmt: skip
-        position = WordList(
-            words_of(request, tokens.pieces), value=value_of(request), label="Word", info="a token of your text",
-            filterable=False, visible="position" in step.uses,
-        )  # fmt: skip
-    return layer, head, position

@@ -1,66 +1,59 @@
-"""Formulas of the walk that need no model: scores, softmax, positions, and what a layer costs."""
+"""Formulas of the walk that need no model: softmax of scores, positions, ways to score, and what a layer costs."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.inside.outputs import LayerCost, Numbers
+from models.inside.outputs import Numbers
 from models.outputs import softmax
 
-Vector = NDArray[np.float64]
+Array = NDArray[np.float64]
 PAPERS_BASE = 10_000
-KERNEL = 3
-"""How many neighbouring tokens a convolution sees at once."""
 
 
-def dot(query: Vector, key: Vector) -> float:
-    """The numbers of both multiplied one by one and added up (Luong et al., 2015)."""
-    return float(query @ key)
+def shares(scores: Numbers, divisor: float, masked: NDArray[np.bool_] | None = None) -> tuple[Numbers, Numbers]:
+    """The scores divided by `divisor`, and their softmax, with −∞ where they are `masked`."""
+    scaled = np.asarray(scores, dtype=np.float32) / np.float32(divisor)
+    hidden = scaled if masked is None else np.where(masked, -np.inf, scaled).astype(np.float32)
+    return scaled, softmax(hidden)
 
 
-def scaled_dot(query: Vector, key: Vector) -> float:
-    """The dot product divided by the square root of the dimension (Vaswani et al., 2017, section 3.2.1)."""
-    return dot(query, key) / float(np.sqrt(len(key)))
+def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> Array:
+    """The encoding `[position, component]`: a sine in each even component, its cosine in the next one.
 
-
-def bilinear(query: Vector, key: Vector, between: NDArray[np.float64]) -> float:
-    """The dot product with a learned matrix `[query, key]` in between ("general" in Luong et al., 2015)."""
-    return float(query @ between @ key)
-
-
-def additive(
-    query: Vector, key: Vector, of_query: NDArray[np.float64], of_key: NDArray[np.float64], out: Vector
-) -> float:
-    """A network with one hidden layer: both maps `[hidden, dimension]`, added, tanh, weighed by `out` `[hidden]`.
-
-    (Bahdanau et al., 2015.)
+    Component pair i turns by `base ** (-2i / dimension)` radians from one position to the next.
     """
-    return float(out @ np.tanh(of_query @ query + of_key @ key))
+    pair = np.arange(dimension) // 2
+    angles = np.arange(length)[:, None] / base ** (2 * pair / dimension)
+    return np.where(np.arange(dimension) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
-@dataclass(frozen=True, eq=False)
-class WorkedExample:
-    """A query, keys with a word each, and numbers for what the learned ways have learned."""
+class WorkedExample(NamedTuple):
+    """A query, keys with a word each, and numbers for what the learned ways to score have learned."""
 
     words: tuple[str, ...]
-    query: Vector
-    keys: NDArray[np.float64]
-    between: NDArray[np.float64]
-    of_query: NDArray[np.float64]
-    of_key: NDArray[np.float64]
-    out: Vector
+    query: Array
+    keys: Array
+    between: Array
+    of_query: Array
+    of_key: Array
+    out: Array
 
-    def scores(self, way: str) -> Vector:
-        """The score of each key by `way`: `dot`, `scaled`, `bilinear` or `additive`."""
-        ways: dict[str, Callable[[Vector], float]] = {
-            "dot": lambda key: dot(self.query, key),
-            "scaled": lambda key: scaled_dot(self.query, key),
-            "bilinear": lambda key: bilinear(self.query, key, self.between),
-            "additive": lambda key: additive(self.query, key, self.of_query, self.of_key, self.out),
+    def scores(self) -> dict[str, Array]:
+        """The score of each key by each way.
+
+        Additive attention is a network with one hidden layer (Bahdanau et al., 2015); dot and bilinear, with a learned
+        matrix in between, are of Luong et al., 2015; the scaled dot product is of Vaswani et al., 2017, section 3.2.1.
+        """
+        dot = self.keys @ self.query
+        return {
+            "additive": np.tanh(self.of_query @ self.query + self.keys @ self.of_key.T) @ self.out,
+            "dot": dot,
+            "bilinear": self.keys @ (self.query @ self.between),
+            "scaled": dot / np.sqrt(len(self.query)),
         }
-        return np.array([ways[way](key) for key in self.keys])
 
 
 EXAMPLE = WorkedExample(
@@ -75,35 +68,26 @@ EXAMPLE = WorkedExample(
 """What a decoder may hold when it is about to write "voiture", and the encoder for "the red car"."""
 
 
-def shares(scores: Numbers, divisor: float, masked: NDArray[np.bool_] | None = None) -> tuple[Numbers, Numbers]:
-    """The scores divided by `divisor`, with −∞ where they are `masked`, and the softmax of that."""
-    scaled = np.asarray(scores, dtype=np.float32) / np.float32(divisor)
-    hidden = scaled if masked is None else np.where(masked, -np.inf, scaled).astype(np.float32)
-    return scaled, softmax(hidden)
+class LayerCost(NamedTuple):
+    """The cost of a layer of one kind for n tokens of width d (Vaswani et al., 2017, table 1), without constants.
 
-
-def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> NDArray[np.float64]:
-    """The encoding `[position, component]`: a sine in each even component, in the odd one behind it its cosine.
-
-    Component pair i turns by `base ** (-2i / dimension)` radians from one position to the next.
+    `sequential` is how many operations must wait for one another, `path` how many steps lie between the two tokens
+    that are furthest apart.
     """
-    pair = np.arange(dimension) // 2
-    angles = np.arange(length)[:, None] / base ** (2 * pair / dimension)
-    return np.where(np.arange(dimension) % 2 == 0, np.sin(angles), np.cos(angles))
+
+    name: str
+    formula: str
+    operations: int
+    sequential: int
+    path: int
 
 
-def layer_costs(length: int, width: int, kernel: int = KERNEL) -> tuple[LayerCost, ...]:
-    """The costs of a layer of each kind for `length` tokens of `width` numbers."""
+def layer_costs(length: int, width: int, kernel: int = 3) -> tuple[LayerCost, ...]:
+    """The costs of a layer of each kind for `length` tokens of `width` numbers; a convolution sees `kernel` at once."""
+    # Each convolution reaches `kernel` times as far as the one before it.
+    convolutions = next(layers for layers in count(1) if kernel**layers >= length)
     return (
         LayerCost("self-attention", "n² · d", length**2 * width, 1, 1),
         LayerCost("recurrence", "n · d²", length * width**2, length, length),
-        LayerCost("convolution", f"k · n · d², k = {kernel}", kernel * length * width**2, 1, _layers(length, kernel)),
+        LayerCost("convolution", f"k · n · d², k = {kernel}", kernel * length * width**2, 1, convolutions),
     )
-
-
-def _layers(length: int, kernel: int) -> int:
-    """How many convolutions, each reaching `kernel` times as far, join the two ends: log to the base `kernel`."""
-    layers, reach = 1, kernel
-    while reach < length:
-        layers, reach = layers + 1, reach * kernel
-    return layers

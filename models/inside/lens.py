@@ -1,13 +1,12 @@
 """The guess after every layer (the "logit lens"), and the layer that decided each written token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from models.decoding.sampling import without
-from models.engine import Logits
 from models.inside.outputs import Guess, LayerGuesses, Lens
 from models.inside.reading import NetworkInput, Recording
 from models.tasks.base import AnyTaskModel, batch_of_one
@@ -31,26 +30,42 @@ def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, posit
     names: Sequence[str] | None = None
     match model:
         case TextClassification():
-            about, place, names = LABEL, 0, model.settings.labels
-            logits = final_logits(model, recording, vectors[:, :1])
-            logits = logits / model.settings.calibration.temperature
+            about, position, names = LABEL, 0, model.settings.labels
+            logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
         case QuestionAnswering():
-            about, place, names = ANSWER_STARTS, 0, [token.text for token in reading.tokens]
-            logits = _where_answers_start(model, reading, final_logits(model, recording, vectors))
+            about, position, names = ANSWER_STARTS, 0, [token.text for token in reading.tokens]
+            logits = final_logits(model, recording, vectors) / model.settings.calibration.temperature
+            if any(reading.segments):
+                # Of two texts, an answer begins in the second one or, where there is none, at the start token.
+                pairs = zip(reading.tokens, reading.segments, strict=True)
+                barred = [token.is_mark or not segment for token, segment in pairs]
+                logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
         case _ if reading.kind == "encoder" and not isinstance(model, FillMask):
             return None
         case _:
-            about, place = WORD_HERE if isinstance(model, FillMask) else NEXT_WORD, position
+            about = WORD_HERE if isinstance(model, FillMask) else NEXT_WORD
             logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
-    layers = tuple(LayerGuesses(layer, guesses) for layer, guesses in enumerate(_best(model, logits, names)))
-    return Lens(about, place, logits.shape[-1], vectors[-1, place].float().cpu().numpy(), layers)
+    best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
+    rows = zip(logits.tolist(), best.indices.tolist(), best.values.tolist(), strict=True)
+    layers = tuple(
+        LayerGuesses(
+            layer,
+            tuple(
+                Guess(names[choice] if names else readable(model.tokenizer, choice), share, scores[choice])
+                for choice, share in zip(choices, shares, strict=True)
+                if share > 0
+            ),
+        )
+        for layer, (scores, choices, shares) in enumerate(rows)
+    )
+    return Lens(about, position, logits.shape[-1], vectors[-1, position].float().cpu().numpy(), layers)
 
 
 def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> Tensor:
-    """The logits behind the last layer's output `vectors` `[text, token, width]`, by the network's own last step.
+    """The logits after the last layer's output `vectors` `[text, token, width]`, by the network's own last step.
 
     They are `[text, token, vocabulary]`, of classifiers `[text, label]`, and `[text, token]` for an answer's start. The
-    network reads texts of that size, whichever, and the last layer puts out `vectors` in place of its own.
+    network reads any texts of that size, and its last layer puts out `vectors` in place of its own.
     """
     ids = torch.zeros(vectors.shape[:2], dtype=torch.long, device=vectors.device)
     inputs = {"input_ids": ids}
@@ -59,40 +74,14 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     else:
         # Padding, which the number 0 may be, is not to be guessed at.
         inputs["attention_mask"] = torch.ones_like(ids)
-
-    def instead(_layer: nn.Module, _inputs: tuple[Tensor, ...], _output: Tensor) -> Tensor:
-        return vectors
-
     with model.lock, torch.inference_mode():
-        hook = recording.parts[-1].layer.register_forward_hook(instead)
+        hook = recording.parts[-1].layer.register_forward_hook(lambda _, _in, _out: vectors)
         try:
             output = model.network(**inputs)
         finally:
             hook.remove()
     logits: Tensor = output.start_logits if isinstance(model, QuestionAnswering) else output.logits
     return logits.float()
-
-
-def _where_answers_start(model: QuestionAnswering, reading: NetworkInput, logits: Tensor) -> Tensor:
-    """Calibrated as answers are; where there are two texts, an answer begins in the second or at the start token."""
-    calibration = model.settings.calibration
-    logits = logits / calibration.temperature
-    if any(reading.segments):
-        pairs = zip(reading.tokens, reading.segments, strict=True)
-        barred = [token.is_mark or not segment for token, segment in pairs]
-        logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
-    return logits
-
-
-def _best(model: AnyTaskModel, logits: Tensor, names: Sequence[str] | None) -> Iterator[tuple[Guess, ...]]:
-    """The likeliest choices by `logits` `[layer, choice]`; without `names` they are the vocabulary's."""
-    best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
-    for row, choices, shares in zip(logits.tolist(), best.indices.tolist(), best.values.tolist(), strict=True):
-        yield tuple(
-            Guess(names[choice] if names else readable(model.tokenizer, choice), share, row[choice])
-            for choice, share in zip(choices, shares, strict=True)
-            if share > 0
-        )
 
 
 def decided_layers(
@@ -113,25 +102,19 @@ def decided_layers(
     trunk = model.network.base_model
     norm: nn.Module = getattr(trunk, "ln_f", nn.Identity())
     head = model.network.get_output_embeddings()
-    # transformers gives the last vectors normed.
+    decided: list[int | None] = [None] * len(written)
+    barred = [
+        model.characters.barred(ids[0, : prompt + place].tolist()) if model.characters else ()
+        for place in range(len(written))
+    ]
     with model.lock, torch.inference_mode():
-        _, *layers, last = trunk(input_ids=model.tensor(ids), output_hidden_states=True, use_cache=False).hidden_states
-        read = [*(norm(vectors[0, prompt - 1 : -1]) for vectors in layers), last[0, prompt - 1 : -1]]
-        barred = [
-            model.characters.barred(ids[0, : prompt + place].tolist()) if model.characters else ()
-            for place in range(len(written))
-        ]
+        _, *layers = trunk(input_ids=model.tensor(ids), output_hidden_states=True, use_cache=False).hidden_states
         # One layer at a time: the logits of all layers would take hundreds of megabytes for a large vocabulary.
-        likeliest = [
-            [int(without(row, bad).argmax()) for row, bad in zip(_scores(head, vectors), barred, strict=True)]
-            for vectors in read
-        ]
-    return tuple(
-        next((layer for layer, guesses in enumerate(likeliest) if guesses[place] == token), None)
-        for place, token in enumerate(written)
-    )
-
-
-def _scores(head: nn.Module, vectors: Tensor) -> Logits:
-    """The scores `[token, vocabulary]` that the output embedding gives to `vectors` `[token, width]`."""
-    return np.asarray(head(vectors).float().cpu().numpy())
+        for layer, vectors in enumerate(layers):
+            read = vectors[0, prompt - 1 : -1]
+            # transformers gives the last vectors normed.
+            scores = head(read if layer == len(layers) - 1 else norm(read)).float().cpu().numpy()
+            for place, token in enumerate(written):
+                if decided[place] is None and int(without(scores[place], barred[place]).argmax()) == token:
+                    decided[place] = layer
+    return tuple(decided)

@@ -1,14 +1,71 @@
-"""One look into a model that reads a text: a head, its block, the vectors' path and the guess after every layer."""
+"""Looks into a model that reads a text, worked out by the equations and compared with the model's own numbers."""
 
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from models.architectures import architecture
 from models.errors import InputError
-from models.inside.block import block_numbers, compose_layer, vector_path
+from models.inside.formulas import shares
 from models.inside.lens import lens
-from models.inside.outputs import Look, TranslationSteps
-from models.inside.reading import read, record
+from models.inside.outputs import (
+    BlockNumbers,
+    EmbeddedText,
+    HeadNumbers,
+    Look,
+    Numbers,
+    Stage,
+    Station,
+    TranslationSteps,
+    VectorPath,
+)
+from models.inside.reading import LayerParts, Recording, read, record
 from models.inside.tokens import FROM_THE_MODEL
 from models.tasks.attention import causal
 from models.tasks.base import AnyTaskModel
 from models.tasks.translation import Translation, TranslationInput
+
+POSITIONS_SHOWN = 64
+"""How many of the model's places `embed` gives."""
+
+
+def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
+    """The vectors of `text` by the model's own tables, and their distance from what its first layer reads.
+
+    Raises `InputError`.
+    """
+    trunk = model.network.base_model
+    names = architecture(model.network.config.model_type).embeddings
+    if names is None:
+        raise InputError(f"The vectors of {model.checkpoint.title} are made in a way that is not known here.")
+    reading = read(model, text, names.kind)
+    own = record(model, reading).vectors[0]
+    picked = {
+        "token": reading.network_inputs["input_ids"][0],
+        "segment": torch.tensor(reading.segments),
+        "position": torch.arange(len(reading.tokens)),
+    }
+    tables = {name: attrgetter(path)(trunk).weight for name, path in names.tables.items()}
+    with torch.inference_mode():
+        parts = {name: table[picked[name].to(table.device)] for name, table in tables.items()}
+        if names.scale:
+            parts["token"] = parts["token"] * float(attrgetter(names.scale)(trunk))
+        summed = torch.stack(list(parts.values())).sum(dim=0)
+        normed = attrgetter(names.norm)(trunk)(summed) if names.norm else None
+    return EmbeddedText(
+        model.looked_into,
+        reading.tokens,
+        {name: _array(vectors) for name, vectors in parts.items()},
+        _array(summed),
+        None if normed is None else _array(normed),
+        float(((summed if normed is None else normed) - own).abs().max()),
+        _array(tables["position"][:POSITIONS_SHOWN]),
+        learned=names.learned,
+    )
 
 
 def look_inside(
@@ -27,10 +84,9 @@ def look_inside(
         raise InputError(f"Layer {layer} is not there: this model has layers 0 to {layers - 1}.", "layer")
     if not 0 <= head < heads:
         raise InputError(f"Head {head} is not there: this model has heads 0 to {heads - 1}.", "head")
-    masked = causal(len(reading.tokens))
-    if reading.kind == "encoder":
-        masked[:] = False
-    composed = compose_layer(recording, layer, masked)
+    masked = causal(len(reading.tokens)) & (reading.kind == "decoder")
+    cross = recording.cross[layer] if recording.cross else None
+    composed = compose(recording.parts[layer], recording.vectors[layer], masked, cross)
     return Look(
         model.looked_into,
         reading.tokens,
@@ -42,9 +98,9 @@ def look_inside(
         layer,
         head,
         place,
-        composed.heads[head],
-        block_numbers(recording, layer, composed, place),
-        vector_path(recording),
+        _head_numbers(recording, composed, layer, head, masked),
+        _block_numbers(recording, composed, layer, place),
+        _vector_path(recording),
         lens(model, reading, recording, place),
     )
 
@@ -55,6 +111,100 @@ def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
         raise InputError(f"{model.checkpoint.title} does not translate.", "checkpoint")
     inputs = TranslationInput(text, num_beams=1)
     output = model.answer(inputs)
-    written = tuple(token.id for token in output.target_tokens)
-    cross = model.attend(inputs, written)["cross"]
+    cross = model.attend(inputs, tuple(token.id for token in output.target_tokens))["cross"]
     return TranslationSteps(model.identity, cross.key_tokens, output.generated, cross.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """A block worked out for all tokens: the vectors at every station, in order, and the steps of its attention.
+
+    `attention` has the arrays of `HeadNumbers` by name, each with all heads on its first axis.
+    """
+
+    stations: dict[str, Tensor]
+    attention: dict[str, Numbers]
+
+    @property
+    def output(self) -> Tensor:
+        """The output of the block, `[token, width]`."""
+        return list(self.stations.values())[-1]
+
+
+def compose(parts: LayerParts, vectors: Tensor, masked: NDArray[np.bool_], cross: Tensor | None = None) -> Composed:
+    """A block over `vectors` `[token, width]` by the equations and the model's own maps (Vaswani et al., 2017).
+
+    `cross` is what the attention to another text puts out, where the block has one.
+    """
+    with torch.inference_mode():
+        stations: dict[str, Tensor] = {Station.INPUT: vectors}
+        attended = vectors
+        if parts.norm_first:
+            attended = stations[Station.ATTENTION_NORMED] = parts.attention_norm(vectors)
+        queries, keys, values = (_by_head(each, parts.heads) for each in parts.project(attended))
+        scores = queries @ keys.swapaxes(1, 2)
+        scaled, weights = shares(scores, 1 / parts.scaling, masked)
+        outputs = weights @ values
+        stations[Station.CONCATENATED] = torch.from_numpy(np.concatenate(list(outputs), axis=-1)).to(vectors)
+        stations[Station.PROJECTED] = parts.together(stations[Station.CONCATENATED])
+        current = stations[Station.ATTENTION_ADDED] = vectors + stations[Station.PROJECTED]
+        if not parts.norm_first:
+            current = stations[Station.ATTENTION_NORMED] = parts.attention_norm(current)
+        if cross is not None:
+            stations[Station.CROSS_ADDED] = current + cross
+            current = stations[Station.CROSS_NORMED] = parts.cross_norm(stations[Station.CROSS_ADDED])
+        read = current
+        if parts.norm_first:
+            read = stations[Station.OUTPUT_NORMED] = parts.output_norm(current)
+        stations[Station.WIDENED] = parts.inner(read)
+        stations[Station.ACTIVATED] = parts.activation(stations[Station.WIDENED])
+        stations[Station.NARROWED] = parts.outer(stations[Station.ACTIVATED])
+        stations[Station.FEED_FORWARD_ADDED] = current + stations[Station.NARROWED]
+        if not parts.norm_first:
+            stations[Station.OUTPUT_NORMED] = parts.output_norm(stations[Station.FEED_FORWARD_ADDED])
+    attention = {"queries": queries, "keys": keys, "values": values, "scores": scores, "scaled": scaled}
+    return Composed(stations, attention | {"weights": weights, "outputs": outputs})
+
+
+def _head_numbers(
+    recording: Recording, composed: Composed, layer: int, head: int, masked: NDArray[np.bool_]
+) -> HeadNumbers:
+    parts = recording.parts[layer]
+    numbers = {name: each[head] for name, each in composed.attention.items()}
+    own = {
+        "weights": _array(recording.weights[layer][head]),
+        "outputs": _by_head(recording.mixed[layer], parts.heads)[head],
+    }
+    deviation = max(float(np.abs(numbers[name] - each).max()) for name, each in own.items())
+    return HeadNumbers(**numbers, divisor=1 / parts.scaling, masked=masked, deviation=deviation)
+
+
+def _block_numbers(recording: Recording, composed: Composed, layer: int, position: int) -> BlockNumbers:
+    parts, stations = recording.parts[layer], composed.stations
+    activation = getattr(parts.activation, "__name__", type(parts.activation).__name__).lower()
+    return BlockNumbers(
+        tuple(Stage(name, _array(vectors[position])) for name, vectors in stations.items()),
+        parts.norm_first,
+        parts.heads,
+        head_width=composed.attention["queries"].shape[-1],
+        width=stations[Station.INPUT].shape[-1],
+        inner_width=stations[Station.WIDENED].shape[-1],
+        activation=next((name for name in ("GELU", "ReLU", "SiLU") if name.lower() in activation), activation),
+        deviation=float((composed.output - recording.vectors[layer + 1]).abs().max()),
+    )
+
+
+def _vector_path(recording: Recording) -> VectorPath:
+    vectors = np.stack([_array(each) for each in recording.vectors])
+    norms = np.linalg.norm(vectors, axis=-1)
+    products = (vectors * vectors[0]).sum(axis=-1)
+    return VectorPath(norms, products / np.maximum(norms * norms[0], np.finfo(np.float32).tiny))
+
+
+def _by_head(vectors: Tensor, heads: int) -> Numbers:
+    """The vectors `[token, heads * d_k]` as `[head, token, d_k]`."""
+    return np.stack(np.split(_array(vectors), heads, axis=-1))
+
+
+def _array(vectors: Tensor) -> Numbers:
+    return vectors.detach().float().cpu().numpy()

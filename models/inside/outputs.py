@@ -1,4 +1,4 @@
-"""The typed results of the walk's steps: frozen, and free of torch."""
+"""The typed results of the walk's steps: frozen, free of torch, and written to JSON under these names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,20 +13,10 @@ Numbers = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How large a checkpoint's stack is: the blocks that read the text, the heads in each, and a vector's width."""
-
-    layers: int
-    heads: int
-    width: int
-
-
-@dataclass(frozen=True)
 class Piece:
-    """A token as a model's input holds it: the vocabulary's own spelling, its id and its segment.
+    """A token of a model's input in the vocabulary's own spelling, from character `start` to `end` of its text.
 
-    `attended` is false for padding, which no token looks at; `special` is true for marks that stand for no text.
-    `start` and `end` are characters of the text it came from, both 0 where it stands for none.
+    Padding is not `attended`, `special` marks stand for no text; both have 0 for `start` and `end`.
     """
 
     piece: str
@@ -40,7 +30,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text, or a pair of texts, as one vocabulary spells it; `checkpoint` is whose, `size` how many pieces it has.
+    """A text or a pair as the vocabulary of `checkpoint` spells it, which has `size` pieces.
 
     `scheme` is `wordpiece`, `byte-level` or `bpe` (pairs that fall back on bytes).
     """
@@ -53,86 +43,54 @@ class TokenizedText:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedText:
-    """How tokens become the vectors that the first layer reads; vectors are float32 `[token, width]`.
+    """How tokens become the vectors that the first layer reads; vectors are `[token, width]`.
 
-    `parts` are what is added, by name (`token`, `segment`, `position`), and `summed` is their sum. Where the model
-    norms that, `normed` is what comes of it. `difference` is the greatest one, in any number, between this and the
-    model's own input to its first layer. `positions` `[position, width]` are the model's first places, `learned` or
-    computed by a formula.
+    `parts` (`token`, `segment`, `position`) add up to `summed`, and `normed` is its layer norm, where the model has
+    one. `difference` is the greatest one, in any number, from the first layer's own input. `positions`
+    `[position, width]` are the model's first places, `learned` or computed by a formula.
     """
 
     checkpoint: LoadedCheckpoint
     tokens: tuple[Token, ...]
-    parts: Mapping[str, NDArray[np.float32]]
-    summed: NDArray[np.float32]
-    normed: NDArray[np.float32] | None
+    parts: Mapping[str, Numbers]
+    summed: Numbers
+    normed: Numbers | None
     difference: float
-    positions: NDArray[np.float32]
+    positions: Numbers
     learned: bool
 
 
 @dataclass(frozen=True, eq=False)
 class TranslationSteps:
-    """A translation as its decoder writes it, the likeliest token each time.
-
-    `cross` is float32 `[layer, head, written token, source token]`: where the decoder looks when it writes each token.
-    """
+    """A greedy translation token by token; `cross` is its attention `[layer, head, written token, source token]`."""
 
     checkpoint: LoadedCheckpoint
     source: tuple[Token, ...]
     generated: tuple[GeneratedToken, ...]
-    cross: NDArray[np.float32]
+    cross: Numbers
 
 
 @dataclass(frozen=True)
 class ParameterPart:
-    """One part of a model: how many numbers were `learned` there, and the sum of products that says so, in words.
+    """The numbers in one part of a model, `recomputed` from its sizes by `formula`, and `held` by its tensors.
 
-    `recomputed` comes from the sizes in the configuration, `held` from the network's own tensors; a tensor that two
-    parts share is counted in the first. `held` is `None` for a model that is known by its published sizes alone.
+    A tensor that two parts share is counted in the first.
     """
 
     name: str
     formula: str
     recomputed: int
-    held: int | None = None
+    held: int
 
 
 @dataclass(frozen=True)
 class ParameterCount:
-    """The parts of a model and what they add up to; `total` is counted from the network's tensors."""
+    """The parts of a model; `total` is counted from the network's tensors."""
 
     checkpoint: LoadedCheckpoint
     parts: tuple[ParameterPart, ...]
     total: int
     width: int
-
-
-@dataclass(frozen=True)
-class PublishedSize:
-    """A model of a paper: its sizes, its parameters counted from them, and the millions that the paper states."""
-
-    name: str
-    layers: int
-    width: int
-    parameters: int
-    stated_millions: int
-    counted: str
-
-
-@dataclass(frozen=True)
-class LayerCost:
-    """The cost of a layer of one kind for n tokens of width d (Vaswani et al., 2017, table 1), without constants.
-
-    `sequential` is how many operations must wait for one another, `path` how many steps lie between the two tokens
-    that are furthest apart.
-    """
-
-    name: str
-    formula: str
-    operations: int
-    sequential: int
-    path: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +99,7 @@ class HeadNumbers:
 
     `queries`, `keys`, `values` and `outputs` are `[token, d_k]`; `scores` (query times key), `scaled` (divided by
     `divisor`, √d_k), `masked` (true where the model may not look) and `weights` are `[query, key]`. `deviation` is the
-    greatest distance of the weights and outputs, worked out here, from the model's own.
+    greatest distance of these weights and outputs from the model's own.
     """
 
     queries: Numbers
@@ -162,7 +120,7 @@ class HeadNumbers:
 
 
 class Station(StrEnum):
-    """The stations of a token's way through a block, by the names that they have in `BlockNumbers.stages`."""
+    """The stations of a token's way through a block."""
 
     INPUT = "input"
     CONCATENATED = "heads, concatenated"
@@ -180,7 +138,7 @@ class Station(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One station of a token's way through a block: its name and the token's vector there, `[component]`."""
+    """A `Station` by name, and the followed token's vector there, `[component]`."""
 
     name: str
     vector: Numbers
@@ -188,11 +146,11 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class BlockNumbers:
-    """The way of one token through one layer, station by station, from the layer's input to its output.
+    """The way of one token through one layer, from the layer's input to its output.
 
-    `norm_first` says that layer norm stands in front of each part (GPT-2) and not behind it (BERT); `width` is the
-    size of a token's vector, `inner_width` that inside the feed-forward part. `deviation` is the greatest distance of
-    the last station, worked out here for every token, from the model's own.
+    With `norm_first` layer norm stands before each part (GPT-2), otherwise after it (BERT); `width` is the size of a
+    token's vector, `inner_width` that inside the feed-forward part. `deviation` is the greatest distance of the layer's
+    output, for any token, from the model's own.
     """
 
     stages: tuple[Stage, ...]
@@ -207,9 +165,9 @@ class BlockNumbers:
 
 @dataclass(frozen=True, eq=False)
 class VectorPath:
-    """How the tokens' vectors move through the layers: row 0 is the input, row n what comes out of layer n.
+    """The tokens' vectors `[layer + 1, token]`: `norms` are lengths, `cosines` those to the token's own input.
 
-    `norms` (lengths) and `cosines` (to the token's own input, from -1 to 1) are `[layer + 1, token]`.
+    Row 0 is the input, row n what comes out of layer n.
     """
 
     norms: Numbers
@@ -238,7 +196,7 @@ class Lens:
     """The model's guess after every layer (the "logit lens"), read at `position` by the model's own last step.
 
     `about` says what is guessed: `word here`, `next word`, `label` or `first token of the answer`. `choices` is how
-    many there are, and `vector` what the last of them is read off, the last layer's output `[component]`.
+    many there are, and `vector` `[component]` what the last guess is read off, the last layer's output.
     """
 
     about: str
@@ -252,8 +210,8 @@ class Lens:
 class Look:
     """A look into a model that reads a text: one head, the block around it, the vectors' path and the guesses.
 
-    `kind` is the attention looked at, `kinds` all that the model has, the first one being looked at unless asked.
-    `layer`, `head` and `position`, the token that is followed, count from 0. `lens` is `None` where nothing is guessed.
+    `kind` is the attention looked at, `kinds` all that the model has. `layer`, `head` and `position`, the token that is
+    followed, count from 0. `lens` is `None` where nothing is guessed.
     """
 
     checkpoint: LoadedCheckpoint

@@ -1,9 +1,10 @@
 """A text read by a network as transformers runs it, with every layer recorded as it passes."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,99 +16,64 @@ from models.inside.tokens import FROM_THE_MODEL, place_to_follow, texts_of
 from models.outputs import Token
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, batch_of_one, require_text
-from models.tasks.fill_mask import FillMask
-from models.tasks.question_answering import QuestionAnswering
-from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
 from models.text.tokenizer import read_tokens
 
+_BEAMS = 4
 
-@dataclass(frozen=True)
+
 class LayerParts:
-    """The modules of one layer, the model's own; `scaling` is what the scores are multiplied by, 1/√d_k.
+    """The modules of one layer, the model's own, under the names of `LayerNames`; `None` for a part that it lacks.
 
-    Maps read and write `[token, component]`. The two halves of the block are attention and the
-    feed-forward part `inner`, `activation`, `outer`; each has its norm behind it, or in front of it with `norm_first`.
+    They read and write `[token, component]`. `scaling` is what the scores are multiplied by, 1/√d_k.
     """
 
-    layer: nn.Module
-    attention: nn.Module
-    scaling: float
-    query_key_value: tuple[nn.Module, ...]
-    together: nn.Module
-    attention_norm: nn.Module
-    inner: nn.Module
-    activation: Callable[[Tensor], Tensor]
-    outer: nn.Module
-    output_norm: nn.Module
-    norm_first: bool
-    heads: int
-    cross: nn.Module | None
-    cross_norm: nn.Module | None
+    def __init__(self, layer: nn.Module, names: LayerNames, heads: int) -> None:
+        def part(name: str) -> Any:
+            return attrgetter(name)(layer) if name else None
 
-    def project(self, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        self.layer = layer
+        self.attention = part(names.attention)
+        self.query_key_value = [part(name) for name in names.query_key_value]
+        self.together = part(names.together)
+        self.attention_norm = part(names.attention_norm)
+        self.cross = part(names.cross)
+        self.cross_norm = part(names.cross_norm)
+        self.inner = part(names.inner)
+        self.activation = part(names.activation)
+        self.outer = part(names.outer)
+        self.output_norm = part(names.output_norm)
+        self.norm_first = names.norm_first
+        self.heads = heads
+        self.scaling = float(self.attention.scaling)
+
+    def project(self, vectors: Tensor) -> tuple[Tensor, ...]:
         """The queries, keys and values of all heads beside one another, each `[token, heads * d_k]`."""
         maps = [each(vectors) for each in self.query_key_value]
-        query, key, value = maps if len(maps) == 3 else maps[0].chunk(3, dim=-1)
-        return query, key, value
+        return tuple(maps) if len(maps) == 3 else maps[0].chunk(3, dim=-1)
 
 
-def kinds_inside(model: AnyTaskModel) -> tuple[str, ...]:
-    """The kinds of self-attention that can be looked into, the one to show first in front.
-
-    Raises `InputError` for an architecture whose layers are built in another way.
-    """
-    return tuple(_names(model))
-
-
-def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
-    """The layers of `kind`, first to last; raises `InputError` for a kind that the model has not."""
-    kinds = _names(model)
-    if kind not in kinds:
-        raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
-    names, config = kinds[kind], model.network.config
-    heads = config.num_attention_heads
-    if config.is_encoder_decoder:
-        heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
-    return tuple(_parts(layer, names, heads) for layer in attrgetter(names.layers)(model.network.base_model))
-
-
-def _names(model: AnyTaskModel) -> dict[str, LayerNames]:
+def _kinds(model: AnyTaskModel) -> dict[str, LayerNames]:
+    """The kinds of self-attention that can be looked into, the one to show first in front; raises `InputError`."""
     layers = architecture(model.network.config.model_type).layers
-    whole = {kind: names for kind, names in layers.items() if names.attention}
-    if not whole:
+    kinds = {kind: names for kind, names in layers.items() if names.attention}
+    if not kinds:
         raise InputError(
             f"{model.checkpoint.title} is built in a way that cannot be taken apart here. Please choose a BERT, "
             "DistilBERT, RoBERTa, ELECTRA, GPT-2, Marian or BART.",
             "checkpoint",
         )
-    return whole
+    return kinds
 
 
-def _parts(layer: nn.Module, names: LayerNames, heads: int) -> LayerParts:
-    def part(name: str) -> nn.Module:
-        return attrgetter(name)(layer)  # type: ignore[no-any-return]
-
-    return LayerParts(
-        layer=layer,
-        attention=part(names.attention),
-        scaling=float(part(names.attention).scaling),  # type: ignore[arg-type]
-        query_key_value=tuple(part(name) for name in names.query_key_value),
-        together=part(names.together),
-        attention_norm=part(names.attention_norm),
-        inner=part(names.inner),
-        activation=part(names.activation),
-        outer=part(names.outer),
-        output_norm=part(names.output_norm),
-        norm_first=names.norm_first,
-        heads=heads,
-        cross=part(names.cross) if names.cross else None,
-        cross_norm=part(names.cross_norm) if names.cross_norm else None,
-    )
-
-
-_BEAMS = 4
+def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
+    """The layers of `kind`, first to last."""
+    names, config = _kinds(model)[kind], model.network.config
+    heads = config.num_attention_heads
+    if config.is_encoder_decoder:
+        heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
+    return tuple(LayerParts(layer, names, heads) for layer in attrgetter(names.layers)(model.network.base_model))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,29 +108,27 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
     Encoders read "[CLS] one [SEP] another [SEP]" or "one [SEP] another" as a pair. A translator reads
     the text in one go, and its decoder what it writes for it. Raises `InputError`.
     """
-    kinds = kinds_inside(model)
+    kinds = tuple(_kinds(model))
     kind = kind or kinds[0]
     if kind not in kinds:
         raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
     text = require_text(text, "text", "The text")
-    match model:
-        case FillMask() | TextClassification() | QuestionAnswering():
-            return _encoded(model, text, kinds)
-        case TextGeneration():
-            return _prompt(model, text, kinds)
-        case Translation():
-            return _translated(model, text, kind, kinds)
-        case _:
-            raise TypeError(f"no reading for {type(model).__name__}")
+    if isinstance(model, Translation):
+        return _translated(model, text, kind, kinds)
+    if isinstance(model, TextGeneration):
+        prompt = model.preprocess(TextGenerationInput(text, max_new_tokens=1))
+        count = len(prompt.tokens)
+        return NetworkInput(
+            kind, kinds, {"input_ids": model.tensor(prompt.ids)}, prompt.tokens, (0,) * count, count - 1
+        )
+    return _encoded(model, text, kinds)
 
 
 def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkInput:
-    tokenizer = model.tokenizer
-    parts = texts_of(text)
+    tokenizer, mask = model.tokenizer, model.tokenizer.mask_token or "[MASK]"
+    parts = [part.replace("[MASK]", mask) for part in texts_of(text)]
     if not parts:
         raise InputError("The text is empty. Please type something first.", "text")
-    if tokenizer.mask_token:
-        parts = [part.replace("[MASK]", str(tokenizer.mask_token)) for part in parts]
     encoded = tokenizer.encode(*parts)
     model.require_window(len(encoded.ids), "text")
     inputs = {"input_ids": model.tensor(batch_of_one(encoded.ids))}
@@ -176,16 +140,8 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkI
         current = current if side is None else side
         segments.append(current)
     tokens = read_tokens(tokenizer, encoded.ids)
-    guess_at = place_to_follow(model.checkpoint.task, tokens, str(tokenizer.mask_token))
+    guess_at = place_to_follow(model.checkpoint.task, tokens, mask)
     return NetworkInput("encoder", kinds, inputs, tokens, tuple(segments), guess_at)
-
-
-def _prompt(model: TextGeneration, text: str, kinds: tuple[str, ...]) -> NetworkInput:
-    encoded = model.preprocess(TextGenerationInput(text, max_new_tokens=1))
-    last = len(encoded.tokens) - 1
-    return NetworkInput(
-        "decoder", kinds, {"input_ids": model.tensor(encoded.ids)}, encoded.tokens, (0,) * (last + 1), last
-    )
 
 
 def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]) -> NetworkInput:
@@ -220,40 +176,20 @@ class Recording:
 def record(model: AnyTaskModel, reading: NetworkInput) -> Recording:
     """One eager forward pass of the trunk of `model`, the part below its task's head, recorded."""
     recording = Recording(layers_of(model, reading.kind))
-    network = model.network
+    first = recording.parts[0].layer
     # The lock keeps other passes out of the hooks.
-    with model.lock, _listening(recording), torch.inference_mode():
-        network.base_model(**reading.network_inputs, use_cache=False)
-    return recording
-
-
-@contextmanager
-def _listening(recording: Recording) -> Iterator[None]:
-    """While it is open, every layer that runs writes itself down."""
-
-    def layer_ran(_layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        if not recording.vectors:
-            recording.vectors.append(inputs[0][0])
-        recording.vectors.append(output[0])
-
-    def attended(_attention: nn.Module, _inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
-        recording.weights.append(output[1][0])
-
-    def brought_together(_map: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        recording.mixed.append(inputs[0][0])
-
-    def crossed(_attention: nn.Module, _inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
-        recording.cross.append(output[0][0])
-
-    with ExitStack() as hooks:
+    with model.lock, ExitStack() as hooks, torch.inference_mode():
+        handles = [first.register_forward_pre_hook(lambda _, inputs: recording.vectors.append(inputs[0][0]))]
         for parts in recording.parts:
-            handles = [
-                parts.layer.register_forward_hook(layer_ran),
-                parts.attention.register_forward_hook(attended),
-                parts.together.register_forward_pre_hook(brought_together),
+            handles += [
+                parts.layer.register_forward_hook(lambda _, _in, output: recording.vectors.append(output[0])),
+                parts.attention.register_forward_hook(lambda _, _in, output: recording.weights.append(output[1][0])),
+                parts.together.register_forward_pre_hook(lambda _, inputs: recording.mixed.append(inputs[0][0])),
             ]
             if parts.cross is not None:
-                handles.append(parts.cross.register_forward_hook(crossed))
-            for handle in handles:
-                hooks.callback(handle.remove)
-        yield
+                crossed = parts.cross.register_forward_hook(lambda _, _in, output: recording.cross.append(output[0][0]))
+                handles.append(crossed)
+        for handle in handles:
+            hooks.callback(handle.remove)
+        model.network.base_model(**reading.network_inputs, use_cache=False)
+    return recording

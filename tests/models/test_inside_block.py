@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.inside.block import compose
 from models.inside.lens import final_logits
-from models.inside.look import look_inside
+from models.inside.look import compose, look_inside
 from models.inside.reading import NetworkInput, layers_of, read, record
 from models.registry import Task
 from models.tasks.attention import causal

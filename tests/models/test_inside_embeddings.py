@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.inside.embeddings import POSITIONS_SHOWN, embed
 from models.inside.formulas import sinusoidal
+from models.inside.look import POSITIONS_SHOWN, embed
 from tests.models.conftest import BundledModel
 
 PAIR = "[CLS] the man [MASK] to the store [SEP] penguin [MASK] are flightless birds [SEP]"

@@ -27,9 +27,9 @@ from demo.reader.export import as_page
 from demo.reader.sentence import coloured_sentence, said
 from demo.reader.table import attention_table
 from demo.tabs.fill_mask import draw_answer
-from demo.walk.guess import lens_picture, lens_said
-from demo.walk.head import head_picture, head_said, head_table
-from demo.walk.tokens import input_picture, tokens_picture
+from demo.walk.attention import head_picture, head_said, head_table
+from demo.walk.input import input_picture, tokens_picture
+from demo.walk.layers import lens_picture, lens_said
 from demo.web.host import table as host_table
 from demo.web.host_log import PlainFormatter, json_formatter
 from demo.widgets.bars import bars

@@ -1,0 +1,320 @@
+"""Steps 3 and 4: queries, keys and values of one head, what a mask does, and softmax on a visitor's own numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+import numpy as np
+from gradio.components import Component
+
+from demo.events import QUICK, for_visitors
+from demo.plots.reading import percent
+from demo.plots.walk import scores_matrix, shares_matrix, strip_top
+from demo.walk.step import (
+    BuiltStep,
+    WalkStep,
+    distance,
+    few,
+    fold_out,
+    framed,
+    named,
+    number,
+    numbers,
+    place,
+    plot,
+    quiet,
+    read_out,
+    strip,
+    table,
+    track,
+)
+from demo.walk.view import Inside, InsideRequest, look, look_at_source
+from demo.widgets import Updates
+from demo.widgets.figure import drawn
+from demo.widgets.notice import create_notice, noticed
+from models.errors import InputError
+from models.inside.formulas import shares
+from models.inside.outputs import Look, Numbers
+from models.inside.tokens import FROM_THE_MODEL
+
+_HEAD_TEXT = (
+    "In each layer several <em>heads</em> look through the text side by side. A head turns every token’s vector into "
+    "three shorter ones, by tables of numbers that it has learned: a <em>query</em> (what the token looks for), a "
+    "<em>key</em> (what it can be found by) and a <em>value</em> (what it hands on). The chosen token’s query is "
+    "multiplied with every key, number by number, and added up: the <em>dot product</em>, a score. It is divided by "
+    "√d<sub>k</sub> (d<sub>k</sub>: how many numbers a key has), so that long vectors do not make great scores. "
+    "<em>Softmax</em> turns the scores into shares that add up to one: e to the power of each, over the sum of all. "
+    "What comes out is the sum of the values, each times its share."
+)
+_SHOWN_NUMBERS = 4
+_ROWS = {"Thinking, Machines": ["112 96", 64], "the same, not divided": ["112 96", 1], "four keys": ["2 1 0 -1", 4]}
+
+
+def _create_head(inside: Inside) -> BuiltStep:
+    outputs: list[Component] = [
+        place("What the token looks at", "inside-finding"),
+        place("Query, keys and values", "inside-picture", "room-1"),
+        place("The numbers", "inside-numbers"),
+    ]
+    gr.HTML("<h3>Work it out with numbers of your own</h3>", label="Your own numbers")
+    with gr.Row(elem_classes="settings"):
+        scores = gr.Textbox(
+            "112 96", label="Scores", info="of one query with each key; Enter works them out", max_lines=1
+        )
+        width = gr.Slider(1, 128, 64, step=1, label="d_k", info="how many numbers a key has")
+    _create_own_numbers(scores, width, worked_row, "Softmax of your scores", _ROWS)
+
+    def draw(request: InsideRequest) -> Sequence[str]:
+        seen = look_at_source(inside, request)
+        return head_said(seen), head_picture(seen), head_table(seen)
+
+    return BuiltStep(outputs, draw)
+
+
+def head_said(seen: Look) -> str:
+    """A sentence on the token that gets most weight, and that these are the model's own numbers."""
+    row = seen.numbers.weights[seen.position]
+    best = int(row.argmax())
+    return read_out(
+        f"In layer {seen.layer + 1}, head {seen.head + 1}, “{named(seen.tokens[seen.position])}” gives "
+        f"{percent(row[best])} of its weight to “{named(seen.tokens[best])}”."
+    ) + quiet(
+        "Checked against the model for every token: weights and sums that are worked out here differ from its own by "
+        f"{distance(seen.numbers.deviation)}."
+    )
+
+
+def head_picture(seen: Look) -> str:
+    """The query on top, a row for each key with its score, share and value, and the sum below; orange is minus."""
+    head, followed = seen.numbers, seen.position
+    top, value_top = strip_top(head.queries[followed], head.keys), strip_top(head.values)
+    name, output = named(seen.tokens[followed]), head.outputs[followed]
+    rows = "".join(
+        f'<li class="{"hidden-key" if head.masked[followed, key] else ""}{" followed" if key == followed else ""}">'
+        f'<span class="qkv-name">{named(token)}</span>{strip(head.keys[key], top)}'
+        f'<span class="qkv-number">{number(head.scores[followed, key], 1)}</span>'
+        f'<span class="qkv-number">{_scaled(seen, key)}</span>'
+        f'<span class="qkv-share">{track(share)}{percent(share)}</span>{strip(head.values[key], value_top)}</li>'
+        for key, (token, share) in enumerate(zip(seen.tokens, head.weights[followed].tolist(), strict=True))
+    )
+    return (
+        '<div class="qkv" role="img" aria-label="Query, keys and values as strips of colour; the table below has the '
+        f'numbers"><div class="qkv-end"><span>query of “{name}”</span>{strip(head.queries[followed], top)}</div>'
+        '<div class="qkv-heads"><span>token</span><span>its key</span><span>score</span>'
+        f"<span>÷ {head.divisor:.2f}</span><span>share</span><span>its value</span></div><ol>{rows}</ol>"
+        f'<div class="qkv-end"><span>what “{name}” receives</span>{strip(output, strip_top(output))}</div></div>'
+    ) + quiet("A strip has a stripe for each number of a vector: orange below zero, blue above.")
+
+
+def head_table(seen: Look) -> str:
+    """Every token's key, score, divided score, share and value, and the sum."""
+    head, followed = seen.numbers, seen.position
+    rows = [
+        (
+            named(token),
+            few(head.keys[key], _SHOWN_NUMBERS),
+            number(head.scores[followed, key], 3),
+            _scaled(seen, key, 3),
+            number(head.weights[followed, key], 4),
+            few(head.values[key], _SHOWN_NUMBERS),
+        )
+        for key, token in enumerate(seen.tokens)
+    ]
+    rows.append(("sum", "", "", "", "1.0000", few(head.outputs[followed], _SHOWN_NUMBERS)))
+    heads = ("token", "key", "query · key", f"÷ √{head.width}", "softmax", "value")
+    query = few(head.queries[followed], 2 * _SHOWN_NUMBERS)
+    return fold_out(
+        f"The numbers as a table, of each vector the first {_SHOWN_NUMBERS} of {head.width}",
+        f"<p>query of “{named(seen.tokens[followed])}”: {query} ({head.width} numbers)</p>{table(heads, rows)}",
+        "Keys, scores, shares and values",
+    )
+
+
+def _scaled(seen: Look, key: int, digits: int = 2) -> str:
+    """The divided score of the followed token with a key, −∞ where it may not look."""
+    hidden = seen.numbers.masked[seen.position, key]
+    return number(-np.inf if hidden else seen.numbers.scaled[seen.position, key], digits)
+
+
+_MASKING_TEXT = (
+    "BERT fills blanks, so each token may look at every other. GPT-2 writes the next word, so a token that could look "
+    "ahead would copy the answer: a <em>causal mask</em> puts −∞ in the place of every score above the diagonal, and "
+    "as e to the power of −∞ is nothing, softmax gives those places no share. Nothing else is different."
+)
+_SIDES = (
+    ("clearhead-minilm", "BERT looks both ways", "bert"),
+    ("clearhead-stories", "GPT-2 looks back only", "gpt"),
+)
+_SCORES = "0.11 0.00 0.81 0.79\n0.19 0.50 0.30 0.48\n0.53 0.98 0.95 0.14\n0.81 0.86 0.38 0.90"
+_SQUARES = {"the lecture’s scores": [_SCORES, 4], "the same, not divided": [_SCORES, 1]}
+_DIVIDED = (
+    "On the lecture’s slide the shares of the second row are 0.48 and 0.52. Softmax of 0.19 and 0.50 as they stand "
+    "would be 0.42 and 0.58: the slide leaves out that the scores were divided by 4, which is √d<sub>k</sub> for keys "
+    "of 16 numbers. No other whole number gives its rows; set the divisor to 1 to see."
+)
+_MOST_COLUMNS = 12
+
+
+def _create_masking(inside: Inside) -> BuiltStep:
+    outputs: list[Component] = []
+    with gr.Row(elem_classes="masking-sides"):
+        for _, title, key in _SIDES:
+            with gr.Column(min_width=300):
+                outputs += [
+                    place(title, "inside-finding", "room-1", value=f"<h3>{title}</h3>"),
+                    plot(f"{title}: scores", "heatmap-frame", elem_id=f"masking-scores-{key}"),
+                    plot(f"{title}: shares", "heatmap-frame", "room-1", elem_id=f"masking-shares-{key}"),
+                    place("The numbers", "inside-numbers"),
+                ]
+    gr.HTML("<h3>The lecture’s four tokens</h3>", label="The lecture's scores")
+    with gr.Row(elem_classes="settings"):
+        square = gr.Textbox(
+            _SCORES, label="Scores", info="a line for each query; worked out when you leave the field",
+            lines=4, max_lines=8,
+        )  # fmt: skip
+        divisor = gr.Slider(1, 16, 4, step=1, label="Divided by", info="√d_k")
+    _create_own_numbers(square, divisor, worked_square, "The lecture's masked scores", _SQUARES)
+    gr.HTML(quiet(_DIVIDED), label="Why four")
+
+    def draw(request: InsideRequest) -> Sequence[Any]:
+        values: list[Any] = []
+        for name, title, _ in _SIDES:
+            there, _ = inside.checked(replace(request, checkpoint=name, position=FROM_THE_MODEL))
+            seen = look(inside, there)
+            figures = drawn(scores_matrix(seen)), drawn(shares_matrix(seen))
+            values += [f"<h3>{title}</h3>{masking_said(seen)}", *figures, masking_table(seen, title)]
+        return values
+
+    return BuiltStep(outputs, draw)
+
+
+def masking_said(seen: Look) -> str:
+    """A sentence on the head that is shown and its weight on tokens that are still to come."""
+    head, count = seen.numbers, len(seen.tokens)
+    if head.masked.any():
+        share = f"Masked: {head.masked.sum()} of {count * count} places are −∞ and get no share."
+    else:
+        share = f"{percent(np.triu(head.weights, k=1).sum() / count)} of its weight goes to tokens that come later."
+    return quiet(
+        f"Layer {seen.layer + 1} of {seen.layers}, head {seen.head + 1} of {seen.heads}. {share} "
+        f"Above: scores ÷ {head.divisor:.2f}. Below: the shares that softmax makes of each row."
+    )
+
+
+def masking_table(seen: Look, title: str) -> str:
+    """The shares of a short text in full; of a longer one each row's strongest."""
+    head, tokens = seen.numbers, [named(token) for token in seen.tokens]
+    rows: list[Sequence[str]] = []
+    if len(tokens) <= _MOST_COLUMNS:
+        heads = ["from \\ to", *tokens]
+        for token, *row in zip(tokens, head.scaled, head.weights, head.masked, strict=True):
+            cells = zip(*row, strict=True)
+            said = (
+                "−∞ → 0" if hidden else f"{number(score, 2)} → {number(share, 2)}" for score, share, hidden in cells
+            )
+            rows.append([token, *said])
+    else:
+        heads = ["from", "may look at", "strongest", "its score", "its share"]
+        for token, scaled, weights, masked in zip(tokens, head.scaled, head.weights, head.masked, strict=True):
+            best = weights.argmax()
+            seen_tokens = f"{(~masked).sum()} tokens"
+            rows.append((token, seen_tokens, tokens[best], *numbers((scaled[best], weights[best]), 2)))
+    return fold_out("Scores and shares as a table", table(heads, rows), f"{title}: scores and shares")
+
+
+_MOST_ROWS = 8
+_GREATEST = 10_000.0
+
+
+def _create_own_numbers(
+    scores: gr.Textbox,
+    beside: gr.Slider,
+    work_out: Callable[[str, float], str],
+    name: str,
+    examples: Mapping[str, list[Any]],
+) -> None:
+    """A table that is worked out anew when its fields are done with or one of `examples` is chosen.
+
+    A sentence says what is wrong with the scores, and what was worked out last stays.
+    """
+    notice = create_notice()
+    tried = gr.Examples(
+        list(examples.values()),
+        [scores, beside],
+        example_labels=list(examples),
+        label="Examples",
+        api_visibility="private",
+    )
+    shown = gr.HTML(work_out(scores.value, beside.value), elem_classes="worked", label=name)
+
+    def draw(typed: str, number: float) -> Updates:
+        try:
+            return {shown: work_out(typed, number), notice: noticed("")}
+        except InputError as error:
+            return {notice: noticed(error.sentence)}
+
+    drawing = (for_visitors(draw), [scores, beside], [shown, notice])
+    gr.on([scores.submit, scores.blur, beside.input], *drawing, trigger_mode="always_last", **QUICK)
+    tried.load_input_event.then(*drawing, **QUICK)
+
+
+def worked_row(text: str, width: float) -> str:
+    """One query's scores, divided by √`width`, and their softmax, as a table with a column for each key."""
+    scores, root = scores_of(text, square=False)[0], float(np.sqrt(width))
+    scaled, weights = shares(scores, root)
+    rows = [
+        ("score", *numbers(scores, 2)),
+        (f"÷ √{width:g} = {number(root, 2)}", *numbers(scaled, 2)),
+        ("softmax", *numbers(weights, 2)),
+    ]
+    heads = ["", *(f"key {place}" for place in range(1, len(scores) + 1))]
+    return framed(table(heads, rows), "Softmax of your scores")
+
+
+def worked_square(text: str, divisor: float) -> str:
+    """A square of scores divided by `divisor`, with −∞ above the diagonal, and the softmax of each row."""
+    scores = scores_of(text, square=True)
+    masked = np.triu(np.ones(scores.shape, dtype=bool), k=1)
+    scaled, weights = shares(scores, divisor, masked)
+    heads = ["", *(f"to {place}" for place in range(1, len(scores) + 1))]
+    shown: list[tuple[str, Numbers, int]] = [
+        ("scores", scores, 2),
+        (f"÷ {divisor:g}, −∞ for what comes later", np.where(masked, -np.inf, scaled), 3),
+        ("softmax of each row", weights, 2),
+    ]
+    squares = (
+        (title, [(f"from {place}", *numbers(row, digits)) for place, row in enumerate(values, 1)])
+        for title, values, digits in shown
+    )
+    sections = (f"<section><h4>{title}</h4>{framed(table(heads, rows), title)}</section>" for title, rows in squares)
+    return f'<div class="worked-squares">{"".join(sections)}</div>'
+
+
+def scores_of(text: str, square: bool) -> Numbers:
+    """The numbers that `text` has, a row in each line; raises `InputError` for what are none.
+
+    `square` asks for as many rows as columns, otherwise for one row.
+    """
+    lines = [line.replace(",", " ").split() for line in str(text).strip().splitlines() if line.strip()]
+    try:
+        rows = [[float(each) for each in line] for line in lines]
+    except ValueError:
+        raise InputError("Please write numbers with spaces between them, such as 112 96.", "scores") from None
+    if not rows or len(rows) > _MOST_ROWS or len({len(row) for row in rows}) > 1 or len(rows[0]) > _MOST_ROWS:
+        raise InputError(f"Please write the same number of scores in each line, at most {_MOST_ROWS}.", "scores")
+    if square and len(rows) != len(rows[0]):
+        raise InputError(
+            "Please write as many lines as there are scores in each, so that they make a square.", "scores"
+        )
+    if not square and len(rows) != 1:
+        raise InputError("Please write all scores in one line.", "scores")
+    if not all(abs(each) <= _GREATEST for row in rows for each in row):
+        raise InputError(f"Please write numbers from −{_GREATEST:,.0f} to {_GREATEST:,.0f}.", "scores")
+    return np.array(rows, dtype=np.float32)
+
+
+HEAD = WalkStep(
+    3, "head", "Queries, keys, values", _HEAD_TEXT, _create_head, look_at_source, ("layer", "head", "position")
+)
+MASKING = WalkStep(4, "masking", "Masked or not", _MASKING_TEXT, _create_masking, look, ("layer", "head"))

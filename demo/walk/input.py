@@ -1,0 +1,280 @@
+"""Steps 1 and 2: the text in the pieces of three vocabularies, and as the vectors that the first layer reads."""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import gradio as gr
+import numpy as np
+from numpy.typing import NDArray
+
+from demo.events import QUICK
+from demo.plots.walk import position_grid, vector_strips
+from demo.recorded import recorded_tokens
+from demo.walk.step import BuiltStep, WalkStep, fold_out, framed, named, place, plot, quiet, read_out, table
+from demo.walk.view import Inside, InsideRequest
+from demo.widgets.bars import direction
+from demo.widgets.figure import drawn
+from models.inside.formulas import PAPERS_BASE, sinusoidal
+from models.inside.outputs import EmbeddedText, Numbers, Piece, TokenizedText
+
+_TOKENS_TEXT = (
+    "A network reads numbers, not letters. So the text is cut into <em>tokens</em>, pieces from a fixed list (the "
+    "<em>vocabulary</em>), and each piece is replaced by its place in that list, its <em>id</em>. Frequent words have "
+    "a piece of their own; rare ones are spelt with several."
+)
+_SCHEMES = {
+    "wordpiece": (
+        "WordPiece, as in BERT",
+        "Capitals are dropped; <code>##</code> marks a piece that goes on with the word before it.",
+    ),
+    "byte-level": (
+        "Byte-level BPE, as in GPT-2",
+        "Pairs that often stand together were merged, again and again (<em>byte-pair encoding</em>, BPE), starting "
+        "from bytes, the units that text is stored in; <code>Ġ</code> is the space before a word.",
+    ),
+    "bpe": (
+        "Pieces of the translation model",
+        "BPE on two languages at once, with one list for both; <code>▁</code> is the space before a word, and a "
+        "character that is not in the list is spelt in bytes, such as <code>&lt;0xE2&gt;</code>.",
+    ),
+}
+_SPECIAL = {
+    "[CLS]": "stands in front of every text",
+    "[SEP]": "ends a text",
+    "[MASK]": "is a blank to fill",
+    "[UNK]": "is a word that the vocabulary cannot spell",
+    "[PAD]": "fills up",
+    "</s>": "ends a sentence",
+}
+_FORMAT = (
+    "BERT reads one row of each: the ids, the <em>segment</em> of each token (0 in the first text, 1 in the second) "
+    "and the <em>attention mask</em> (1 for what is there, 0 for what only fills the row up, as beside longer texts, "
+    "and is never looked at). Write <code>[SEP]</code> between two texts, and it reads them as a pair."
+)
+
+
+def _create_tokens(inside: Inside) -> BuiltStep:
+    recorded = recorded_tokens()
+    pieces = place("The text in tokens", "inside-picture", "room-1", value=tokens_picture(recorded))
+    padding = gr.Slider(
+        0, 8, 0, step=1, label="Padding", info="empty places at the end, as when a longer text is read beside this one"
+    )
+    bert_input = place("BERT's input", "inside-picture", "room-2", value=input_picture(recorded[0]))
+
+    def draw(request: InsideRequest, padding: int) -> Sequence[str]:
+        tokens = inside.tokens(request, int(padding))
+        return tokens_picture(tokens), input_picture(tokens[0])
+
+    return BuiltStep([pieces, bert_input], draw, [padding])
+
+
+def tokens_picture(texts: Sequence[TokenizedText]) -> str:
+    """One row of pieces for each vocabulary, the pieces of a word in one shade, with its id below each."""
+    return "".join(_row(text) for text in texts)
+
+
+def _row(text: TokenizedText) -> str:
+    title, explained = _SCHEMES[text.scheme]
+    way = direction("".join(piece.piece for piece in text.pieces if not piece.special))
+    chips = "".join(
+        f'<li class="piece{" mark" if piece.special else ""}" data-shade="{shade}">'
+        f"<bdi>{html.escape(piece.piece)}</bdi>"
+        f'<span class="piece-id"><span class="sr-only">id </span>{piece.id}</span></li>'
+        for piece, shade in zip(text.pieces, _shades(text.pieces), strict=True)
+    )
+    return (
+        f'<section class="vocabulary"><h3>{title} <span class="quiet">{len(text.pieces)} tokens from a list of '
+        f'{text.size:,}</span></h3><ol class="pieces" dir="{way}" aria-label="{title}">{chips}</ol>{quiet(explained)}'
+        "</section>"
+    )
+
+
+def _shades(pieces: Iterable[Piece]) -> list[int]:
+    """0 or 1 for each piece, in turns from word to word; a word goes on where a piece begins at the last one's end."""
+    shades, end, shade = [], -1, 1
+    for piece in pieces:
+        begins = piece.special or piece.start != end or piece.piece[0] in "Ġ▁"
+        shade = 1 - shade if begins else shade
+        end = piece.end if not piece.special else -1
+        shades.append(shade)
+    return shades
+
+
+def input_picture(text: TokenizedText) -> str:
+    """The input of BERT for a text or a pair as a picture, and the numbers of every piece as a table."""
+    columns = [(html.escape(each.piece), each.id, each.segment, int(each.attended)) for each in text.pieces]
+    names = ("token", "id", "segment", "attention mask")
+    classes = [f"segment-{each.segment}" if each.attended else "padding" for each in text.pieces]
+    body = "".join(
+        f'<tr><th scope="row">{name}</th>'
+        + "".join(f'<td class="{kind}">{cell}</td>' for kind, cell in zip(classes, cells, strict=True))
+        + "</tr>"
+        for name, cells in zip(names, zip(*columns, strict=True), strict=True)
+    )
+    picture = f'<table><caption class="sr-only">One column for each token</caption><tbody>{body}</tbody></table>'
+    specials = dict.fromkeys(each.piece for each in text.pieces if each.piece in _SPECIAL)
+    said = "; ".join(f"<code>{html.escape(piece)}</code> {_SPECIAL[piece]}" for piece in specials)
+    rows = [
+        (
+            str(number),
+            f"<bdi>{piece}</bdi>",
+            *map(str, numbers),
+            "none" if each.start == each.end else f"{each.start} to {each.end - 1}",
+        )
+        for number, (each, (piece, *numbers)) in enumerate(zip(text.pieces, columns, strict=True))
+    ]
+    as_table = table(("place", *names, "characters of the text"), rows)
+    return (
+        f"<h3>What BERT is given</h3>{quiet(_FORMAT)}{framed(picture, 'BERT’s input', 'input-format')}"
+        f"{quiet(f'{said}.')}{fold_out('The numbers as a table', as_table, 'BERT’s input, one row for each token')}"
+    )
+
+
+_VECTORS_TEXT = (
+    "Each id picks a row of numbers from a table that was learned, the token’s <em>embedding</em>. A row for its place "
+    "in the text is added (and in BERT one for its segment), number by number: from here on a token is a "
+    "<em>vector</em>, a row of numbers of fixed length."
+)
+_NAMES = {"token": "token", "segment": "+ segment", "position": "+ position"}
+_NORMED = "normed"
+_SHOWN_NUMBERS = 8
+
+
+def _create_vectors(inside: Inside) -> BuiltStep:
+    said = place("What is added", "inside-finding", "room-1")
+    strips = plot("What is added", "room-1")
+    numbers = place("The numbers", "inside-numbers")
+    _create_positions()
+    own_said, own = place("The model's positions"), plot("The model's positions")
+    own_numbers = place("The model's positions as numbers")
+
+    def draw(request: InsideRequest) -> Sequence[Any]:
+        seen = inside.embeddings(request)
+        return (
+            embeddings_said(seen, request.position),
+            drawn(vector_strips(_strips(seen, request.position), own_scale=_NORMED)),
+            embeddings_table(seen, request.position),
+            own_positions_said(seen),
+            drawn(position_grid(seen.positions)),
+            positions_table(seen.positions, "The model’s own positions"),
+        )
+
+    return BuiltStep([said, strips, numbers, own_said, own, own_numbers], draw)
+
+
+def embeddings_said(seen: EmbeddedText, position: int) -> str:
+    """A sentence on the strips of the token at `position`, and that their sum is the model's own input."""
+    normed = (
+        " BERT then <em>norms</em> each vector: shifts and stretches its numbers to mean 0 and spread 1, then scales "
+        "and shifts each by what it has learned (layer norm); that strip has a scale of its own."
+        if seen.normed is not None
+        else ""
+    )
+    same = f"differ by {seen.difference:.1g} at most" if seen.difference else "are the same to the last digit"
+    return read_out(
+        f"“{named(seen.tokens[position])}” becomes {seen.summed.shape[1]} numbers: {' + '.join(seen.parts)}."
+    ) + quiet(
+        f"Orange is below zero, blue above.{normed} Checked for every token: what is added here and what the model’s "
+        f"first layer reads {same}."
+    )
+
+
+def embeddings_table(seen: EmbeddedText, position: int) -> str:
+    """The first numbers of each strip, and the length of its whole vector."""
+    rows = [
+        (name, f"{np.linalg.norm(vector):.3f}", *(f"{each:.4f}" for each in vector[:_SHOWN_NUMBERS]))
+        for name, vector in _strips(seen, position).items()
+    ]
+    shown = f"The length of each vector and its first {_SHOWN_NUMBERS} numbers"
+    return fold_out(f"{shown}, as a table", table(["", "length", *map(str, range(_SHOWN_NUMBERS))], rows), shown)
+
+
+def _strips(seen: EmbeddedText, position: int) -> dict[str, Numbers]:
+    strips = {_NAMES[name]: vectors[position] for name, vectors in seen.parts.items()}
+    strips["= sum"] = seen.summed[position]
+    return strips if seen.normed is None else strips | {_NORMED: seen.normed[position]}
+
+
+_LENGTH, _DIMENSION = 50, 64
+_ROBOT = ("I", "am", "a", "robot")
+_MOST_ROWS, _MOST_COLUMNS = 16, 8
+_FORMULA = """<h3>Where a token stands: computed or learned</h3>
+<p class="quiet">The first Transformer computed a row for each place, from waves of many lengths: fast ones on the left,
+slow ones on the right (<em>positional encoding</em>; Vaswani et al., 2017). Two numbers share a wave, its sine and its
+cosine:</p>
+<div class="formula" role="region" aria-label="The formula" tabindex="0">
+<math display="block" alttext="PE of position p, number 2i: sine of p over base to the power 2i over d">
+<mrow><mi>PE</mi><mo>(</mo><mi>p</mi><mo>,</mo><mn>2</mn><mi>i</mi><mo>)</mo><mo>=</mo><mi>sin</mi><mo>(</mo>
+<mi>p</mi><mo>/</mo><msup><mi>n</mi><mrow><mn>2</mn><mi>i</mi><mo>/</mo><mi>d</mi></mrow></msup><mo>)</mo></mrow></math>
+<math display="block" alttext="PE of position p, number 2i plus 1: cosine of p over base to the power 2i over d">
+<mrow><mi>PE</mi><mo>(</mo><mi>p</mi><mo>,</mo><mn>2</mn><mi>i</mi><mo>+</mo><mn>1</mn><mo>)</mo><mo>=</mo>
+<mi>cos</mi><mo>(</mo><mi>p</mi><mo>/</mo><msup><mi>n</mi><mrow><mn>2</mn><mi>i</mi><mo>/</mo><mi>d</mi></mrow></msup>
+<mo>)</mo>
+</mrow></math></div>
+<p class="quiet">p is the position from 0, i the number of the wave from 0, d the dimension (how many numbers
+a row has), n the base.</p>"""
+
+
+def _create_positions() -> None:
+    """The formula, three sliders and the picture; it needs no model."""
+    gr.HTML(_FORMULA)
+    with gr.Row(elem_classes="settings"):
+        sliders = [
+            gr.Slider(2, 128, _LENGTH, step=1, label="Length", info="how many positions"),
+            gr.Slider(2, 256, _DIMENSION, step=2, label="Dimension d", info="how many numbers a row has"),
+            gr.Slider(2, PAPERS_BASE, PAPERS_BASE, step=1, label="Base n", info="how slow the slowest wave is"),
+        ]
+    examples = gr.Examples(
+        [[len(_ROBOT), 4, 100], [_LENGTH, _DIMENSION, PAPERS_BASE]],
+        sliders,
+        example_labels=["“I am a robot”, d = 4, n = 100", "the paper’s base, n = 10,000"],
+        label="Examples",
+        api_visibility="private",
+    )
+
+    def draw(length: float, dimension: float, base: float) -> Sequence[Any]:
+        encoding = sinusoidal(int(length), int(dimension), base)
+        words = _ROBOT if length == len(_ROBOT) else ()
+        table = positions_table(encoding, "Positional encoding", words, digits=8)
+        return drawn(position_grid(encoding, words)), table
+
+    figure, numbers = draw(_LENGTH, _DIMENSION, PAPERS_BASE)
+    outputs = [plot("Positional encoding", value=figure), place("Positional encoding as numbers", value=numbers)]
+    gr.on([each.input for each in sliders], draw, sliders, outputs, trigger_mode="always_last", **QUICK)
+    examples.load_input_event.then(draw, sliders, outputs, **QUICK)
+
+
+def own_positions_said(seen: EmbeddedText) -> str:
+    """A sentence on the model's kind of positions."""
+    name = html.escape(seen.checkpoint.name)
+    if seen.learned:
+        said = (
+            f"{name} has learned a row for each place instead, like BERT and GPT-2: nobody told it waves, and places "
+            "that are near each other mostly came out alike."
+        )
+    else:
+        said = (
+            f"{name} computes its rows by the formula above, with base 10,000; its table has all sines in the left "
+            "half and all cosines in the right one."
+        )
+    return f"<h3>The model’s own positions, {len(seen.positions)} of them</h3>{quiet(said)}"
+
+
+def positions_table(
+    positions: NDArray[np.float64] | Numbers, name: str, words: Sequence[str] = (), digits: int = 4
+) -> str:
+    """The first rows and columns of `positions` `[position, component]`."""
+    count, width = min(len(positions), _MOST_ROWS), min(positions.shape[1], _MOST_COLUMNS)
+    rows = [
+        (f"{number} {words[number] if words else ''}".strip(), *(f"{each:.{digits}f}" for each in row[:width]))
+        for number, row in enumerate(positions[:count])
+    ]
+    part = f": the first {count} positions, {width} numbers of each" if positions.shape != (count, width) else ""
+    return fold_out(f"The numbers as a table{part}", table(["position", *map(str, range(width))], rows), name)
+
+
+TOKENS = WalkStep(1, "tokens", "Text becomes tokens", _TOKENS_TEXT, _create_tokens, Inside.tokens)
+VECTORS = WalkStep(
+    2, "vectors", "Tokens become vectors", _VECTORS_TEXT, _create_vectors, Inside.embeddings, ("position",)
+)
