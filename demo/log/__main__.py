@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from demo.log.backup import Refused, back_up, log_file, restore
 from demo.log.database import CannotOpen, Database, file_of, open_database
 from demo.log.export import write_csv, write_json
 from demo.log.repository import RunRepository
-from demo.log.statistics import statistics
 from demo.settings import Settings
 
 _PROBLEM = 2
@@ -33,33 +32,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m demo.log", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="name")
-    replace = {"action": "store_true", "help": "also where something is there already"}
 
-    command = commands.add_parser("backup", help="copy the log into a file")
-    command.add_argument("file", type=Path)
-    command.add_argument("--replace", **replace)  # type: ignore[arg-type]
-    command.set_defaults(command=_back_up)
+    def add(name: str, command: Callable[[Settings, argparse.Namespace], None], help: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=help)
+        added.set_defaults(command=command)
+        return added
 
-    command = commands.add_parser("restore", help="put a copy in the place of the log")
-    command.add_argument("file", type=Path)
-    command.add_argument("--replace", **replace)  # type: ignore[arg-type]
-    command.set_defaults(command=_restore)
-
-    command = commands.add_parser("purge", help="delete old runs")
-    command.add_argument("--days", type=int, help="older than this; CLEARHEAD_RETENTION_DAYS where it is not given")
-    command.add_argument("--vacuum", action="store_true", help="and make the database smaller")
-    command.set_defaults(command=_purge)
-
-    command = commands.add_parser("vacuum", help="make the database as small as what it holds")
-    command.set_defaults(command=_vacuum)
-
-    command = commands.add_parser("stats", help="runs by day and task, and the size of the log")
-    command.set_defaults(command=_stats)
-
-    command = commands.add_parser("export", help="all runs, without who ran them")
-    command.add_argument("--format", choices=("csv", "json"), default="csv")
-    command.add_argument("--output", type=Path, help="a file; without one, they are printed")
-    command.set_defaults(command=_export)
+    for copying in (
+        add("backup", _back_up, "copy the log into a file"),
+        add("restore", _restore, "put a copy in the place of the log"),
+    ):
+        copying.add_argument("file", type=Path)
+        copying.add_argument("--replace", action="store_true", help="also where something is there already")
+    purge = add("purge", _purge, "delete old runs")
+    purge.add_argument("--days", type=int, help="older than this; CLEARHEAD_RETENTION_DAYS where it is not given")
+    purge.add_argument("--vacuum", action="store_true", help="and make the database smaller")
+    add("vacuum", _vacuum, "make the database as small as what it holds")
+    add("stats", _stats, "runs by day and task, and the size of the log")
+    export = add("export", _export, "all runs, without who ran them")
+    export.add_argument("--format", choices=("csv", "json"), default="csv")
+    export.add_argument("--output", type=Path, help="a file; without one, they are printed")
     return parser
 
 
@@ -84,19 +76,20 @@ def _purge(settings: Settings, asked: argparse.Namespace) -> None:
 
 def _vacuum(settings: Settings, _asked: argparse.Namespace) -> None:
     with closing(_open(settings)) as database:
-        before = statistics(database).bytes
+        before = database.bytes
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM")
         database.wipe_deleted()
-        print(f"{before:,} bytes before, {statistics(database).bytes:,} bytes now")
+        print(f"{before:,} bytes before, {database.bytes:,} bytes now")
 
 
 def _stats(settings: Settings, _asked: argparse.Namespace) -> None:
     with closing(_open(settings)) as database:
-        found = statistics(database)
-    print(f"{found.runs:,} runs of {found.sessions:,} sessions in {found.bytes:,} bytes")
+        runs = RunRepository(database)
+        sessions, size, days = runs.sessions(), database.bytes, runs.days()
+    print(f"{sum(each.runs - each.not_kept for each in days):,} runs of {sessions:,} sessions in {size:,} bytes")
     print(f"{'day':<12}{'task':<20}{'runs':>8}{'failed':>8}{'not kept':>10}")
-    for each in found.days:
+    for each in days:
         print(f"{each.day:<12}{each.task:<20}{each.runs:>8,}{each.failed:>8,}{each.not_kept:>10,}")
 
 

@@ -1,7 +1,7 @@
 """Copies of an SQLite log, made and put back while the demo is running."""
 
-import contextlib
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def back_up(database_url: str, copy: Path, replace: bool = False) -> int:
     part = copy.with_name(f"{copy.name}.part")
     part.unlink(missing_ok=True)
     part.touch(mode=0o600)
-    with contextlib.closing(connect_reading(path)) as source, contextlib.closing(sqlite3.connect(part)) as target:
+    with closing(connect_reading(path)) as source, closing(sqlite3.connect(part)) as target:
         source.backup(target)
         # One file is the whole copy.
         target.execute("PRAGMA journal_mode = DELETE")
@@ -39,19 +39,25 @@ def restore(database_url: str, copy: Path, replace: bool = False) -> int:
 
     A log that holds runs is replaced only with `replace`; one that cannot be read is then put aside, not lost.
     """
+    if not copy.is_file():
+        raise Refused(f"there is no file {copy}")
     runs = _runs_in(copy)
+    if runs is None:
+        raise CannotOpen(f"{copy} holds no session log")
     path = _file(database_url)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-    elif not replace:
-        _require_empty(path)
+    try:
+        there = _runs_in(path) if path.exists() else 0
+    except CannotOpen as error:
+        if not replace:
+            raise Refused(f"{error}; --replace puts it aside and the copy in its place") from error
+        _put_aside(path)
     else:
-        _put_aside_if_unreadable(path)
-    with (
-        contextlib.closing(connect_reading(copy)) as source,
-        contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE_S)) as target,
-    ):
+        if there and not replace:
+            raise Refused(f"the log holds {there:,} runs; --replace puts the copy in their place")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.touch(mode=0o600)
+    with closing(connect_reading(copy)) as source, closing(sqlite3.connect(path, timeout=_PATIENCE_S)) as target:
         # In one transaction: who reads meanwhile sees either the old or the new runs.
         source.backup(target)
     open_database(database_url).close()
@@ -74,41 +80,26 @@ def _file(database_url: str) -> Path:
     return path
 
 
-def _runs_in(copy: Path) -> int:
-    if not copy.is_file():
-        raise Refused(f"there is no file {copy}")
-    revision = revision_in(copy)
+def _runs_in(path: Path) -> int | None:
+    """How many runs a database holds, `None` without tables; raises `CannotOpen` for what cannot be read here."""
+    revision = revision_in(path)
     if revision is None:
-        raise CannotOpen(f"{copy} holds no session log")
+        return None
     require_known(revision)
-    with contextlib.closing(connect_reading(copy)) as connection:
+    with closing(connect_reading(path)) as connection:
         try:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             (runs,) = connection.execute("SELECT count(*) FROM runs").fetchone()
         except sqlite3.DatabaseError as error:
-            raise CannotOpen(f"{copy} cannot be read: {error}") from error
+            raise CannotOpen(f"{path} cannot be read: {error}") from error
     if verdict != "ok":
-        raise CannotOpen(f"{copy} is damaged: {verdict}")
+        raise CannotOpen(f"{path} is damaged: {verdict}")
     return int(runs)
 
 
-def _require_empty(path: Path) -> None:
-    try:
-        runs = 0 if revision_in(path) is None else _runs_in(path)
-    except CannotOpen as error:
-        raise Refused(f"{error}; --replace puts it aside and the copy in its place") from error
-    if runs:
-        raise Refused(f"the log holds {runs:,} runs; --replace puts the copy in their place")
-
-
-def _put_aside_if_unreadable(path: Path) -> None:
-    try:
-        if revision_in(path) is not None:
-            _runs_in(path)
-    except CannotOpen:
-        moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-        for ending in ("", "-wal", "-shm"):
-            part = path.with_name(path.name + ending)
-            if part.exists():
-                part.rename(path.with_name(f"{path.name}.unreadable-{moment}{ending}"))
-        path.touch(mode=0o600)
+def _put_aside(path: Path) -> None:
+    moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    for ending in ("", "-wal", "-shm"):
+        part = path.with_name(path.name + ending)
+        if part.exists():
+            part.rename(path.with_name(f"{path.name}.unreadable-{moment}{ending}"))

@@ -1,31 +1,48 @@
-"""The database of the session log: opened with the newest tables, or refused before anything is written to it."""
+"""The database of the session log: its tables, and how it is opened, or refused before anything is written to it."""
 
 import contextlib
 import json
-import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, inspect, text
+from sqlalchemy import (
+    JSON,
+    URL,
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    DateTime,
+    Dialect,
+    Double,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    QueuePool,
+    String,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.orm import Session
+from sqlalchemy.types import TypeDecorator
 
 from demo.settings import SettingError
 
-_MIGRATIONS = Path(__file__).parent / "migrations"
 _SQLITE_HEADER = b"SQLite format 3\0"
 _WAIT_FOR_A_LOCK_MS = 1_000
-_WAIT_FOR_A_SERVER_S = _WAIT_FOR_A_CONNECTION_S = 2
-# An error must not carry what a visitor typed into the host's log.
-_DISCREET: dict[str, Any] = {"hide_parameters": True, "json_serializer": json.dumps}
-# As many connections as Gradio has threads for handlers: a visitor waits for the database, not for a connection.
-_OPTIONS = {**_DISCREET, "pool_size": 5, "max_overflow": 35, "pool_timeout": _WAIT_FOR_A_CONNECTION_S}
+_WAIT_FOR_A_SERVER_S = 2
 
 
 class CannotOpen(Exception):
@@ -34,6 +51,98 @@ class CannotOpen(Exception):
 
 class DatabaseGone(Exception):
     """The file that was opened is no longer at its path: what is written to it would be lost."""
+
+
+class _Moment(TypeDecorator[datetime]):
+    """A moment that knows it is UTC: SQLite keeps no time zone, so it is set again on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a moment without a time zone: nobody could say later which one was meant."""
+        if value is not None and value.tzinfo is None:
+            raise ValueError("a time without a time zone cannot be logged")
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """The moment in UTC."""
+        return value and (value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC))
+
+
+class _Text(TypeDecorator[str]):
+    """Text that every database takes: PostgreSQL holds no NUL, and none holds half of a character."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
+        """Replace what cannot be stored by its escape sequence; the texts of visitors are in JSON, which does so."""
+        if value is None:
+            return None
+        return str(value).replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _required(name: str, kind: Any, *options: Any, **more: Any) -> Column[Any]:
+    return Column(name, kind, *options, nullable=False, **more)
+
+
+_TABLES = MetaData()
+
+SESSIONS = Table("sessions", _TABLES, Column("id", _Text(64), primary_key=True), _required("created_utc", _Moment))
+"""Visitors' sessions: an unguessable id each, and nothing about the visitor."""
+
+RUNS = Table(
+    "runs",
+    _TABLES,
+    # Counts the runs in the order in which they were written, which two runs of one millisecond need.
+    Column("number", Integer, primary_key=True),
+    _required("id", _Text(32), unique=True),
+    _required("session_id", _Text(64), ForeignKey("sessions.id", ondelete="CASCADE")),
+    _required("task", _Text(32)),
+    _required("checkpoint", _Text),
+    _required("revision", _Text),
+    _required("license", _Text),
+    _required("inputs", JSON),
+    _required("parameters", JSON),
+    Column("seed", BigInteger),
+    Column("answer", JSON(none_as_null=True)),
+    _required("duration_ms", Double),
+    Column("error", _Text),
+    _required("created_utc", _Moment),
+    Index("ix_runs_session_id_number", "session_id", "number"),
+)
+"""The columns are the fields of `demo.log.run.Run`."""
+
+SHARED_RUNS = Table(
+    "shared_runs",
+    _TABLES,
+    Column("key", _Text(64), primary_key=True),
+    _required("run_id", _Text(32), ForeignKey("runs.id", ondelete="CASCADE"), unique=True),
+    _required("created_utc", _Moment),
+)
+"""Runs that their owners let others see: whoever has the unguessable key. A key goes when its run goes."""
+
+COUNTED_RUNS = Table(
+    "counted_runs",
+    _TABLES,
+    Column("number", Integer, primary_key=True),
+    _required("task", _Text(32)),
+    _required("duration_ms", Double),
+    _required("failed", Boolean),
+    _required("day_utc", _Moment),
+)
+"""Runs that their visitors did not want kept: that there was one, on which day, and nothing of what it said."""
+
+_VERSION = Table("alembic_version", _TABLES, Column("version_num", String(32), primary_key=True))
+"""The revision of the tables; it is named as in the databases of earlier releases."""
+
+_REVISIONS = ("0001", "0002", "0003")
+"""The first had sessions and runs, the second added shared runs, the third counted runs.
+
+Each only added tables, so making those that are missing brings any of them up to date. A revision that changes a table
+needs its statements in `migrate`.
+"""
 
 
 class Database:
@@ -49,25 +158,32 @@ class Database:
         """Whether it outlives this process; one in memory does not."""
         return self.engine.url.get_backend_name() != "sqlite" or self.file is not None
 
-    @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """A transaction that reads."""
-        with Session(self.engine) as session, session.begin():
-            yield session
+    @property
+    def bytes(self) -> int:
+        """Its size with everything that lies beside it."""
+        if self.engine.url.get_backend_name() == "postgresql":
+            with self.reading() as connection:
+                return int(connection.scalar(text("SELECT pg_database_size(current_database())")) or 0)
+        return bytes_of(self.file)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
         """A transaction that writes, committed when the block ends without an error.
 
         Raises `DatabaseGone` where the file was deleted or replaced: SQLite would write to what nobody finds again.
         """
-        self.require_file()
-        with Session(self.engine.execution_options(writes=True)) as session, session.begin():
-            yield session
-        self.require_file()
+        self._require_file()
+        with self.engine.execution_options(writes=True).begin() as connection:
+            yield connection
+        self._require_file()
 
-    def require_file(self) -> None:
-        """Raise `DatabaseGone` unless the file that was opened is still at its path."""
+    def _require_file(self) -> None:
         if _inode(self.file) != self._inode:
             raise DatabaseGone(f"{self.file} was deleted, or another file took its place")
 
@@ -134,6 +250,12 @@ def file_of(url: URL) -> Path | None:
     return Path(str(url.database)).absolute()
 
 
+def bytes_of(file: Path | None) -> int:
+    """The size of an SQLite database with its write-ahead log; 0 where there is no file."""
+    beside = [file.with_name(file.name + ending) for ending in ("", "-wal", "-shm")] if file else []
+    return sum(each.stat().st_size for each in beside if each.exists())
+
+
 def revision_in(path: Path) -> str | None:
     """The revision of the tables in the file at `path`, `None` where there are none yet; the file is only read.
 
@@ -163,70 +285,57 @@ def connect_reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=1)
 
 
-def newest_revision() -> str:
-    """The revision of the last migration; their files are named by it."""
-    return max(path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
-
-
 def require_known(revision: str | None) -> None:
-    """Raise `CannotOpen` for a revision that no migration here makes."""
-    if revision is not None and not any((_MIGRATIONS / "versions").glob(f"{re.escape(revision)}_*.py")):
-        raise CannotOpen(f"its tables are at revision {revision!r}, newer than {newest_revision()!r}")
+    """Raise `CannotOpen` for a revision that is not known here."""
+    if revision is not None and revision not in _REVISIONS:
+        raise CannotOpen(f"its tables are at revision {revision!r}, newer than {_REVISIONS[-1]!r}")
 
 
 def migrate(engine: Engine) -> None:
     """Bring the tables to the newest revision; raises `CannotOpen` for one that is not known here."""
     with engine.begin() as connection:
-        if _current_revision(connection) == newest_revision():
+        if _current_revision(connection) == _REVISIONS[-1]:
             return
-    # Imported only when there is something to do, and before the lock is taken: it takes longer than the start may.
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with engine.execution_options(writes=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             # Another process may be starting too; SQLite's transaction has locked it out already.
             connection.execute(text("SET LOCAL lock_timeout = '10s'"))
             connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('clearhead migrations'))"))
-        current = _current_revision(connection)
-        require_known(current)
-        if current != newest_revision():
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        require_known(_current_revision(connection))
+        _TABLES.create_all(connection)
+        connection.execute(_VERSION.delete())
+        connection.execute(_VERSION.insert(), {"version_num": _REVISIONS[-1]})
 
 
 def _current_revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return revision
+    return connection.scalar(select(_VERSION)) if inspect(connection).has_table(_VERSION.name) else None
 
 
 def _inode(file: Path | None) -> tuple[int, int] | None:
     try:
-        found = os.stat(file) if file else None  # noqa: PTH116
+        found = file.stat() if file else None
     except OSError:
         return None
     return found and (found.st_dev, found.st_ino)
 
 
 def _create_engine(url: URL) -> Engine:
-    if url.get_backend_name() == "postgresql":
-        options = f"-c timezone=UTC -c lock_timeout={_WAIT_FOR_A_LOCK_MS} -c statement_timeout=30000"
-        arguments = {"connect_timeout": _WAIT_FOR_A_SERVER_S, "options": options}
-        return create_engine(url, connect_args=arguments, **_OPTIONS)
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, **_OPTIONS)
-    if file_of(url) is not None:
-        engine = create_engine(url, **_OPTIONS)
-    else:
+    # An error must not carry what a visitor typed into the host's log. There are as many connections as Gradio has
+    # threads for handlers: a visitor waits for the database, not for a connection.
+    options: dict[str, Any] = {"hide_parameters": True, "json_serializer": json.dumps}
+    options |= {"pool_size": 5, "max_overflow": 35, "pool_timeout": _WAIT_FOR_A_SERVER_S}
+    backend = url.get_backend_name()
+    if backend == "postgresql":
+        session = f"-c timezone=UTC -c lock_timeout={_WAIT_FOR_A_LOCK_MS} -c statement_timeout=30000"
+        options["connect_args"] = {"connect_timeout": _WAIT_FOR_A_SERVER_S, "options": session}
+    elif backend == "sqlite" and file_of(url) is None:
         # One connection is one database here, so all threads take turns on a single one.
-        single: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
-        engine = create_engine(url, connect_args={"check_same_thread": False}, **single, **_DISCREET)
-    event.listen(engine, "connect", _set_up_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 30}
+        options["connect_args"] = {"check_same_thread": False}
+    engine = create_engine(url, **options)
+    if backend == "sqlite":
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
@@ -234,14 +343,15 @@ def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     """Write-ahead log, foreign keys, patience with locks, and pages that are wiped when a run is deleted."""
     # Python's sqlite3 would otherwise begin transactions by its own rules, which leave table changes out.
     connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {_WAIT_FOR_A_LOCK_MS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    # A commit that outlives the process, if not a power cut: waiting for the disk would take longer than the model.
-    cursor.execute("PRAGMA synchronous = NORMAL")
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute("PRAGMA secure_delete = ON")
-    cursor.close()
+    # NORMAL: a commit outlives the process, if not a power cut: waiting for the disk would take longer than the model.
+    for pragma in (
+        f"busy_timeout = {_WAIT_FOR_A_LOCK_MS}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        "secure_delete = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable
-from typing import Any, TextIO, TypedDict
+from typing import Any, TextIO, TypedDict, cast
 
 from demo.log.run import Run, load_answer
 from models.outputs import (
@@ -73,22 +73,16 @@ class LoggedRun(TypedDict):
 
 def public_fields(run: Run) -> LoggedRun:
     """A run as JSON, without the id of its session: whoever reads a file could use that."""
-    return {
-        "id": run.id,
+    own = {
         "created_utc": run.created_utc.isoformat(),
         "task": run.task.value,
-        "checkpoint": run.checkpoint,
-        "revision": run.revision,
-        "license": run.license,
-        "inputs": run.inputs,
-        "parameters": run.parameters,
-        "seed": run.seed,
-        "answer": run.answer,
         "duration_ms": round(run.duration_ms, 3),
-        "error": run.error,
         # As every other answer calls it; `id` is what it was called here before.
         "run_id": run.id,
     }
+    return cast(
+        LoggedRun, {name: own[name] if name in own else getattr(run, name) for name in LoggedRun.__annotations__}
+    )
 
 
 def answer_in_words(output: TaskOutput) -> str:

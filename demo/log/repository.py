@@ -1,149 +1,22 @@
-"""The tables of the session log, and the runs in them: write one, read some, share them, delete them."""
+"""The runs in a database: write one, read some, share them, delete them, count them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    CursorResult,
-    DateTime,
-    Dialect,
-    Double,
-    ForeignKey,
-    Index,
-    String,
-    Table,
-    Text,
-    bindparam,
-    delete,
-    exists,
-    select,
-)
+from sqlalchemy import Row, Select, String, bindparam, case, cast, exists, func, literal, select, union_all
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.types import TypeDecorator
 
-from demo.log.database import Database
+from demo.log.database import COUNTED_RUNS, RUNS, SESSIONS, SHARED_RUNS, Database
 from demo.log.run import Run
 from models.registry import Task
-
-
-class UTCDateTime(TypeDecorator[datetime]):
-    """A moment that knows it is UTC: SQLite keeps no time zone, so it is set again on the way out."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a moment without a time zone: nobody could say later which one was meant."""
-        if value is not None and value.tzinfo is None:
-            raise ValueError("a time without a time zone cannot be logged")
-        return value and value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """The moment in UTC."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class StorableText(TypeDecorator[str]):
-    """Text of any length that every database takes: PostgreSQL holds no NUL, and none holds half of a character."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
-        """Replace what cannot be stored by its escape sequence."""
-        return None if value is None else storable(str(value))
-
-
-class StorableString(TypeDecorator[str]):
-    """Like `StorableText`, for short texts."""
-
-    impl = String
-    cache_ok = True
-
-    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
-        """Replace what cannot be stored by its escape sequence."""
-        return None if value is None else storable(str(value))
-
-
-def storable(text: str) -> str:
-    """`text` as it comes back from a database: what cannot be stored as its escape sequence."""
-    # The texts of visitors are in JSON, which escapes by itself.
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-class Base(DeclarativeBase):
-    """The metadata that the migrations are compared with."""
-
-    type_annotation_map = {dict[str, Any]: JSON(none_as_null=True), datetime: UTCDateTime}  # noqa: RUF012
-
-
-class SessionRow(Base):
-    """A visitor's session: an unguessable id, and nothing about the visitor."""
-
-    __tablename__ = "sessions"
-
-    id: Mapped[str] = mapped_column(StorableString(64), primary_key=True)
-    created_utc: Mapped[datetime]
-
-
-class RunRow(Base):
-    """A run; see `demo.log.run.Run` for what its columns mean."""
-
-    __tablename__ = "runs"
-    __table_args__ = (Index("ix_runs_session_id_number", "session_id", "number"),)
-
-    # Counts the runs in the order in which they were written, which two runs of one millisecond need.
-    number: Mapped[int] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(StorableString(32), unique=True)
-    session_id: Mapped[str] = mapped_column(StorableString(64), ForeignKey("sessions.id", ondelete="CASCADE"))
-    task: Mapped[str] = mapped_column(StorableString(32))
-    checkpoint: Mapped[str] = mapped_column(StorableText)
-    revision: Mapped[str] = mapped_column(StorableText)
-    license: Mapped[str] = mapped_column(StorableText)
-    inputs: Mapped[dict[str, Any]]
-    parameters: Mapped[dict[str, Any]]
-    seed: Mapped[int | None] = mapped_column(BigInteger)
-    answer: Mapped[dict[str, Any] | None]
-    duration_ms: Mapped[float] = mapped_column(Double)
-    error: Mapped[str | None] = mapped_column(StorableText)
-    created_utc: Mapped[datetime]
-
-
-class SharedRunRow(Base):
-    """A run that its owner lets others see: whoever has the unguessable key. It goes when the run goes."""
-
-    __tablename__ = "shared_runs"
-
-    key: Mapped[str] = mapped_column(StorableString(64), primary_key=True)
-    run_id: Mapped[str] = mapped_column(StorableString(32), ForeignKey("runs.id", ondelete="CASCADE"), unique=True)
-    created_utc: Mapped[datetime]
-
-
-class CountedRunRow(Base):
-    """A run that its visitor did not want kept: that there was one, on which day, and nothing of what it said."""
-
-    __tablename__ = "counted_runs"
-
-    number: Mapped[int] = mapped_column(primary_key=True)
-    task: Mapped[str] = mapped_column(StorableString(32))
-    duration_ms: Mapped[float] = mapped_column(Double)
-    failed: Mapped[bool]
-    day_utc: Mapped[datetime]
-
 
 _DELETED_AT_ONCE = 500
 """So many runs go in one transaction, so that no visitor waits for the deletion of all that is old."""
 
-
-_SESSIONS, _RUNS = cast(Table, SessionRow.__table__), cast(Table, RunRow.__table__)
-_SESSION_THERE = select(_SESSIONS.c.id).where(_SESSIONS.c.id == bindparam("session_id"))
+_SESSION_THERE = select(SESSIONS.c.id).where(SESSIONS.c.id == bindparam("session_id"))
+_WHOLE_RUNS = select(*(each for each in RUNS.c if each is not RUNS.c.number))
 
 
 class RunRepository:
@@ -164,109 +37,124 @@ class RunRepository:
                 self._insert(run)
 
     def _insert(self, run: Run) -> None:
-        session_id = storable(run.session_id)
-        with self.database.writing() as session:
-            # Without the ORM, which would take longer than the database.
-            connection = session.connection()
-            if connection.execute(_SESSION_THERE, {"session_id": session_id}).scalar() is None:
-                connection.execute(_SESSIONS.insert(), {"id": session_id, "created_utc": datetime.now(UTC)})
-            connection.execute(_RUNS.insert(), {**vars(run), "task": run.task.value})
+        with self.database.writing() as connection:
+            if connection.scalar(_SESSION_THERE, {"session_id": run.session_id}) is None:
+                connection.execute(SESSIONS.insert(), {"id": run.session_id, "created_utc": datetime.now(UTC)})
+            connection.execute(RUNS.insert(), {**vars(run), "task": run.task.value})
 
     def count(self, run: Run) -> None:
         """Write that there was a run, and nothing of what it said or of who ran it."""
         day = run.created_utc.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        row = CountedRunRow(task=run.task.value, duration_ms=run.duration_ms, failed=run.error is not None, day_utc=day)
-        with self._turn, self.database.writing() as session:
-            session.add(row)
+        row = {"task": run.task.value, "duration_ms": run.duration_ms, "failed": run.error is not None, "day_utc": day}
+        with self._turn, self.database.writing() as connection:
+            connection.execute(COUNTED_RUNS.insert(), row)
 
     def get(self, run_id: str) -> Run | None:
         """The run with this id."""
-        with self.database.reading() as session:
-            row = session.scalar(select(RunRow).where(RunRow.id == run_id))
-            return _run(row) if row else None
+        return next(iter(self._read(_WHOLE_RUNS.where(RUNS.c.id == run_id))), None)
 
     def for_session(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
         """The runs of a session, newest first: all of them, or at most `most` after the first `skip`."""
-        of_session = select(RunRow).where(RunRow.session_id == session_id).order_by(RunRow.number.desc())
-        with self.database.reading() as session:
-            return tuple(_run(row) for row in session.scalars(of_session.limit(most).offset(skip)))
+        of_session = _WHOLE_RUNS.where(RUNS.c.session_id == session_id).order_by(RUNS.c.number.desc())
+        return self._read(of_session.limit(most).offset(skip))
 
     def every_run(self) -> Iterator[Run]:
         """All runs of all sessions, oldest first, a few at a time in memory."""
-        with self.database.reading() as session:
-            for row in session.scalars(select(RunRow).order_by(RunRow.number).execution_options(yield_per=100)):
-                yield _run(row)
+        with self.database.reading() as connection:
+            yield from map(
+                _run, connection.execute(_WHOLE_RUNS.order_by(RUNS.c.number).execution_options(yield_per=100))
+            )
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Delete a run if it belongs to this session; says whether it did."""
-        with self.database.writing() as session:
-            gone = session.execute(delete(RunRow).where(RunRow.id == run_id, RunRow.session_id == session_id))
-            return cast(CursorResult[Any], gone).rowcount == 1
+        with self.database.writing() as connection:
+            gone = connection.execute(RUNS.delete().where(RUNS.c.id == run_id, RUNS.c.session_id == session_id))
+            return gone.rowcount == 1
 
     def delete_all(self, session_id: str) -> int:
         """Delete a session with all its runs; says how many runs it had."""
-        with self.database.writing() as session:
-            gone = session.execute(delete(RunRow).where(RunRow.session_id == session_id))
-            session.execute(delete(SessionRow).where(SessionRow.id == session_id))
-            return cast(CursorResult[Any], gone).rowcount
+        with self.database.writing() as connection:
+            gone = connection.execute(RUNS.delete().where(RUNS.c.session_id == session_id))
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.id == session_id))
+            return gone.rowcount
 
     def purge(self, days: int, now: datetime | None = None) -> int:
         """Delete runs older than `days`, with empty sessions and counts as old; says how many runs there were."""
         before = (now or datetime.now(UTC)) - timedelta(days=days)
-        old = select(RunRow.number).where(RunRow.created_utc < before).order_by(RunRow.number).limit(_DELETED_AT_ONCE)
-        empty = ~exists().where(RunRow.session_id == SessionRow.id)
+        old = select(RUNS.c.number).where(RUNS.c.created_utc < before).order_by(RUNS.c.number).limit(_DELETED_AT_ONCE)
+        empty = ~exists().where(RUNS.c.session_id == SESSIONS.c.id)
         total, count = 0, 1
         while count:
-            with self.database.writing() as session:
-                count = cast(CursorResult[Any], session.execute(delete(RunRow).where(RunRow.number.in_(old)))).rowcount
-                session.execute(delete(SessionRow).where(SessionRow.created_utc < before, empty))
-                session.execute(delete(CountedRunRow).where(CountedRunRow.day_utc < before))
+            with self.database.writing() as connection:
+                count = connection.execute(RUNS.delete().where(RUNS.c.number.in_(old))).rowcount
+                connection.execute(SESSIONS.delete().where(SESSIONS.c.created_utc < before, empty))
+                connection.execute(COUNTED_RUNS.delete().where(COUNTED_RUNS.c.day_utc < before))
             total += count
         return total
 
     def share(self, run_id: str, session_id: str, key: str) -> str | None:
         """The key under which others can see a run of this session: `key`, or the one it has; `None` without such."""
-        with self.database.writing() as session:
-            if session.scalar(select(RunRow.id).where(RunRow.id == run_id, RunRow.session_id == session_id)) is None:
+        with self.database.writing() as connection:
+            if connection.scalar(_own(run_id, session_id)) is None:
                 return None
-            there = session.scalar(select(SharedRunRow.key).where(SharedRunRow.run_id == run_id))
+            there = connection.scalar(select(SHARED_RUNS.c.key).where(SHARED_RUNS.c.run_id == run_id))
             if there is None:
-                session.add(SharedRunRow(key=key, run_id=run_id, created_utc=datetime.now(UTC)))
+                row = {"key": key, "run_id": run_id, "created_utc": datetime.now(UTC)}
+                connection.execute(SHARED_RUNS.insert(), row)
             return there or key
 
     def unshare(self, run_id: str, session_id: str) -> bool:
         """Let nobody else see a run of this session any more; says whether somebody could."""
-        own = select(RunRow.id).where(RunRow.id == run_id, RunRow.session_id == session_id)
-        with self.database.writing() as session:
-            gone = session.execute(delete(SharedRunRow).where(SharedRunRow.run_id.in_(own)))
-            return cast(CursorResult[Any], gone).rowcount == 1
+        shared = SHARED_RUNS.c.run_id.in_(_own(run_id, session_id))
+        with self.database.writing() as connection:
+            return connection.execute(SHARED_RUNS.delete().where(shared)).rowcount == 1
 
     def shared_of(self, session_id: str) -> frozenset[str]:
         """The ids of the runs of this session that others can see."""
-        own = select(SharedRunRow.run_id).join(RunRow).where(RunRow.session_id == session_id)
-        with self.database.reading() as session:
-            return frozenset(session.scalars(own))
+        own = select(SHARED_RUNS.c.run_id).join(RUNS).where(RUNS.c.session_id == session_id)
+        with self.database.reading() as connection:
+            return frozenset(connection.scalars(own))
 
     def shared(self, key: str) -> Run | None:
         """The run that is shared under this key."""
-        with self.database.reading() as session:
-            row = session.scalar(select(RunRow).join(SharedRunRow).where(SharedRunRow.key == key))
-            return _run(row) if row else None
+        return next(iter(self._read(_WHOLE_RUNS.join(SHARED_RUNS).where(SHARED_RUNS.c.key == key))), None)
+
+    def sessions(self) -> int:
+        """How many sessions have runs that are kept."""
+        with self.database.reading() as connection:
+            return connection.scalar(select(func.count()).select_from(SESSIONS)) or 0
+
+    def days(self) -> Sequence[Row[Any]]:
+        """For each `day` (UTC, as 2026-05-01) and `task`, newest first: `runs`, those that `failed`, those `not_kept`.
+
+        Those not kept are counted among the runs: that is all that is known of them.
+        """
+        kept = _per_day(RUNS.c.created_utc, RUNS.c.task, RUNS.c.error.is_not(None), not_kept=0)
+        counted = _per_day(COUNTED_RUNS.c.day_utc, COUNTED_RUNS.c.task, COUNTED_RUNS.c.failed, not_kept=1)
+        each = union_all(kept, counted).subquery().c
+        sums = (
+            func.count().label("runs"),
+            func.sum(each.failed).label("failed"),
+            func.sum(each.not_kept).label("not_kept"),
+        )
+        days = select(each.day, each.task, *sums).group_by(each.day, each.task)
+        with self.database.reading() as connection:
+            return connection.execute(days.order_by(each.day.desc(), each.task.desc())).all()
+
+    def _read(self, runs: Select[Any]) -> tuple[Run, ...]:
+        with self.database.reading() as connection:
+            return tuple(map(_run, connection.execute(runs)))
 
 
-def _run(row: RunRow) -> Run:
-    return Run(
-        id=row.id,
-        session_id=row.session_id,
-        task=Task(row.task),
-        checkpoint=row.checkpoint,
-        revision=row.revision,
-        license=row.license,
-        inputs=row.inputs,
-        parameters=row.parameters,
-        seed=row.seed,
-        answer=row.answer,
-        duration_ms=row.duration_ms,
-        error=row.error,
-        created_utc=row.created_utc,
-    )
+def _own(run_id: str, session_id: str) -> Select[Any]:
+    return select(RUNS.c.id).where(RUNS.c.id == run_id, RUNS.c.session_id == session_id)
+
+
+def _per_day(moment: Any, task: Any, failed: Any, not_kept: int) -> Select[Any]:
+    """A row for each run: its day, its task, and ones and zeros to be summed up."""
+    day = func.substr(cast(moment, String), 1, 10).label("day")
+    return select(day, task, case((failed, 1), else_=0).label("failed"), literal(not_kept).label("not_kept"))
+
+
+def _run(row: Row[Any]) -> Run:
+    return Run(**{**row._mapping, "task": Task(row.task)})

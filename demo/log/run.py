@@ -50,16 +50,15 @@ class Run:
     @property
     def precision(self) -> str:
         """The precision of the computation: float32 for runs logged before it was kept, "" for a failed one."""
-        if self.answer is None:
-            return ""
-        return str(self.answer.get("checkpoint", {}).get("precision", "float32"))
+        return self._of_checkpoint("precision", "float32")
 
     @property
     def engine(self) -> str:
         """The engine that computed the answer, "" for a failed run; runs logged before it was kept used PyTorch."""
-        if self.answer is None:
-            return ""
-        return str(self.answer.get("checkpoint", {}).get("engine", "torch"))
+        return self._of_checkpoint("engine", "torch")
+
+    def _of_checkpoint(self, name: str, otherwise: str) -> str:
+        return "" if self.answer is None else str(self.answer.get("checkpoint", {}).get(name, otherwise))
 
 
 _NOTHING_KEPT = "~"

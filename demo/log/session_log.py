@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +22,8 @@ _MOST_WAITING = 2_000
 _MOST_PASSING = 300
 _PASSES_WITHIN = timedelta(hours=1)
 _NOT_OPENED_YET = "it is not open yet"
+_LOOKS_EVERY_S = 2.0
+_DAY_S = 86_400.0
 
 Result = TypeVar("Result")
 
@@ -38,6 +41,8 @@ class SessionLog:
     While the database cannot be written, runs wait in memory, at most 2,000; `recover` opens it again and writes them.
     Whatever else needs the database then raises `LogUnavailable`, and nobody waits for it longer than for a lock. Runs
     of a session that wants nothing kept stay in memory for an hour, so that their attention can be looked at.
+
+    `why_not` says, for the host, why the database cannot be written; it is empty while it can.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -48,7 +53,7 @@ class SessionLog:
         # Held while a run goes from memory to the database, so that it cannot be deleted in between.
         self._moving = threading.RLock()
         self._recovering = threading.Lock()
-        self._why = _NOT_OPENED_YET
+        self.why_not = _NOT_OPENED_YET
         # A deletion is not complete while somebody reads, nor where this process was killed.
         self._to_wipe = True
         self.recover()
@@ -56,12 +61,7 @@ class SessionLog:
     @property
     def lasting(self) -> bool:
         """Whether runs survive a restart now."""
-        return not self._why and self._repository is not None and self._repository.database.lasting
-
-    @property
-    def why_not(self) -> str:
-        """Why the database cannot be written, for the host; empty while it can."""
-        return self._why
+        return not self.why_not and self._repository is not None and self._repository.database.lasting
 
     def is_kept(self, run_id: str) -> bool:
         """Whether a run is in the database, or was when it was last seen."""
@@ -73,21 +73,15 @@ class SessionLog:
         Of a session that wants nothing kept, only the fact is written.
         """
         if not keeps(run.session_id):
-            with self._moving:
-                self._passing[run.id] = run
-                if len(self._passing) > _MOST_PASSING:
-                    self._passing.popitem(last=False)
+            self._hold(self._passing, run, _MOST_PASSING)
             with suppress(LogUnavailable):
-                self._with_healthy(lambda runs: runs.count(run))
+                self._write(lambda runs: runs.count(run))
             return
         try:
-            self._with_healthy(lambda runs: runs.record(run))
+            self._write(lambda runs: runs.record(run))
         except LogUnavailable as error:
-            with self._moving:
-                self._waiting[run.id] = run
-                if len(self._waiting) > _MOST_WAITING:
-                    self._waiting.popitem(last=False)
-                    _log.error("more than %d runs wait for the session log; the oldest is lost", _MOST_WAITING)
+            if self._hold(self._waiting, run, _MOST_WAITING):
+                _log.error("more than %d runs wait for the session log; the oldest is lost", _MOST_WAITING)
             if isinstance(error.__cause__, DatabaseGone):
                 # Nothing has to be waited for: a file that went away is made anew at once.
                 self.recover()
@@ -161,24 +155,24 @@ class SessionLog:
 
     def recover(self) -> bool:
         """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
-        if not self._why and not self._waiting:
+        if not self.why_not and not self._waiting:
             return True
         if not self._recovering.acquire(blocking=False):
             return False
         try:
-            if self._why:
+            if self.why_not:
                 self.close()
                 self._repository = RunRepository(open_database(self._url))
-            self._write_waiting(self._repository)
+            self._write_waiting()
         except Exception as error:
             # Whatever it is: visitors get their answers all the same.
             self._fails(error)
             return False
         finally:
             self._recovering.release()
-        if self._why not in ("", _NOT_OPENED_YET):
-            _log.warning("the session log is written again; it could not be: %s", self._why)
-        self._why = ""
+        if self.why_not not in ("", _NOT_OPENED_YET):
+            _log.warning("the session log is written again; it could not be: %s", self.why_not)
+        self.why_not = ""
         return True
 
     def tidy(self) -> None:
@@ -195,8 +189,14 @@ class SessionLog:
         if repository is not None:
             repository.database.close()
 
-    def _write_waiting(self, repository: RunRepository | None) -> None:
-        while repository is not None and self._waiting:
+    def _hold(self, held: OrderedDict[str, Run], run: Run, most: int) -> bool:
+        """Hold a run in memory; says whether the oldest had to make room."""
+        with self._moving:
+            held[run.id] = run
+            return len(held) > most and bool(held.popitem(last=False))
+
+    def _write_waiting(self) -> None:
+        while (repository := self._repository) is not None and self._waiting:
             with self._moving:
                 run = next(iter(self._waiting.values()))
                 try:
@@ -208,11 +208,11 @@ class SessionLog:
                     _log.exception("run %s cannot be written to the session log", run.id)
                 del self._waiting[run.id]
 
-    def _with_healthy(self, work: Callable[[RunRepository], Result]) -> Result:
+    def _write(self, work: Callable[[RunRepository], None]) -> None:
         """Like `_with`, but raises `LogUnavailable` at once while the database is known to fail."""
-        if self._why:
+        if self.why_not:
             raise LogUnavailable
-        return self._with(work)
+        self._with(work)
 
     def _with(self, work: Callable[[RunRepository], Result]) -> Result:
         """Return what `work` returns; raise `LogUnavailable` for a failure of the database."""
@@ -235,9 +235,9 @@ class SessionLog:
 
     def _fails(self, error: Exception) -> None:
         why = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
-        if why != self._why:
+        if why != self.why_not:
             _log.error("runs are not kept, because the session log cannot be written: %s", why, exc_info=error)
-        self._why = why
+        self.why_not = why
 
 
 def _drop(runs: OrderedDict[str, Run], is_meant: Callable[[Run], bool]) -> int:
@@ -253,3 +253,49 @@ def _is_failure(error: Exception) -> bool:
     if isinstance(error, StatementError):
         return isinstance(error, DBAPIError) and not isinstance(error, IntegrityError | DataError)
     return not isinstance(error, SQLAlchemyError) or isinstance(error, NoFreeConnection)
+
+
+class Upkeep:
+    """Looks after `runs` in a thread of its own: the log comes back after a failure, and forgets what is old.
+
+    `retention_days` is how long a run is kept, `None` for good; `forget_old` drops what has been held in memory for its
+    time.
+    """
+
+    def __init__(
+        self,
+        runs: SessionLog,
+        retention_days: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        forget_old: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._runs = runs
+        self._retention_days = retention_days
+        self._clock = clock
+        self._forget_old = forget_old
+        self._purge_at = float("-inf")
+
+    def start(self) -> None:
+        """Begin; it ends with the process."""
+        threading.Thread(target=self._work, name="session log", daemon=True).start()
+
+    def look(self) -> None:
+        """Do what is due now."""
+        self._forget_old()
+        self._runs.recover()
+        self._runs.tidy()
+        if self._retention_days is None or self._clock() < self._purge_at:
+            return
+        with suppress(LogUnavailable):
+            gone = self._runs.purge(self._retention_days)
+            self._purge_at = self._clock() + _DAY_S
+            if gone:
+                _log.info("%d runs older than %d days were deleted", gone, self._retention_days)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                self.look()
+            except Exception:
+                _log.exception("the upkeep of the session log failed; it goes on")
+            time.sleep(_LOOKS_EVERY_S)

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from demo.log.run import keeps, owner, with_wish
-from demo.log.session_log import SessionLog
-from demo.log.statistics import statistics
-from demo.log.upkeep import Upkeep
+from demo.log.session_log import SessionLog, Upkeep
 from tests.log.runs import finished_run
 
 UNKEPT = with_wish("a-session", keep=False)
@@ -39,7 +37,7 @@ def test_a_run_that_is_not_to_be_kept_is_counted_and_its_text_is_written_nowhere
     assert b"secret" not in content
     assert UNKEPT.encode() not in content
     assert runs._repository is not None
-    (day,) = statistics(runs._repository.database).days
+    (day,) = runs._repository.days()
     assert (day.runs, day.not_kept) == (2, 1)
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from demo.log.database import open_database
 from demo.log.repository import RunRepository
-from demo.log.session_log import SessionLog
-from demo.log.upkeep import Upkeep
+from demo.log.session_log import SessionLog, Upkeep
 from models.cancellation import only_while
 from tests.log.processes import start_python
 from tests.log.runs import failed_run, finished_run

@@ -134,7 +134,7 @@ import os, sys
 from pathlib import Path
 from demo.log.session_log import SessionLog
 from tests.log.runs import finished_run
-import alembic.command, alembic.config, sqlalchemy.dialects.sqlite
+import sqlalchemy.dialects.sqlite
 path = Path(sys.argv[1])
 path.parent.chmod(0o555)
 for file in path.parent.iterdir():
