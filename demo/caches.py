@@ -9,13 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from cachetools import Cache, LRUCache
+from cachetools import TLRUCache
 
 from models.cancellation import go_on
 from models.errors import InputError, Stopped
@@ -61,12 +62,15 @@ _Key = tuple[tuple[str, ...], Hashable]
 class SessionCache:
     """Values by session and key, the least recently used dropped when they exceed `max_bytes`.
 
-    A value that exceeds it alone is not held. Safe to call from many threads.
+    A value is held for an hour at most, and no longer than its origin may stay; one that exceeds `max_bytes` alone is
+    not held. Safe to call from many threads.
     """
 
     def __init__(self, max_bytes: int, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self._entries: LRUCache[_Key, _Entry] = LRUCache(max_bytes, getsizeof=lambda entry: entry.size)
+        def until(_key: _Key, entry: _Entry, now: float) -> float:
+            return min(entry.until, now + HELD_FOR_S)
+
+        self._entries: TLRUCache[_Key, _Entry] = TLRUCache(max_bytes, until, clock, lambda entry: entry.size)
         self._flights: dict[_Key, Future[Any]] = {}
         self._lock = threading.Lock()
 
@@ -76,10 +80,10 @@ class SessionCache:
             return self._get((origin.sessions, key))
 
     def put(self, origin: Origin, key: Hashable, value: object) -> None:
-        """Hold `value` for an hour at most, and no longer than `origin` may stay."""
-        size = size_of((key, value))
+        """Hold `value`."""
+        entry = _Entry(value, size_of((key, value)), origin.until)
         with self._lock:
-            self._put((origin.sessions, key), value, size, origin.until)
+            self._put((origin.sessions, key), entry)
 
     def get_or_make(self, origin: Origin, key: Hashable, make: Callable[[], Made]) -> Made:
         """The value held under `key`, or what `make` returns, called once for all threads that ask at the same time.
@@ -87,71 +91,60 @@ class SessionCache:
         What `make` raises is raised to all of them and not held, but for `Stopped`: then the next one makes it. Raises
         `InputError` after `LONGEST_WAIT_S` of waiting, and `Stopped` once this thread's own visitor has left.
         """
-        full = origin.sessions, key
+        full, own = (origin.sessions, key), Future[Any]()
         while True:
             with self._lock:
                 if (held := self._get(full)) is not None:
                     return cast(Made, held)
-                flight = self._flights.get(full)
-                if flight is None:
-                    own: Future[Any] = Future()
-                    self._flights[full] = own
-            if flight is None:
+                flight = self._flights.setdefault(full, own)
+            if flight is own:
                 return self._make(full, own, origin.until, make)
-            error = _outcome(flight)
-            if error is None:
-                return cast(Made, flight.result())
-            if not isinstance(error, Stopped):
-                raise error
+            try:
+                return cast(Made, _landed(flight))
+            except Stopped:
+                # The visitor of the other thread has left; this one's may have, too.
+                go_on()
 
     def forget(self, session: str) -> None:
         """Hold nothing of this session any more, nor what is being made for it now."""
         with self._lock:
-            for key in [key for key in self._flights if session in key[0]]:
-                del self._flights[key]
-            for key in [key for key in self._entries if session in key[0]]:
-                del self._entries[key]
+            for held in (self._flights, self._entries):
+                for key in [key for key in held if session in key[0]]:
+                    held.pop(key, None)
 
     def forget_old(self) -> None:
         """Drop what has been held for its time."""
         with self._lock:
-            now = self._clock()
-            # Read as a plain cache: `LRUCache` would count looking at an entry as using it.
-            for key in [key for key in self._entries if Cache.__getitem__(self._entries, key).until <= now]:
-                del self._entries[key]
+            self._entries.expire()
 
     def _make(self, key: _Key, flight: Future[Any], until: float, make: Callable[[], Made]) -> Made:
         try:
             made = make()
             size = size_of((key, made))
         except BaseException as error:
-            with self._lock:
-                self._land(key, flight)
+            self._land(key, flight)
             flight.set_exception(error)
             raise
-        with self._lock:
-            # What was forgotten meanwhile has no flight any more.
-            if self._land(key, flight):
-                self._put(key, made, size, until)
+        self._land(key, flight, _Entry(made, size, until))
         flight.set_result(made)
         return made
 
-    def _land(self, key: _Key, flight: Future[Any]) -> bool:
-        """End a flight; says whether it was still wanted."""
-        if self._flights.get(key) is not flight:
-            return False
-        del self._flights[key]
-        return True
+    def _land(self, key: _Key, flight: Future[Any], entry: _Entry | None = None) -> None:
+        """End a flight; what was forgotten meanwhile has none any more, and is not held."""
+        with self._lock:
+            if self._flights.get(key) is flight:
+                del self._flights[key]
+                if entry is not None:
+                    self._put(key, entry)
 
     def _get(self, key: _Key) -> Any | None:
         entry = self._entries.get(key)
-        return entry.value if entry is not None and self._clock() < entry.until else None
+        return entry.value if entry is not None else None
 
-    def _put(self, key: _Key, value: object, size: int, until: float) -> None:
+    def _put(self, key: _Key, entry: _Entry) -> None:
         self._entries.pop(key, None)
-        until = min(until, self._clock() + HELD_FOR_S)
-        if size <= self._entries.maxsize and self._clock() < until:
-            self._entries[key] = _Entry(value, size, until)
+        with suppress(ValueError):  # it is too large
+            self._entries[key] = entry
 
 
 def size_of(value: object) -> int:
@@ -168,13 +161,11 @@ def size_of(value: object) -> int:
     return found
 
 
-def _outcome(flight: Future[Any]) -> BaseException | None:
-    """The error that a flight of another thread ends with, `None` if it ends well; raises as `get_or_make` does."""
+def _landed(flight: Future[Any]) -> Any:
+    """What another thread makes, waited for; raises what that raises, and as `get_or_make` does."""
     ends = time.monotonic() + LONGEST_WAIT_S
-    while True:
-        try:
-            return flight.exception(timeout=_ASK_EVERY_S)
-        except TimeoutError:
-            go_on()
-            if time.monotonic() >= ends:
-                raise InputError(TOO_LONG) from None
+    while time.monotonic() < ends:
+        if wait([flight], _ASK_EVERY_S).done:
+            return flight.result()
+        go_on()
+    raise InputError(TOO_LONG)

@@ -4,7 +4,7 @@ import html
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -17,6 +17,7 @@ from models.cancellation import only_while
 from models.errors import InputError
 
 _log = logging.getLogger(__name__)
+_ENDED = object()
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """The options of an event that needs no model: it waits in no line."""
@@ -42,22 +43,24 @@ def for_callers(endpoint: Callable[Parameters, Result]) -> Callable[Parameters, 
 
 
 def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str], str]) -> Callable[Parameters, Result]:
-    def message(error: Exception) -> gr.Error:
-        if isinstance(error, gr.Error):
-            return error
-        if not isinstance(error, InputError):
-            _log.error("%s failed", getattr(function, "__name__", function), exc_info=error)
-            error = InputError(OUR_FAULT)
-        return gr.Error(as_message(error.sentence), print_exception=False)
+    @contextmanager
+    def errors_as_messages() -> Iterator[None]:
+        try:
+            yield
+        except gr.Error:
+            raise
+        except Exception as error:
+            if not isinstance(error, InputError):
+                _log.error("%s failed", getattr(function, "__name__", function), exc_info=error)
+            sentence = error.sentence if isinstance(error, InputError) else OUR_FAULT
+            raise gr.Error(as_message(sentence), print_exception=False) from error
 
     if inspect.iscoroutinefunction(function):
 
         @wraps(function)
         async def speaking_later(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
-            try:
+            with errors_as_messages():
                 return await function(*args, **kwargs)
-            except Exception as error:
-                raise message(error) from error
 
         return cast(Callable[Parameters, Result], speaking_later)
 
@@ -67,24 +70,18 @@ def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str]
         def speaking_stream(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Iterator[Any]:
             with closing(function(*args, **kwargs)) as steps:
                 while True:
-                    try:
-                        with only_while(asker_is_there()):
-                            step = next(steps)
-                    except StopIteration:
+                    with errors_as_messages(), only_while(asker_is_there()):
+                        step = next(steps, _ENDED)
+                    if step is _ENDED:
                         return
-                    except Exception as error:
-                        raise message(error) from error
                     yield step
 
         return cast(Callable[Parameters, Result], speaking_stream)
 
     @wraps(function)
     def speaking(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        try:
-            with only_while(asker_is_there()):
-                return function(*args, **kwargs)
-        except Exception as error:
-            raise message(error) from error
+        with errors_as_messages(), only_while(asker_is_there()):
+            return function(*args, **kwargs)
 
     return speaking
 

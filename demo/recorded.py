@@ -29,6 +29,9 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "assets" / "examples"
 
 _RUN = TypeAdapter(Run)
 _TOKENS = TypeAdapter(tuple[Token, ...])
+_TOKENIZED = TypeAdapter(tuple[TokenizedText, ...])
+_OF_VIEW = ("kind", "layer", "head", "kinds", "layers", "heads", "token", "key")
+_WALK = "inside"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class Example:
     label: str
     fields: dict[str, Any]
     masked_words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class InsideExample:
+    """A view to try, under a short label."""
+
+    label: str
+    request: InsideRequest
+
+
+_EXAMPLES = TypeAdapter(tuple[Example, ...])
+_INSIDE_EXAMPLES = TypeAdapter(tuple[InsideExample, ...])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,25 +76,34 @@ class Recorded:
 @cache
 def examples_of(task: Task) -> tuple[Example, ...]:
     """The inputs to try, the recorded one first."""
-    return tuple(TypeAdapter(list[Example]).validate_python(_read(task)["examples"]))
+    return _EXAMPLES.validate_python(_read(task.endpoint)["examples"])
 
 
 @cache
 def recorded(task: Task) -> Recorded:
     """The recorded example of `task`."""
-    document = _read(task)["recorded"]
+    document = _read(task.endpoint)["recorded"]
     run = _RUN.validate_python(document["run"])
-    assert run.answer is not None, "a run that failed is no example"  # noqa: S101
-    decided = tuple(document.get("decided", ()))
-    return Recorded(run, load_answer(task, run.answer), _load_view(document["view"]), decided)
+    view, decided = _load_view(document["view"]), tuple(document.get("decided", ()))
+    return Recorded(run, load_answer(task, run.answer or {}), view, decided)
 
 
-def record(task: Task) -> None:
+@cache
+def inside_examples() -> tuple[InsideExample, ...]:
+    """The views to try, the one that the tab opens on first."""
+    return _INSIDE_EXAMPLES.validate_python(_read(_WALK)["examples"])
+
+
+@cache
+def recorded_tokens() -> tuple[TokenizedText, ...]:
+    """The first step of the first example."""
+    return _TOKENIZED.validate_python(_read(_WALK)["recorded"])
+
+
+def record(task: Task, store: ModelStore) -> None:
     """Run the first example of `task` with the bundled checkpoint and write it beside the examples."""
-    document = _read(task)
-    first = TypeAdapter(Example).validate_python(document["examples"][0])
-    checkpoint = find("", task)
-    model = ModelStore().load(checkpoint)
+    first, checkpoint = examples_of(task)[0], find("", task)
+    model = store.load(checkpoint)
     inputs = model.inputs_type(**first.fields)
     # The first run of a network is slower than any later one, and would be shown as the time that a run takes.
     model.answer(inputs)
@@ -90,25 +114,26 @@ def record(task: Task) -> None:
     attentions = model.attend(inputs, finished.source.written)
     opened = opening(finished.output, next(iter(attentions.values())))
     view = view_of(attentions, layer=opened.layer, head=opened.head, opened=opened)
-    run = _RUN.dump_python(finished.run, mode="json") | {"id": ""}
-    document["recorded"] = {"run": run, "view": _dump_view(view)}
+    found = {"run": _RUN.dump_python(finished.run, mode="json") | {"id": ""}, "view": _dump_view(view)}
     if task is Task.COMPLETION:
         from models.inside.lens import decided_layers
 
-        document["recorded"]["decided"] = decided_layers(cast("TextGeneration", model), inputs, finished.source.written)
-    _path(task).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        found["decided"] = decided_layers(cast("TextGeneration", model), inputs, finished.source.written)
+    _write(task.endpoint, found)
+
+
+def record_walk(store: ModelStore) -> None:
+    """Compute the first step of the first example and write it beside the examples."""
+    from demo.settings import Settings
+    from demo.walk.view import Inside
+
+    inside = Inside(Settings(), store)
+    request, _ = inside.checked(inside_examples()[0].request)
+    _write(_WALK, _TOKENIZED.dump_python(inside.tokens(request), mode="json"))
 
 
 def _dump_view(view: AttentionView) -> dict[str, Any]:
-    return {
-        "kind": view.kind,
-        "layer": view.layer,
-        "head": view.head,
-        "kinds": view.kinds,
-        "layers": view.layers,
-        "heads": view.heads,
-        "token": view.token,
-        "key": view.key,
+    return {name: getattr(view, name) for name in _OF_VIEW} | {
         "query_tokens": [asdict(token) for token in view.query_tokens],
         "key_tokens": [asdict(token) for token in view.key_tokens],
         "weights": base64.b64encode(view.weights.astype("<f4").tobytes()).decode("ascii"),
@@ -117,88 +142,34 @@ def _dump_view(view: AttentionView) -> dict[str, Any]:
 
 
 def _load_view(document: dict[str, Any]) -> AttentionView:
-    queries = _TOKENS.validate_python(document["query_tokens"])
-    keys = _TOKENS.validate_python(document["key_tokens"])
+    queries, keys = (_TOKENS.validate_python(document[name]) for name in ("query_tokens", "key_tokens"))
     shape = (len(queries), len(keys))
-    masked = np.unpackbits(np.frombuffer(base64.b64decode(document["masked"]), np.uint8), count=shape[0] * shape[1])
+    weights = np.frombuffer(base64.b64decode(document["weights"]), "<f4").reshape(shape)
+    bits = np.frombuffer(base64.b64decode(document["masked"]), np.uint8)
+    masked = np.unpackbits(bits, count=weights.size).astype(bool).reshape(shape)
+    own = {name: document[name] for name in _OF_VIEW} | {"kinds": tuple(document["kinds"])}
     return AttentionView(
-        document["kind"],
-        document["layer"],
-        document["head"],
-        np.frombuffer(base64.b64decode(document["weights"]), "<f4").reshape(shape),
-        masked.astype(bool).reshape(shape),
-        queries,
-        keys,
-        tuple(document["kinds"]),
-        document["layers"],
-        document["heads"],
-        "head",
-        document["token"],
-        document["key"],
-        telling=True,
-    )
-
-
-def _path(task: Task) -> Path:
-    return EXAMPLES / f"{task.endpoint}.json"
-
-
-@cache
-def _read(task: Task) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(_path(task).read_text(encoding="utf-8"))
-    return document
-
-
-_WALK = EXAMPLES / "inside.json"
-_REQUEST = TypeAdapter(InsideRequest)
-_TOKENIZED = TypeAdapter(tuple[TokenizedText, ...])
-
-
-@dataclass(frozen=True)
-class InsideExample:
-    """A view to try, under a short label."""
-
-    label: str
-    request: InsideRequest
-
-
-@cache
-def inside_examples() -> tuple[InsideExample, ...]:
-    """The views to try, the one that the tab opens on first."""
-    return tuple(
-        InsideExample(each["label"], _REQUEST.validate_python(each["request"])) for each in _read_walk()["examples"]
+        **own, query_tokens=queries, key_tokens=keys, weights=weights, masked=masked, how="head", telling=True
     )
 
 
 @cache
-def recorded_tokens() -> tuple[TokenizedText, ...]:
-    """The first step of the first example."""
-    return _TOKENIZED.validate_python(_read_walk()["recorded"])
-
-
-def record_walk() -> None:
-    """Compute the first step of the first example and write it beside the examples."""
-    from demo.settings import Settings
-    from demo.walk.view import Inside
-    from models.loading.store import ModelStore
-
-    document = _read_walk()
-    inside = Inside(Settings(), ModelStore())
-    request, _ = inside.checked(_REQUEST.validate_python(document["examples"][0]["request"]))
-    document["recorded"] = _TOKENIZED.dump_python(inside.tokens(request), mode="json")
-    _WALK.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def _read_walk() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(_WALK.read_text(encoding="utf-8"))
+def _read(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
     return document
+
+
+def _write(name: str, found: Any) -> None:
+    text = json.dumps(_read(name) | {"recorded": found}, ensure_ascii=False, indent=1)
+    (EXAMPLES / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
     """Record every task's example and the walk's."""
+    store = ModelStore()
     for task in Task:
-        record(task)
-    record_walk()
+        record(task, store)
+    record_walk(store)
 
 
 if __name__ == "__main__":

@@ -24,15 +24,22 @@ from demo.walk.view import Inside
 from models.errors import InputError, Stopped
 from models.loading import Progress, silent
 from models.loading.store import ModelStore
-from models.outputs import MEAN, Attentions, Attribution, DecodeTree, LoadedCheckpoint, TaskOutput, generated_ids
+from models.outputs import DecodeTree, LoadedCheckpoint, TaskOutput, generated_ids
 from models.registry import Checkpoint, Task, checkpoints_for, find
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
 
+__all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
 
+_log = logging.getLogger(__name__)
 _KEPT_OF_REFUSED_TEXT = 500
 _KEPT_OF_REFUSED_VALUE = 100
+_SESSION_CHARACTERS = 64
+RUNS_OF_A_PAGE = 50
+"""How many runs of a session are listed at a time."""
+
+NO_SUCH_RUN = "There is no such run; it may have been deleted."
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +87,19 @@ class Attempt:
 
     def writing(self, output: TaskOutput) -> Finished:
         """The run as it stands while more is being written; its answer is put into JSON only when it ends."""
-        return _with_source(self._run(output.checkpoint), output)
+        run = self._run(output.checkpoint)
+        return Finished(run, output, source_of(run, output))
 
     def finished(self, output: TaskOutput) -> Finished:
         """The run that ended at `output`."""
         # The clock stops here, before the answer is put into JSON.
         run = self._run(output.checkpoint)
-        return _with_source(replace(run, answer=dump_answer(output)), output)
+        return Finished(replace(run, answer=dump_answer(output)), output, source_of(run, output))
 
     def again(self, before: Finished) -> Finished:
         """The run that asked what was answered `before`: one of its own, with that answer."""
-        run = replace(
-            before.run,
-            id=self.run_id,
-            session_id=self.session_id,
-            duration_ms=self._duration_ms(),
-            created_utc=self.created_utc,
-        )
-        return replace(before, run=run)
+        own: dict[str, Any] = {"id": self.run_id, "session_id": self.session_id, "created_utc": self.created_utc}
+        return replace(before, run=replace(before.run, **own, duration_ms=self._duration_ms()))
 
     def failed(self, sentence: str) -> Run:
         """The run that ended with `sentence` and no answer."""
@@ -105,9 +107,9 @@ class Attempt:
         return self._run(LoadedCheckpoint(name, "", self.license), sentence)
 
     def _run(self, used: LoadedCheckpoint, error: str | None = None) -> Run:
-        texts = {name for name, field in FIELDS[self.task].items() if field.limit}
-        given_seed = self.fields.get("seed")
-        seed = given_seed if type(given_seed) is int else None
+        parameters, texts = dict(self.fields), {name for name, field in FIELDS[self.task].items() if field.is_text}
+        inputs = {name: parameters.pop(name) for name in self.fields if name in texts}
+        seed = parameters.pop("seed") if type(parameters.get("seed")) is int else None
         return Run(
             id=self.run_id,
             session_id=self.session_id,
@@ -115,12 +117,8 @@ class Attempt:
             checkpoint=used.name,
             revision=used.revision,
             license=used.license,
-            inputs={name: value for name, value in self.fields.items() if name in texts},
-            parameters={
-                name: value
-                for name, value in self.fields.items()
-                if name not in texts and (name != "seed" or seed is None)
-            },
+            inputs=inputs,
+            parameters=parameters,
             seed=seed,
             answer=None,
             duration_ms=self._duration_ms(),
@@ -130,10 +128,6 @@ class Attempt:
 
     def _duration_ms(self) -> float:
         return (time.perf_counter() - self._started) * 1000
-
-
-def _with_source(run: Run, output: TaskOutput) -> Finished:
-    return Finished(run, output, source_of(run, output))
 
 
 def _shortened(value: object, most: int = _KEPT_OF_REFUSED_TEXT) -> Any:
@@ -164,26 +158,13 @@ def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[
     return {**unsaid, **run.fields, "kept": (*written[: step - 1], token_id)}
 
 
-__all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
-
-_log = logging.getLogger(__name__)
-_SESSION_CHARACTERS = 64
-RUNS_OF_A_PAGE = 50
-"""How many runs of a session are listed at a time."""
-
-NO_SUCH_RUN = "There is no such run; it may have been deleted."
-
-
-class DemoService:
-    """Runs tasks for visitors and keeps what they did; safe to call from many threads."""
+class DemoService(Inspection):
+    """Runs tasks for visitors, keeps what they did and looks into it; safe to call from many threads."""
 
     def __init__(self, settings: Settings, store: ModelStore, runs: SessionLog) -> None:
+        super().__init__(settings, store, Turns(), SessionCache(settings.attention_mb * 10**6))
         self.settings = settings
-        self._store = store
         self._runs = runs
-        self._turns = Turns()
-        self._cache = SessionCache(settings.attention_mb * 10**6)
-        self._inspection = Inspection(settings, store, self._turns, self._cache)
         self._watchers: list[Callable[[Run], None]] = []
         self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []
         self.inside = Inside(settings, store)
@@ -223,11 +204,11 @@ class DemoService:
         try:
             question, accepted = self._accept(attempt)
             if before := self._answered(attempt, question):
-                return self._keep_finished(attempt.again(before))
+                return self._keep(attempt.again(before))
             model, inputs = self._prepare(attempt, accepted, progress)
             with self._turns.of(task, attempt.fields):
                 output = model.answer(inputs)
-            return self._remember(question, self._finish(attempt, output))
+            return self._remember(question, self._keep(attempt.finished(output)))
         except Exception as error:
             raise self._failure(attempt, error) from error
 
@@ -240,22 +221,22 @@ class DemoService:
         try:
             question, accepted = self._accept(attempt)
             if before := self._answered(attempt, question):
-                yield self._keep_finished(attempt.again(before))
+                yield self._keep(attempt.again(before))
                 return
             model, inputs = self._prepare(attempt, accepted, progress)
             with self._turns.of(Task.COMPLETION, attempt.fields):
                 for written in model.stream(inputs):  # type: ignore[attr-defined]
                     if written.finished:
-                        yield self._remember(question, self._finish(attempt, written))
+                        yield self._remember(question, self._keep(attempt.finished(written)))
                         continue
                     try:
                         yield attempt.writing(written)
                     except GeneratorExit:
-                        self._finish(attempt, written)
+                        self._keep(attempt.finished(written))
                         raise
         except Exception as error:
             if isinstance(error, Stopped) and written is not None:
-                yield self._finish(attempt, written)
+                yield self._keep(attempt.finished(written))
                 return
             raise self._failure(attempt, error) from error
 
@@ -266,30 +247,6 @@ class DemoService:
         with self._turns.of(task, attempt.fields):
             return attempt.finished(model.answer(inputs))
 
-    def attention(self, source: AttentionSource) -> Attentions:
-        """The attention of a run, captured in one forward pass unless it still is in memory."""
-        return self._inspection.attention(source)
-
-    def holds_attention(self, source: AttentionSource) -> bool:
-        """Whether the attention of a run is in memory, so that showing it needs no model."""
-        return self._inspection.holds_attention(source)
-
-    def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
-        """The attribution of each token to the decision called `target`, or to the one that made the answer."""
-        return self._inspection.attribution(source, target)
-
-    def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
-        """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
-        return self._inspection.decided(source)
-
-    def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
-        """The answer with all heads, and without one head, or without all of a layer (`MEAN`), counted from 0."""
-        return self._inspection.ablate(source, layer, head, kind)
-
-    def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
-        """The answer before and after `token` takes the place of the one at `position`, or of all up to `last`."""
-        return self._inspection.replace_token(source, position, token, last)
-
     def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
         """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""
         with self._turns.large():
@@ -297,17 +254,17 @@ class DemoService:
 
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""
-        return source_of(run, self.output_of(run))
+        return self.reopen(run).source
 
     def output_of(self, run: Run) -> TaskOutput:
         """The typed answer of a logged run, without its model; raises `InputError` for a run that failed."""
-        if run.answer is None:
-            raise InputError("This run has no answer to look at.", "run_id")
-        return load_answer(run.task, run.answer)
+        return self.reopen(run).output
 
     def reopen(self, run: Run) -> Finished:
         """A logged run as it was when it finished; raises `InputError` for one that failed."""
-        output = self.output_of(run)
+        if run.answer is None:
+            raise InputError("This run has no answer to look at.", "run_id")
+        output = load_answer(run.task, run.answer)
         return Finished(run, output, source_of(run, output))
 
     def history(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
@@ -380,12 +337,9 @@ class DemoService:
         attempt.starts(inputs)
         return model, inputs
 
-    def _finish(self, attempt: Attempt, output: TaskOutput) -> Finished:
+    def _keep(self, finished: Finished) -> Finished:
         """The finished run, in the log before anyone sees it."""
-        return self._keep_finished(attempt.finished(output))
-
-    def _keep_finished(self, finished: Finished) -> Finished:
-        self._keep(finished.run)
+        self._record(finished.run)
         return finished
 
     def _remember(self, question: Hashable, finished: Finished) -> Finished:
@@ -400,10 +354,10 @@ class DemoService:
             told = {"run_id": attempt.run_id, "task": attempt.task.value}
             _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error, extra=told)
             error = InputError(OUR_FAULT)
-        self._keep(attempt.failed(error.sentence))
+        self._record(attempt.failed(error.sentence))
         return error
 
-    def _keep(self, run: Run) -> None:
+    def _record(self, run: Run) -> None:
         """Write a run to the log; where that fails the visitor still gets the answer, and the host hears why."""
         for watcher in self._watchers:
             watcher(run)

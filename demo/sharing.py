@@ -5,8 +5,8 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from demo.log.run import Run
-from demo.log.session_log import SessionLog
+from demo.log.run import Run, owner
+from demo.log.session_log import LogUnavailable, SessionLog
 from models.errors import InputError
 from models.explain.aggregation import WAYS
 
@@ -38,9 +38,10 @@ class ReaderSettings:
 
     def as_fragment(self) -> str:
         """The place as the part of an address behind `#`, which browsers keep to themselves."""
-        settings = {"kind": self.kind, "how": self.how, "layer": self.layer, "head": self.head}
-        switches = {"words": int(self.words), "specials": int(self.specials)}
-        return urlencode(settings | switches | ({"step": self.step} if self.step else {}))
+        settings = {name: int(value) if isinstance(value, bool) else value for name, value in vars(self).items()}
+        if not self.step:
+            del settings["step"]
+        return urlencode(settings)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,6 @@ class Link:
 def link_of(address: str) -> Link:
     """The link in an address's query and fragment; what is no setting of the reader there counts as not given."""
     before, _, fragment = address[:_LONGEST_ADDRESS].partition("#")
-    query = dict(parse_qsl(before.partition("?")[2]))
     given = dict(parse_qsl(fragment))
     plain = ReaderSettings()
     how = given.get("how", plain.how)
@@ -67,8 +67,15 @@ def link_of(address: str) -> Link:
         given.get("specials") != "0",
         _number(given.get("step"), plain.step),
     )
-    key = query.get(KEY, "")
+    key = dict(parse_qsl(before.partition("?")[2])).get(KEY, "")
     return Link(key if re.fullmatch(_LOOKS_LIKE_A_KEY, key) else "", place)
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    """A whole number as links have them."""
+    if text is None or not text.isascii() or not text.isdigit() or int(text) > _MOST_STEPS:
+        return otherwise
+    return int(text)
 
 
 class Sharing:
@@ -79,29 +86,26 @@ class Sharing:
 
     def share(self, run_id: str, session_id: str) -> str:
         """The unguessable key of a run of this session; raises `InputError` for any other."""
-        key = self._runs.share(run_id, session_id, secrets.token_urlsafe(_KEY_BYTES)) if run_id else None
+        new = secrets.token_urlsafe(_KEY_BYTES)
+        key = self._runs.ask(lambda runs: runs.share(run_id, owner(session_id), new)) if run_id else None
         if key is None:
             raise InputError(_NOT_YOURS)
         return key
 
     def unshare(self, run_id: str, session_id: str) -> bool:
         """Let the link of a run lead nowhere from now on; says whether there was one."""
-        return self._runs.unshare(run_id, session_id)
+        return self._runs.ask(lambda runs: runs.unshare(run_id, owner(session_id)))
 
     def of(self, session_id: str) -> frozenset[str]:
-        """The ids of the runs of this session that are shared."""
-        return self._runs.shared_of(session_id)
+        """The ids of the runs of this session that are shared; none while the database cannot be read."""
+        try:
+            return self._runs.ask(lambda runs: runs.shared_of(owner(session_id)))
+        except LogUnavailable:
+            return frozenset()
 
     def open(self, key: str) -> Run:
         """The run that is shared under `key`; raises `InputError` where there is none."""
-        run = self._runs.shared(key)
+        run = self._runs.ask(lambda runs: runs.shared(key))
         if run is None:
             raise InputError(_LEADS_NOWHERE)
         return run
-
-
-def _number(text: str | None, otherwise: int) -> int:
-    """A whole number as links have them."""
-    if text is None or not text.isascii() or not text.isdigit() or int(text) > _MOST_STEPS:
-        return otherwise
-    return int(text)

@@ -89,7 +89,7 @@ class SessionLog:
     def get(self, run_id: str) -> Run | None:
         """The run with this id, wherever it is."""
         in_memory = self._waiting.get(run_id) or self._passing.get(run_id)
-        return in_memory or self._with(lambda runs: runs.get(run_id))
+        return in_memory or self.ask(lambda runs: runs.get(run_id))
 
     def for_session(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
         """The runs of a session, newest first: all, or at most `most` after the first `skip`.
@@ -102,7 +102,7 @@ class SessionLog:
         first = waiting[skip:] if most is None else waiting[skip : skip + most]
         left = None if most is None else most - len(first)
         try:
-            written = self._with(lambda runs: runs.for_session(session_id, left, max(0, skip - len(waiting))))
+            written = self.ask(lambda runs: runs.for_session(session_id, left, max(0, skip - len(waiting))))
         except LogUnavailable:
             return first
         ids = {run.id for run in waiting}
@@ -114,7 +114,7 @@ class SessionLog:
             for held, own in ((self._passing, with_wish(session_id, keep=False)), (self._waiting, owner(session_id))):
                 if run_id in held:
                     return held[run_id].session_id == own and bool(held.pop(run_id))
-            there = self._with(lambda runs: runs.delete(run_id, owner(session_id)))
+            there = self.ask(lambda runs: runs.delete(run_id, owner(session_id)))
         self._wipe()
         return there
 
@@ -122,36 +122,30 @@ class SessionLog:
         """Delete a session with all its runs; says how many runs it had."""
         with self._moving:
             _drop(self._passing, lambda run: run.session_id == with_wish(session_id, keep=False))
-            count = self._with(lambda runs: runs.delete_all(owner(session_id)))
+            count = self.ask(lambda runs: runs.delete_all(owner(session_id)))
             count += _drop(self._waiting, lambda run: run.session_id == owner(session_id))
         self._wipe()
         return count
 
     def purge(self, days: int) -> int:
         """Delete the runs older than `days`; says how many there were."""
-        count = self._with(lambda runs: runs.purge(days))
+        count = self.ask(lambda runs: runs.purge(days))
         if count:
             self._wipe()
         return count
 
-    def share(self, run_id: str, session_id: str, key: str) -> str | None:
-        """The key under which others can see a run of this session; `None` for a run that is not kept."""
-        return self._with(lambda runs: runs.share(run_id, owner(session_id), key))
-
-    def unshare(self, run_id: str, session_id: str) -> bool:
-        """Let nobody else see a run of this session any more; says whether somebody could."""
-        return self._with(lambda runs: runs.unshare(run_id, owner(session_id)))
-
-    def shared_of(self, session_id: str) -> frozenset[str]:
-        """The ids of the runs of this session that others can see; none while the database cannot be read."""
+    def ask(self, work: Callable[[RunRepository], Result]) -> Result:
+        """What `work` returns; raises `LogUnavailable` for a failure of the database."""
+        repository = self._repository
+        if repository is None:
+            raise LogUnavailable
         try:
-            return self._with(lambda runs: runs.shared_of(owner(session_id)))
-        except LogUnavailable:
-            return frozenset()
-
-    def shared(self, key: str) -> Run | None:
-        """The run that is shared under this key."""
-        return self._with(lambda runs: runs.shared(key))
+            return work(repository)
+        except (SQLAlchemyError, DatabaseGone) as error:
+            if not _is_failure(error):
+                raise
+            self._fails(error)
+            raise LogUnavailable from error
 
     def recover(self) -> bool:
         """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
@@ -209,29 +203,16 @@ class SessionLog:
                 del self._waiting[run.id]
 
     def _write(self, work: Callable[[RunRepository], None]) -> None:
-        """Like `_with`, but raises `LogUnavailable` at once while the database is known to fail."""
+        """Like `ask`, but raises `LogUnavailable` at once while the database is known to fail."""
         if self.why_not:
             raise LogUnavailable
-        self._with(work)
-
-    def _with(self, work: Callable[[RunRepository], Result]) -> Result:
-        """Return what `work` returns; raise `LogUnavailable` for a failure of the database."""
-        repository = self._repository
-        if repository is None:
-            raise LogUnavailable
-        try:
-            return work(repository)
-        except (SQLAlchemyError, DatabaseGone) as error:
-            if not _is_failure(error):
-                raise
-            self._fails(error)
-            raise LogUnavailable from error
+        self.ask(work)
 
     def _wipe(self) -> None:
         # The deletion itself is done, so nothing that goes wrong here is told to whoever asked for it.
         self._to_wipe = True
         with suppress(LogUnavailable):
-            self._to_wipe = not self._with(lambda runs: runs.database.wipe_deleted())
+            self._to_wipe = not self.ask(lambda runs: runs.database.wipe_deleted())
 
     def _fails(self, error: Exception) -> None:
         why = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__

@@ -4,21 +4,20 @@ import json
 import math
 import re
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from starlette.datastructures import MutableHeaders
+from cachetools import TTLCache
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.settings import Settings
-from demo.web.asgi import TooLarge, read_body, refuse, replay
-from demo.web.call import Call, UnusableCall, read_call
+from demo.web.call import Call, UnusableCall, read_call, refuse, replay
 from demo.web.metrics import Metrics
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
-from demo.web.streams import counted
-from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors
+from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors, counted, with_header
 
 _CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|cancel|run|api|mcp)(?:/(?P<name>\w+))?/?")
 _MINUTE_S = 60.0
@@ -52,25 +51,20 @@ class RateLimit:
     def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.most_per_minute = most_per_minute
         self._clock = clock
-        self._calls: OrderedDict[str, deque[float]] = OrderedDict()
+        self._calls: TTLCache[str, deque[float]] = TTLCache(_KNOWN_VISITORS, _MINUTE_S, clock)
 
     def wait_s(self, visitor: str) -> float:
         """How many seconds this visitor has to wait for the next call, 0 for none."""
         calls, now = self._calls.get(visitor, deque()), self._clock()
-        # The last one stays, so that `count` knows who called in the last minute.
-        while len(calls) > 1 and now - calls[0] >= _MINUTE_S:
+        while calls and now - calls[0] >= _MINUTE_S:
             calls.popleft()
-        if calls and now - calls[-1] >= _MINUTE_S:
-            return 0.0
         return calls[0] + _MINUTE_S - now if len(calls) >= self.most_per_minute else 0.0
 
     def count(self, visitor: str) -> None:
         """Count one more call of this visitor."""
-        now = self._clock()
-        self._calls.setdefault(visitor, deque()).append(now)
-        self._calls.move_to_end(visitor)
-        while len(self._calls) > _KNOWN_VISITORS or now - next(iter(self._calls.values()))[-1] >= _MINUTE_S:
-            self._calls.popitem(last=False)
+        calls = self._calls.pop(visitor, deque())
+        calls.append(self._clock())
+        self._calls[visitor] = calls
 
 
 class _Limits:
@@ -125,48 +119,43 @@ class Admission:
         if call is None:
             await self.app(scope, receive, send)
         elif call["kind"] == "mcp":
-            await self._pass_tool_on(scope, receive, send)
+            # The tool server then calls the page itself, where the run is counted for this caller.
+            caller = self.visitors.caller(scope)
+            vouched = with_header(scope, CALLER_HEADER, self.visitors.vouch(caller))
+            await self._admit(False, caller, caller, vouched, receive, send)
         elif not self._exists(call["kind"], call["name"] or ""):
             await refuse(scope, receive, send, 404, "There is no such endpoint.")
         else:
-            await self._pass_on(call["kind"], call["name"] or "", scope, receive, send)
+            await self._read(call["kind"], call["name"] or "", scope, receive, send)
 
-    async def _pass_tool_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass an MCP call on. The tool server then calls the page itself, where the run is counted for this caller."""
-        caller = self.visitors.caller(scope)
-        if await self._is_refused(self._small_call_refusal(caller, caller), scope, receive, send):
-            return
-        self._calls.count(caller, caller)
-        headers = MutableHeaders(raw=list(scope["headers"]))
-        headers[CALLER_HEADER] = self.visitors.vouch(caller)
-        await self.app({**scope, "headers": headers.raw}, receive, send)
-
-    async def _pass_on(self, kind: str, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _read(self, kind: str, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        # `Gate` has read the body already, and kept it to its limit.
+        body = await Request(scope, receive).body()
         try:
-            body = await read_body(scope, receive, self.settings.limits.call_bytes)
             call = read_call(body, by_name=kind == "call/v2")
-        except TooLarge:
-            await refuse(scope, receive, send, 413, "That is more than this page reads at once. Please shorten it.")
-            return
         except UnusableCall as error:
             await refuse(scope, receive, send, 400, str(error))
             return
         caller = self.visitors.caller(scope)
         # A call without a session is its caller's, and so is a tool's, since all tools share one client.
         session = self.visitors.tool_caller(scope) or call.session or caller
-        headers = MutableHeaders(raw=list(scope["headers"]))
-        headers[SESSION_HEADER] = quote(call.session.encode("utf-8", "backslashreplace"))
-        scope = {**scope, "headers": headers.raw, SESSION: session, CALLER: caller}
-        receive = replay(self._as_gradio_reads(kind, name, call, body), receive)
+        scope = {**scope, SESSION: session, CALLER: caller}
+        scope = with_header(scope, SESSION_HEADER, quote(call.session, errors="backslashreplace"))
         is_run = self.queue.is_for_a_model(call.fn_index) or self.queue.is_for_a_model(name)
+        receive = replay(self._as_gradio_reads(kind, name, call, body), receive)
+        await self._admit(is_run, session, caller, scope, receive, send)
+
+    async def _admit(self, is_run: bool, session: str, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._run_refusal(session, caller) if is_run else self._small_call_refusal(session, caller)
-        if await self._is_refused(refusal, scope, receive, send):
+        if refusal:
+            self.metrics.refused(refusal.limit)
+            await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
             return
         (self._runs if is_run else self._calls).count(session, caller)
         if not is_run:
             await self.app(scope, receive, send)
             return
-        with counted(self._joining, f"{SESSION}={session}"), counted(self._joining, f"{CALLER}={caller}"):
+        with counted(self._joining, "all", SESSION + session, CALLER + caller):
             await self.app(scope, receive, send)
         self.queue.take_turns()
 
@@ -178,18 +167,10 @@ class Admission:
         """
         if kind == "cancel" and (session := self.queue.session_of(call.body.get("event_id"))):
             return json.dumps({**call.body, "session_hash": session}).encode()
-        if kind != "call" or call.values is None:
+        values = call.body.get("data")
+        if kind != "call" or not isinstance(values, list):
             return body
-        values = self.queue.with_defaults(name, call.values)
-        return json.dumps({**call.body, "data": values, "session_hash": None}).encode()
-
-    async def _is_refused(self, refusal: Refusal | None, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer with the refusal, if there is one."""
-        if refusal is None:
-            return False
-        self.metrics.refused(refusal.limit)
-        await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
-        return True
+        return json.dumps({**call.body, "data": self.queue.with_defaults(name, values), "session_hash": None}).encode()
 
     def _exists(self, kind: str, name: str) -> bool:
         # The page itself posts its quick events to "predict", with the number of the event in the body.
@@ -197,16 +178,15 @@ class Admission:
         return of_page or name in self.queue.endpoints
 
     def _run_refusal(self, session: str, caller: str) -> Refusal | None:
-        limits, typical_s = self.settings.limits, self.metrics.typical_run_s
-        if self.queue.of(SESSION, session) + self._joining[f"{SESSION}={session}"] >= limits.runs_at_once:
+        limits = self.settings.limits
+        if self.queue.of(SESSION, session) + self._joining[SESSION + session] >= limits.runs_at_once:
             sentence = f"You have {limits.runs_at_once} runs waiting or running already. Please let one of them finish."
-            return Refusal("runs at once", sentence, max(1, math.ceil(typical_s)))
-        joining = sum(count for who, count in self._joining.items() if who.startswith(CALLER))
-        waiting = self.queue.waiting + joining
-        of_caller = self.queue.of(CALLER, caller) + self._joining[f"{CALLER}={caller}"]
+            return Refusal("runs at once", sentence, max(1, math.ceil(self.metrics.typical_run_s)))
+        waiting = self.queue.waiting + self._joining["all"]
+        of_caller = self.queue.of(CALLER, caller) + self._joining[CALLER + caller]
         # A class behind one address may fill half of the line, so that others find room in the other half.
         if waiting >= self.settings.queue or of_caller >= max(limits.runs_at_once, self.settings.queue // 2):
-            wait_s = max(1, math.ceil(typical_s * (1 + waiting / self.settings.concurrency)))
+            wait_s = max(1, math.ceil(self.metrics.typical_run_s * (1 + waiting / self.settings.concurrency)))
             sentence = (
                 f"The line is full: {waiting} runs are waiting. Please try again in {_seconds(wait_s)}; "
                 "your text stays where it is."

@@ -1,12 +1,16 @@
-"""A posted call, read as Gradio will read it, so that what is counted is what runs.
+"""A posted call, read as Gradio will read it, so that what is counted is what runs; and how one is refused.
 
 Gradio would turn an event's number from a text, a float or a truth value into a whole number. No client sends those, so
 they are refused.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
 
 _LONGEST_SESSION = 128
 _TYPES: dict[str, type] = {
@@ -35,12 +39,6 @@ class Call:
     fn_index: int | None
     session: str
     body: dict[str, Any]
-
-    @property
-    def values(self) -> list[Any] | None:
-        """The values by position; None where the body has them by name."""
-        values = self.body.get("data")
-        return values if isinstance(values, list) else None
 
 
 def read_call(body: bytes, by_name: bool) -> Call:
@@ -83,3 +81,20 @@ def _names_a_file(call: Any) -> bool:
         elif isinstance(part, list):
             parts += part
     return False
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that returns `body` once, and then whatever `receive` returns."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
+
+
+async def refuse(
+    scope: Scope, receive: Receive, send: Send, status: int, sentence: str, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with one sentence, under both names that Gradio's clients look for."""
+    await JSONResponse({"detail": sentence, "error": sentence}, status, headers)(scope, receive, send)

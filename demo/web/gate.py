@@ -10,13 +10,12 @@ import re
 from collections import Counter
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from demo.web.asgi import TooLarge, read_body, refuse, replay
-from demo.web.call import MALFORMED, NO_FILES
-from demo.web.streams import counted
-from demo.web.visitors import Visitors
+from demo.web.call import MALFORMED, NO_FILES, refuse, replay
+from demo.web.visitors import Visitors, counted
 
 _log = logging.getLogger(__name__)
 
@@ -31,17 +30,15 @@ _READ = re.compile(
     |/gradio_api/mcp(/|/http/?|/schema/?)?""",
     re.VERBOSE,
 )
-_POST = re.compile(
-    rf"""/gradio_api/(queue/join|cancel|reset/?|(run|api|call|call/v2)/{_NAME}/?|mcp(/|/http/?)?)""", re.VERBOSE
-)
-_CALLED = re.compile(r"/gradio_api/call/")
+_DELETE = re.compile(r"/gradio_api/mcp(/|/http/?)?")
+_POST = re.compile(rf"/gradio_api/(queue/join|cancel|reset/?|(run|api|call|call/v2)/{_NAME}/?)|{_DELETE.pattern}")
+_PATHS = {"GET": _READ, "HEAD": _READ, "POST": _POST, "DELETE": _DELETE}
 _UPLOADS = re.compile(r"(/gradio_api)?/(upload|process_recording|component_server)")
 _NOT_HERE = "There is nothing here."
 _NOT_FROM_THERE = "Calls from the pages of other sites are not answered."
 _TOO_LARGE = "That is more than this page reads at once. Please shorten it."
 _TOO_SLOW = "The rest of this call did not arrive. Please try again."
 _TOO_MANY = "Very many calls from your address have arrived in part. Please try again in a second."
-_MCP = "/gradio_api/mcp"
 
 BODY_WITHIN_S = 60.0
 """How long the body of a call may take to arrive: the largest in a fifth of that over a slow phone."""
@@ -68,14 +65,14 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        path, method = scope["path"], scope["method"]
+        path, known = scope["path"], _PATHS.get(scope["method"])
         if _UPLOADS.match(path):
             await refuse(scope, receive, send, 403, NO_FILES)
-        elif not _is_known(path, method):
+        elif not known or not known.fullmatch(path) or ".." in path or "//" in path:
             await refuse(scope, receive, send, 404, _NOT_HERE)
         elif _is_foreign(scope):
             await refuse(scope, receive, send, 403, _NOT_FROM_THERE)
-        elif method == "POST":
+        elif scope["method"] == "POST":
             await self._post(scope, receive, send)
         else:
             await self._pass_on(scope, receive, send)
@@ -85,56 +82,44 @@ class Gate:
         if self._arriving[caller] >= _MOST_UNREAD:
             await refuse(scope, receive, send, 429, _TOO_MANY, {"Retry-After": "1"})
             return
+        body = bytearray()
         try:
             with counted(self._arriving, caller):
                 async with asyncio.timeout(self.body_within_s):
-                    body = await read_body(scope, receive, self.most_bytes)
-        except TooLarge:
-            await refuse(scope, receive, send, 413, _TOO_LARGE)
-            return
+                    async for part in Request(scope, receive).stream():
+                        body += part
+                        if len(body) > self.most_bytes:
+                            await refuse(scope, receive, send, 413, _TOO_LARGE)
+                            return
         except TimeoutError:
             await refuse(scope, receive, send, 408, _TOO_SLOW, {"Connection": "close"})
+        except ClientDisconnect:
             return
-        await self._pass_on(scope, replay(body, receive), send)
+        else:
+            await self._pass_on(scope, replay(bytes(body), receive), send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         # FastAPI answers a call that does not fit with a list of what is wrong, in a shape of its own. Of a call to an
         # endpoint, the function itself runs later, in the queue: what fails at once is a call that does not fit it.
-        called = _CALLED.match(scope["path"]) is not None
-        answer = _Unless(send, (422, 500) if called else (422,))
+        misfits = (422, 500) if scope["path"].startswith("/gradio_api/call/") else (422,)
+        misfit = False
+
+        async def send_unless_misfit(message: Message) -> None:
+            nonlocal misfit
+            misfit = misfit or (message["type"] == "http.response.start" and message["status"] in misfits)
+            if not misfit:
+                await send(message)
+
+        # Without its origin: Gradio, which shares answers with whoever asks, then shares them with nobody.
+        headers = [(name, value) for name, value in scope["headers"] if name != b"origin"]
         try:
-            await self.app(_without_origin(scope), receive, answer)
+            await self.app({**scope, "headers": headers}, receive, send_unless_misfit)
         except Exception:
-            if not answer.kept_back:
+            if not misfit:
                 raise
             _log.info("a malformed call to %s", scope["path"])
-        if answer.kept_back:
+        if misfit:
             await refuse(scope, receive, send, 400, MALFORMED)
-
-
-class _Unless:
-    """A `send` that keeps answers of some statuses to itself."""
-
-    def __init__(self, send: Send, statuses: tuple[int, ...]) -> None:
-        self.send = send
-        self.statuses = statuses
-        self.kept_back = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] in self.statuses:
-            self.kept_back = True
-        if not self.kept_back:
-            await self.send(message)
-
-
-def _is_known(path: str, method: str) -> bool:
-    if ".." in path or "//" in path:
-        return False
-    if method in ("GET", "HEAD"):
-        return _READ.fullmatch(path) is not None
-    if method == "DELETE":
-        return path.startswith(_MCP) and _POST.fullmatch(path) is not None
-    return method == "POST" and _POST.fullmatch(path) is not None
 
 
 def _is_foreign(scope: Scope) -> bool:
@@ -148,13 +133,6 @@ def _is_foreign(scope: Scope) -> bool:
         return False
     hosts = {_host_name(headers.get("host", "")), _host_name(headers.get("x-forwarded-host", "").split(",")[0])}
     return _host_name(origin) not in hosts - {""}
-
-
-def _without_origin(scope: Scope) -> Scope:
-    """The call without its origin, so that Gradio, which shares answers with whoever asks, shares them with nobody."""
-    headers = MutableHeaders(raw=list(scope["headers"]))
-    del headers["origin"]
-    return {**scope, "headers": headers.raw}
 
 
 def _host_name(address: str) -> str:

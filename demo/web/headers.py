@@ -22,8 +22,6 @@ _ALWAYS = {
     "X-Permitted-Cross-Domain-Policies": "none",
     "X-Robots-Tag": "noarchive",
 }
-_SCRIPT = b"<script"
-_GRADIO_APP = b"<gradio-app"
 _MASTHEAD = (ASSETS / "first_paint.html").read_bytes()
 """What the page shows until Gradio's JavaScript has drawn it; it hides itself then."""
 
@@ -46,22 +44,11 @@ def content_security_policy(frame_ancestors: str | None = None, nonce: str = "")
     """
     allowed = f" 'nonce-{nonce}'" if nonce else ""
     framed_by = frame_ancestors or "'self'"
-    return "; ".join(
-        [
-            "default-src 'self'",
-            f"script-src 'self'{allowed} 'unsafe-eval'",
-            "script-src-attr 'none'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            "media-src 'self' data: blob:",
-            "worker-src 'self' blob:",
-            "connect-src 'self' data: blob:",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            f"frame-ancestors {framed_by}",
-        ]
+    return (
+        f"default-src 'self'; script-src 'self'{allowed} 'unsafe-eval'; script-src-attr 'none'; "
+        "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+        "media-src 'self' data: blob:; worker-src 'self' blob:; connect-src 'self' data: blob:; object-src 'none'; "
+        f"base-uri 'self'; form-action 'self'; frame-ancestors {framed_by}"
     )
 
 
@@ -92,35 +79,36 @@ class SecurityHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on; the start of a page is held back until its scripts have their nonce."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         start: Message | None = None
         page = b""
-        address = str(Request(scope).base_url.replace(path=f"{self.root_path}/")) if scope["type"] == "http" else ""
 
         async def send_with_headers(message: Message) -> None:
             nonlocal start, page
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(raw=list(message["headers"]))
+                headers = MutableHeaders(raw=message["headers"])
                 headers.update(_ALWAYS)
                 headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors)
-                message["headers"] = headers.raw
                 if headers.get("content-type", "").startswith("text/html"):
                     start = message
                     return
             elif start is not None:
                 page += message.get("body", b"")
-                if message.get("more_body", False):
-                    return
-                await self._send_page(start, page, address, send)
+                if not message.get("more_body", False):
+                    await self._send_page(start, page, scope, send)
                 return
             await send(message)
 
-        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+        await self.app(scope, receive, send_with_headers)
 
-    async def _send_page(self, start: Message, page: bytes, address: str, send: Send) -> None:
+    async def _send_page(self, start: Message, page: bytes, scope: Scope, send: Send) -> None:
         nonce = secrets.token_urlsafe(16)
-        page = with_preview(page, address).replace(_GRADIO_APP, _MASTHEAD + _GRADIO_APP, 1)
+        page = with_preview(page, str(Request(scope).base_url.replace(path=f"{self.root_path}/")))
+        page = page.replace(b"<gradio-app", _MASTHEAD + b"<gradio-app", 1)
         # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
-        page = page.replace(_SCRIPT, _SCRIPT + f' nonce="{nonce}"'.encode())
+        page = page.replace(b"<script", f'<script nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])
         headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors, nonce)
         if "content-length" in headers and page:

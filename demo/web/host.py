@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import hmac
 import html
@@ -28,8 +27,8 @@ from models.registry import REGISTRY, Checkpoint, Task, find
 _log = logging.getLogger(__name__)
 _WRONG_PASSWORDS_PER_MINUTE = 10
 _READY_FOR_S, _NOT_READY_FOR_S = 30.0, 2.0
-_WEIGHTS = ("adapter_model.safetensors", "model.safetensors")
 _NO_STORE = {"Cache-Control": "no-store"}
+_ASK = {"WWW-Authenticate": 'Basic realm="Clearhead, for its host", charset="UTF-8"'}
 _STYLE = """
 :root { color-scheme: light dark }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -57,8 +56,7 @@ class Password:
             return None
         if authorization:
             self._wrong.count(caller)
-        ask = {"WWW-Authenticate": 'Basic realm="Clearhead, for its host", charset="UTF-8"'}
-        return PlainTextResponse("This page is for the host.", 401, _NO_STORE | ask)
+        return PlainTextResponse("This page is for the host.", 401, _NO_STORE | _ASK)
 
 
 class Readiness:
@@ -72,18 +70,16 @@ class Readiness:
         self._store = store
         self._clock = clock
         self._turn = asyncio.Lock()
-        self._last: tuple[float, dict[str, bool]] | None = None
+        self._found: dict[str, bool] = {}
+        self._until = float("-inf")
 
     async def __call__(self) -> dict[str, bool]:
         """Whether the `database` and a `model` work now, or did a moment ago."""
         async with self._turn:
-            if self._last:
-                at_s, found = self._last
-                if self._clock() - at_s < (_READY_FOR_S if all(found.values()) else _NOT_READY_FOR_S):
-                    return found
-            found = await run_sync(self._look)
-            self._last = (self._clock(), found)
-            return found
+            if self._clock() >= self._until:
+                self._found = await run_sync(self._look)
+                self._until = self._clock() + (_READY_FOR_S if all(self._found.values()) else _NOT_READY_FOR_S)
+            return self._found
 
     def _look(self) -> dict[str, bool]:
         return {"database": _works(self._database_answers), "model": _works(self._model_answers)}
@@ -120,8 +116,7 @@ def routes(
         return refused(request) or HTMLResponse(await run_sync(host_page, metrics, store), headers=_NO_STORE)
 
     async def numbers(request: Request) -> Response:
-        text = refused(request)
-        return text or PlainTextResponse(
+        return refused(request) or PlainTextResponse(
             generate_latest(metrics.registry), headers=_NO_STORE, media_type="text/plain; version=0.0.4"
         )
 
@@ -160,7 +155,7 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
 @cache
 def checksum(checkpoint: Checkpoint) -> str:
     """The sha256 of the weights of a bundled checkpoint."""
-    for name in _WEIGHTS:
+    for name in ("adapter_model.safetensors", "model.safetensors"):
         path = checkpoint.folder / name
         if path.exists():
             with path.open("rb") as file:
@@ -185,7 +180,7 @@ def _password_in(authorization: str) -> bytes:
     scheme, _, encoded = authorization.partition(" ")
     try:
         name_and_password = base64.b64decode(encoded, validate=True) if scheme.lower() == "basic" else b""
-    except (binascii.Error, ValueError):
+    except ValueError:
         return b""
     return name_and_password.partition(b":")[2]
 

@@ -3,7 +3,7 @@
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import NoReturn, TextIO
+from typing import Literal, NoReturn, TextIO
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -30,13 +30,10 @@ def json_formatter() -> logging.Formatter:
     )
 
 
-def set_up_log(format: str, stream: TextIO = sys.stderr) -> None:
-    """Send every record of this process to `stream`; raises `SettingError` for an unknown format."""
-    formatters = {"json": json_formatter, "plain": PlainFormatter}
-    if format not in formatters:
-        raise SettingError(f"CLEARHEAD_LOG must be one of {', '.join(formatters)}, not {format!r}.")
+def set_up_log(format: Literal["plain", "json"], stream: TextIO = sys.stderr) -> None:
+    """Send every record of this process to `stream`."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(formatters[format]())
+    handler.setFormatter(json_formatter() if format == "json" else PlainFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
 

@@ -5,11 +5,11 @@ import os
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
-from sqlalchemy.engine import make_url
 
 from demo.log.run import Run
 from demo.looks import OUR_FAULT
@@ -38,11 +38,14 @@ class Metrics:
         )
         self._durations_ms: dict[str, deque[float]] = {}
         self._lock = threading.Lock()
-        self.gauge("start_time_seconds", "Running since, in seconds of Unix time").set_to_current_time()
+        started = Gauge(
+            "clearhead_start_time_seconds", "Running since, in seconds of Unix time", registry=self.registry
+        )
+        started.set_to_current_time()
 
-    def gauge(self, name: str, meaning: str) -> Gauge:
-        """A new number of this process, whose value the caller sets."""
-        return Gauge(f"clearhead_{name}", meaning, registry=self.registry)
+    def read(self, name: str, meaning: str, function: Callable[[], float]) -> None:
+        """Show a number of this process, which `function` returns whenever it is asked for."""
+        Gauge(f"clearhead_{name}", meaning, registry=self.registry).set_function(function)
 
     def page_opened(self) -> None:
         """Count a visit."""
@@ -56,10 +59,11 @@ class Metrics:
         if outcome != DONE:
             return
         with self._lock:
-            durations = self._durations_ms.setdefault(task, deque(maxlen=_REMEMBERED_DURATIONS))
-            durations.append(run.duration_ms)
-        for share in (0.5, 0.95):
-            self._latency.labels(task, str(share)).set_function(partial(self._quantile_ms, share, task))
+            is_first = task not in self._durations_ms
+            self._durations_ms.setdefault(task, deque(maxlen=_REMEMBERED_DURATIONS)).append(run.duration_ms)
+        if is_first:
+            for share in (0.5, 0.95):
+                self._latency.labels(task, str(share)).set_function(partial(self._quantile_ms, share, task))
 
     def refused(self, limit: str) -> None:
         """Count a call that this limit turned away."""
@@ -86,12 +90,3 @@ def memory_bytes() -> int:
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return 0
-
-
-def database_bytes(database_url: str) -> int:
-    """The size of an SQLite database with its write-ahead log; 0 for another kind of database."""
-    url = make_url(database_url)
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return 0
-    files = [Path(url.database), Path(f"{url.database}-wal")]
-    return sum(each.stat().st_size for each in files if each.exists())

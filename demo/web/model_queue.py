@@ -9,7 +9,6 @@ from typing import Any
 
 import gradio as gr
 import orjson
-from gradio.queueing import Event
 
 from demo.settings import MODEL_QUEUE
 from demo.web.gradio_private import GradioQueue
@@ -96,7 +95,8 @@ class ModelQueue:
         """
         now, line = time.monotonic(), self._queue.waiting(MODEL_QUEUE)
         for event in self._queue.live(MODEL_QUEUE):
-            if event not in line and not _is_heard(event, heard) and now - event.enqueue_time > self._unheard_s:
+            is_heard = event._id in heard or event.session_hash in heard
+            if event not in line and not is_heard and now - event.enqueue_time > self._unheard_s:
                 event.closed = True
         self._unfetched = {
             session: self._unfetched.get(session) or (now, _size(messages))
@@ -108,10 +108,6 @@ class ModelQueue:
                 break
             self._queue.forget(session)
             held -= size
-
-
-def _is_heard(event: Event, heard: Collection[str]) -> bool:
-    return event._id in heard or event.session_hash in heard
 
 
 def _size(messages: Collection[Any]) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import gradio as gr
 import uvicorn
@@ -24,7 +24,8 @@ _KEEP_ALIVE_S = 75
 def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
     """Serve until the process is told to stop; prints the address."""
     host = settings.host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
-    listener = _listener(host, _ports(settings.port))
+    named = settings.port if settings.port is not None else os.environ.get("GRADIO_SERVER_PORT")
+    listener = _listener(host, range(_FIRST_PORT, _FIRST_PORT + _PORTS) if named in (None, "") else [int(named)])
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else "localhost" if host == "0.0.0.0" else host  # noqa: S104
     if demo.mcp_server_obj:
@@ -44,22 +45,13 @@ def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
     _Server(config).run(sockets=[listener])
 
 
-def _ports(port: int | None) -> Iterable[int]:
-    """The port that is asked for, or the first free one from Gradio's own on."""
-    if port is not None:
-        return [port]
-    named = os.environ.get("GRADIO_SERVER_PORT")
-    return [int(named)] if named else range(_FIRST_PORT, _FIRST_PORT + _PORTS)
-
-
-def _listener(host: str, ports: Iterable[int]) -> socket.socket:
+def _listener(host: str, ports: Sequence[int]) -> socket.socket:
     """A socket that listens at the first of `ports` that is free; raises `SettingError` where none is."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    tried: list[int] = []
     reason = ""
     for port in ports:
         # Only where the protocol is named does asyncio send the small parts of an answer at once; otherwise each
         # waits some 40 ms until the side of the visitor has confirmed the one before.
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -70,12 +62,11 @@ def _listener(host: str, ports: Iterable[int]) -> socket.socket:
             listener.listen(1024)
         except OSError as error:
             listener.close()
-            tried.append(port)
             reason = error.strerror or str(error)
             continue
         return listener
-    ports_tried = f"port {tried[0]}" if len(tried) == 1 else f"any port from {tried[0]} to {tried[-1]}"
-    raise SettingError(f"This page cannot listen at {host} on {ports_tried}: {reason}.")
+    tried = f"port {ports[0]}" if len(ports) == 1 else f"any port from {ports[0]} to {ports[-1]}"
+    raise SettingError(f"This page cannot listen at {host} on {tried}: {reason}.")
 
 
 class _Server(uvicorn.Server):

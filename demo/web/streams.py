@@ -4,16 +4,14 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from urllib.parse import parse_qs
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from demo.web.asgi import refuse
+from demo.web.call import refuse
 from demo.web.model_queue import ModelQueue
-from demo.web.visitors import Visitors
+from demo.web.visitors import Visitors, counted
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +39,9 @@ class Streams:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, and note what it listens to."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        self._tidying = self._tidying or asyncio.create_task(self._tidy())
-        stream = _STREAM.fullmatch(scope["path"]) if scope["method"] == "GET" else None
+        if scope["type"] == "http":
+            self._tidying = self._tidying or asyncio.create_task(self._tidy())
+        stream = _STREAM.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
         if stream is None:
             await self.app(scope, receive, send)
             return
@@ -53,8 +49,7 @@ class Streams:
         if self._of_callers[caller] >= MOST_STREAMS:
             await refuse(scope, receive, send, 429, _TOO_MANY, {"Retry-After": "1"})
             return
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        heard = stream["event"] or query.get("session_hash", [""])[0]
+        heard = stream["event"] or Request(scope).query_params.get("session_hash", "")
         counts, key = (self.shown, stream["page"]) if stream["page"] else (self._heard, heard)
         with counted(self._of_callers, caller), counted(counts, key):
             try:
@@ -72,15 +67,3 @@ class Streams:
                 self.queue.tidy(self._heard)
             except Exception:
                 _log.exception("tidying the queue failed; it goes on")
-
-
-@contextmanager
-def counted(counts: Counter[str], key: str) -> Iterator[None]:
-    """Count one more of `key` inside the block."""
-    counts[key] += 1
-    try:
-        yield
-    finally:
-        counts[key] -= 1
-        if not counts[key]:
-            del counts[key]

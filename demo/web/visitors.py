@@ -4,7 +4,9 @@ import hmac
 import ipaddress
 import secrets
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
@@ -31,8 +33,12 @@ class Visitors:
 
     def caller(self, scope: Scope) -> str:
         """The number of whoever sends this call, or in whose place the tool server sends it."""
-        address = scope.get("client")
-        return self.tool_caller(scope) or self._number(address[0] if address else "")
+        if tool_caller := self.tool_caller(scope):
+            return tool_caller
+        if self._clock() - self._made_at > _KEPT_S:
+            self._key, self._made_at = secrets.token_bytes(32), self._clock()
+        network = _network((scope.get("client") or [""])[0])
+        return hmac.digest(self._key, network.encode("utf-8", "replace"), "sha256").hex()[:24]
 
     def tool_caller(self, scope: Scope) -> str:
         """The number of whoever called a tool, where the tool server sends this call; otherwise ""."""
@@ -44,11 +50,6 @@ class Visitors:
         """The value of `CALLER_HEADER` for `caller`, which only this process can make."""
         return f"{caller}.{hmac.digest(self._own, caller.encode(), 'sha256').hex()}"
 
-    def _number(self, address: str) -> str:
-        if self._clock() - self._made_at > _KEPT_S:
-            self._key, self._made_at = secrets.token_bytes(32), self._clock()
-        return hmac.digest(self._key, _network(address).encode("utf-8", "replace"), "sha256").hex()[:24]
-
 
 def _network(address: str) -> str:
     """The part of an address that tells callers apart: all of IPv4, the first 64 bits of IPv6."""
@@ -59,3 +60,22 @@ def _network(address: str) -> str:
     if parsed.version == 4:
         return str(parsed)
     return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed), _NETWORK_BITS), strict=False))
+
+
+def with_header(scope: Scope, name: str, value: str) -> Scope:
+    """A call with this header, in the place of what its caller sent under its name."""
+    others = [each for each in scope["headers"] if each[0] != name.encode()]
+    return {**scope, "headers": [*others, (name.encode(), value.encode())]}
+
+
+@contextmanager
+def counted(counts: Counter[str], *keys: str) -> Iterator[None]:
+    """Count one more of each of `keys` inside the block."""
+    counts.update(keys)
+    try:
+        yield
+    finally:
+        counts.subtract(keys)
+        for key in keys:
+            if not counts[key]:
+                del counts[key]

@@ -7,6 +7,8 @@ import pytest
 
 from demo.log.run import keeps, owner, with_wish
 from demo.log.session_log import SessionLog, Upkeep
+from demo.sharing import Sharing
+from models.errors import InputError
 from tests.log.runs import finished_run
 
 UNKEPT = with_wish("a-session", keep=False)
@@ -57,7 +59,8 @@ def test_it_is_in_no_history_and_cannot_be_shared_but_deleted(runs: SessionLog) 
     for run_id in ("first", "second"):
         runs.record(finished_run(run_id, session_id=UNKEPT))
     assert [run.id for run in runs.for_session(UNKEPT)] == ["before"]
-    assert runs.share("first", UNKEPT, "key") is None
+    with pytest.raises(InputError):
+        Sharing(runs).share("first", UNKEPT)
     assert not runs.delete("first", "another-session")
     assert runs.delete("first", UNKEPT)
     assert runs.get("first") is None
@@ -67,8 +70,8 @@ def test_it_is_in_no_history_and_cannot_be_shared_but_deleted(runs: SessionLog) 
 
 
 def test_what_was_kept_before_still_belongs_to_its_visitor(runs: SessionLog) -> None:
-    assert runs.share("before", UNKEPT, "key") == "key"
-    assert runs.unshare("before", UNKEPT)
+    assert Sharing(runs).share("before", UNKEPT)
+    assert Sharing(runs).unshare("before", UNKEPT)
     assert runs.delete("before", UNKEPT)
 
 

@@ -1,13 +1,12 @@
 """The host's log has one line for each thing, whatever a text in it holds, and what visitors never see."""
 
-import io
 import json
 import logging
 
 import httpx
 import pytest
 
-from demo.web.host_log import PlainFormatter, escaped, json_formatter, set_up_log
+from demo.web.host_log import PlainFormatter, escaped, json_formatter
 from tests.api.server import Server
 from tests.web.calls import PATIENCE_S
 
@@ -47,11 +46,6 @@ def test_the_stack_of_an_exception_is_set_in() -> None:
     first, *rest = PlainFormatter().format(record).split("\n")
     assert first.endswith("error demo: failed")
     assert rest and all(line.startswith("    ") for line in rest)
-
-
-def test_another_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="CLEARHEAD_LOG must be one of json, plain, not 'xml'"):
-        set_up_log("xml", io.StringIO())
 
 
 def test_what_the_running_app_logs_is_json(server: Server) -> None:
