@@ -1,29 +1,113 @@
-"""Rows for models of the published shapes, whose cost is in their matrices and not in what surrounds them."""
+"""Rows for models of the published shapes, whose cost is in their matrices and not in what surrounds them.
 
+Their weights are random: what they say is nonsense, what they cost is real.
+"""
+
+import json
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import plotly.graph_objects as go
 import torch
-from torch import Tensor
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    DistilBertConfig,
+    DistilBertForSequenceClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MarianConfig,
+    MarianMTModel,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as transformers_logging
 
-from benchmarks import shapes
-from benchmarks.plain_transformers import PLAIN
+from benchmarks.baselines import PLAIN, STRATEGIES
 from benchmarks.work import Sides, Work, in_turns
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.view import view_of
+from models.engine.choice import DEFAULT_SETTINGS
+from models.loading.assembly import wrap
+from models.registry import find
+from models.tasks.base import AnyTaskModel
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 
+# What is not news on a page is none between two rows either.
+transformers_logging.disable_progress_bar()
+
 PROMPT_TOKENS, NEW_TOKENS = 32, 64
+COMMON = ("the", "old", "keeper", "went", "up", "to", "a", "lamp", "and", "many", "boats", "came", "home")
+
+SHAPES: dict[str, tuple[type[PreTrainedModel], Any]] = {
+    "fill_mask": (BertForMaskedLM, BertConfig()),
+    "sentiment": (DistilBertForSequenceClassification, DistilBertConfig()),
+    "question_answering": (BertForQuestionAnswering, BertConfig()),
+    # Opus-mt-en-fr's shape (Tiedemann & Thottingal, 2020); its padding comes last, where ours comes first.
+    "translation": (MarianMTModel, MarianConfig(
+        vocab_size=59_514, decoder_vocab_size=59_514, d_model=512, encoder_layers=6, decoder_layers=6,
+        encoder_attention_heads=8, decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048,
+        max_position_embeddings=512, activation_function="swish", scale_embedding=True,
+        pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=None,
+    )),
+    "completion": (GPT2LMHeadModel, GPT2Config(bos_token_id=0, eos_token_id=0)),
+}  # fmt: skip
+"""BERT base, DistilBERT, BERT base, Opus-MT and GPT-2 small, by the endpoint that they would answer."""
+
+
+@cache
+def _folder(endpoint: str) -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """A checkpoint's folder with random weights and a tokenizer; the first of the two deletes it at the end."""
+    kept = tempfile.TemporaryDirectory()
+    folder = Path(kept.name)
+    torch.manual_seed(0)
+    kind, config = SHAPES[endpoint]
+    kind(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(find(endpoint).folder).save_pretrained(folder)
+    # The tokenizer needs names for all ids that the network may write.
+    file = folder / "tokenizer.json"
+    written = json.loads(file.read_text(encoding="utf-8"))
+    vocabulary = written["model"]["vocab"]
+    vocabulary |= {f"word{number}": number for number in range(len(vocabulary), config.vocab_size)}
+    file.write_text(json.dumps(written), encoding="utf-8")
+    return kept, folder
+
+
+def ours(endpoint: str) -> AnyTaskModel:
+    """The shape as the page would run it."""
+    return wrap(replace(find(endpoint), base=""), _folder(endpoint)[1], "", DEFAULT_SETTINGS)
+
+
+def theirs(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The same weights as transformers loads them, in float32, and their tokenizer."""
+    folder = _folder(endpoint)[1]
+    network = SHAPES[endpoint][0].from_pretrained(folder, dtype=torch.float32)
+    return network.eval(), AutoTokenizer.from_pretrained(folder)
+
+
+def text_of(tokenizer: PreTrainedTokenizerBase, tokens: int, start: str = "") -> str:
+    """A text that begins with `start` and makes exactly this many tokens, special ones included."""
+    text = start or COMMON[0]
+    for number in range(tokens):
+        if len(tokenizer(text)["input_ids"]) == tokens:
+            return text
+        text += " " + COMMON[number % len(COMMON)]
+    raise ValueError(f"{text!r} never makes {tokens} tokens")
 
 
 def answering(endpoint: str, tokens: int, field: str = "text", start: str = "", **fields: Any) -> Callable[[], Sides]:
     """The page's model against transformers' own, on a text of this many tokens."""
 
     def sides() -> Sides:
-        network, tokenizer = shapes.plain(endpoint)
-        given = fields | {field: shapes.text_of(tokenizer, tokens, start)}
-        plain, model = PLAIN[endpoint](network, tokenizer), shapes.ours(endpoint)
+        network, tokenizer = theirs(endpoint)
+        given = fields | {field: text_of(tokenizer, tokens, start)}
+        plain, model = PLAIN[endpoint](network, tokenizer), ours(endpoint)
         return in_turns(lambda: plain(**given), lambda: model(**given))
 
     return sides
@@ -31,10 +115,10 @@ def answering(endpoint: str, tokens: int, field: str = "text", start: str = "", 
 
 def attention_drawn() -> Sides:
     """One head of a captured forward pass as a figure in JSON, as a page needs it."""
-    network, tokenizer = shapes.plain("fill_mask")
+    network, tokenizer = theirs("fill_mask")
     network.set_attn_implementation("eager")
-    model = shapes.ours("fill_mask")
-    inputs = model.inputs_type(text=shapes.text_of(tokenizer, 64, "[MASK]"))
+    model = ours("fill_mask")
+    inputs = model.inputs_type(text=text_of(tokenizer, 64, "[MASK]"))
 
     def plain() -> str:
         encoded = tokenizer(inputs.text, return_tensors="pt")
@@ -43,64 +127,47 @@ def attention_drawn() -> Sides:
         names = tokenizer.convert_ids_to_tokens(encoded["input_ids"][0].tolist())
         return str(go.Figure(go.Heatmap(z=weights.numpy(), x=names, y=names)).to_json())
 
-    def ours() -> str:
-        with torch.inference_mode():
-            return str(attention_heatmap(view_of(model.attend(inputs), "encoder", 5, 3)).to_json())
-
-    return in_turns(plain, ours)
+    return in_turns(plain, lambda: attention_heatmap(view_of(model.attend(inputs), "encoder", 5, 3)).to_json())
 
 
 def translating() -> Sides:
     """Beam search to the same length: random weights never end a sentence."""
-    network, tokenizer = shapes.plain("translation")
-    model = shapes.ours("translation")
-    text = shapes.text_of(tokenizer, 20)
+    network, tokenizer = theirs("translation")
+    model, text = ours("translation"), text_of(tokenizer, 20)
     steps = len(model(text=text, num_beams=4).target_tokens)
+    options = {"num_beams": 4, "num_return_sequences": 4, "min_new_tokens": steps, "max_new_tokens": steps}
     encoded = tokenizer(text, return_tensors="pt")
-
-    def plain() -> Tensor:
-        written: Tensor = network.generate(  # type: ignore[operator]
-            **encoded, num_beams=4, num_return_sequences=4, min_new_tokens=steps, max_new_tokens=steps
-        )
-        return written
-
-    return in_turns(plain, lambda: model(text=text, num_beams=4))
+    return in_turns(lambda: network.generate(**encoded, **options), lambda: model(text=text, num_beams=4))  # type: ignore[operator]
 
 
 def completing(strategy: str) -> Callable[[], Sides]:
     """64 tokens, the alternatives of each recorded on both sides where they are sampled."""
 
     def sides() -> Sides:
-        network, tokenizer = shapes.plain("completion")
-        model = shapes.ours("completion")
-        prompt = shapes.text_of(tokenizer, PROMPT_TOKENS)
+        network, tokenizer = theirs("completion")
+        model, prompt = ours("completion"), text_of(tokenizer, PROMPT_TOKENS)
         encoded = tokenizer(prompt, return_tensors="pt")
-        settings = {"do_sample": False} if strategy == "greedy" else {
-            "do_sample": True, "temperature": 0.8, "top_k": 50, "top_p": 0.95, "output_scores": True,
-            "return_dict_in_generate": True,
-        }  # fmt: skip
-
-        def plain() -> object:
-            lengths = {"min_new_tokens": NEW_TOKENS, "max_new_tokens": NEW_TOKENS}
-            return network.generate(**encoded, **lengths, **settings)  # type: ignore[operator]
-
-        return in_turns(plain, lambda: model(prompt=prompt, max_new_tokens=NEW_TOKENS, strategy=strategy, seed=1))
+        options = STRATEGIES[strategy] | {"min_new_tokens": NEW_TOKENS, "max_new_tokens": NEW_TOKENS}
+        if strategy == "sample":
+            options |= {"output_scores": True, "return_dict_in_generate": True}
+        return in_turns(
+            lambda: network.generate(**encoded, **options),  # type: ignore[operator]
+            lambda: model(prompt=prompt, max_new_tokens=NEW_TOKENS, strategy=strategy, seed=1),
+        )
 
     return sides
 
 
 def first_token() -> Sides:
     """From the prompt to the first token, as the page shows it."""
-    network, tokenizer = shapes.plain("completion")
-    model = cast(TextGeneration, shapes.ours("completion"))
-    prompt = shapes.text_of(tokenizer, PROMPT_TOKENS)
+    network, tokenizer = theirs("completion")
+    model, prompt = cast(TextGeneration, ours("completion")), text_of(tokenizer, PROMPT_TOKENS)
     inputs = TextGenerationInput(prompt=prompt, max_new_tokens=NEW_TOKENS, strategy="greedy")
     encoded = tokenizer(prompt, return_tensors="pt")
-
-    def plain() -> object:
-        return network.generate(**encoded, max_new_tokens=1, do_sample=False)  # type: ignore[operator]
-
-    return in_turns(plain, lambda: next(model.stream(inputs)))
+    return in_turns(
+        lambda: network.generate(**encoded, max_new_tokens=1, do_sample=False),  # type: ignore[operator]
+        lambda: next(model.stream(inputs)),
+    )
 
 
 WORKS = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 WARM_UP_RUNS = 3
-_SMALL = 0.05
+SMALL = 0.05
 
 Sides = Iterator[tuple[float, float]]
 """Pairs of one measurement of the baseline and one of ours, without end."""
@@ -35,6 +35,17 @@ class Work:
     sides: Callable[[], Sides]
     runs: int = 31
 
+    def measure(self, runs: int) -> Row:
+        """The medians of `runs` pairs, after a warm-up where there is more than one."""
+        sides = self.sides()
+        for _ in range(WARM_UP_RUNS if runs > 1 else 0):
+            next(sides)
+        pairs = [next(sides) for _ in range(runs)]
+        baseline, ours = (round(statistics.median(side), 2) for side in zip(*pairs, strict=True))
+        # Two decimals are what a median of so few pairs can tell apart; where a hundredth may be too much, four.
+        ratio = round(statistics.median(mine / other for other, mine in pairs), 2 if self.needs >= SMALL else 4)
+        return Row(self.name, baseline, ours, self.unit, ratio, self.needs, ratio <= self.needs)
+
 
 def milliseconds(action: Callable[[], object]) -> float:
     """How long one call takes."""
@@ -49,15 +60,3 @@ def in_turns(plain: Callable[[], object], ours: Callable[[], object]) -> Sides:
         yield milliseconds(plain), milliseconds(ours)
         first = milliseconds(ours)
         yield milliseconds(plain), first
-
-
-def measure(work: Work, runs: int) -> Row:
-    """The medians of `runs` pairs, after a warm-up where there is more than one."""
-    sides = work.sides()
-    for _ in range(WARM_UP_RUNS if runs > 1 else 0):
-        next(sides)
-    pairs = [next(sides) for _ in range(runs)]
-    baseline, ours = (statistics.median(side) for side in zip(*pairs, strict=True))
-    # Two decimals are what a median of so many pairs can tell apart; where a hundredth may be too much, four.
-    ratio = round(statistics.median(mine / other for other, mine in pairs), 2 if work.needs >= _SMALL else 4)
-    return Row(work.name, round(baseline, 2), round(ours, 2), work.unit, ratio, work.needs, ratio <= work.needs)

@@ -1,8 +1,8 @@
 """Rebuild the bundled checkpoints: `python -m training --data DIR [--task TASK] [--workdir DIR]`.
 
 DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
-goes on where it last saved its state under the work folder; delete that folder to begin again. The adapters stand on
-the masked language model, so a new one of those means new adapters.
+goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment and question
+answering start from the masked language model.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """The two byte-pair vocabularies, and characters that telephones and typographers type as plain ones."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -137,20 +136,6 @@ def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int =
         model_input_names=["input_ids", "attention_mask"],
         clean_up_tokenization_spaces=False,
     )
-
-
-@contextmanager
-def merges_left_out(tokenizer: PreTrainedTokenizerFast, share: float) -> Iterator[None]:
-    """Leave out a share of the merges, by chance, each time a text is read (BPE-dropout, Provilkov et al., 2020).
-
-    The tokenizers library draws them from the system's randomness: what is read so has no seed.
-    """
-    bpe = tokenizer.backend_tokenizer.model
-    bpe.dropout = share or None
-    try:
-        yield
-    finally:
-        bpe.dropout = None
 
 
 def byte_level_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:

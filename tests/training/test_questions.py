@@ -1,4 +1,4 @@
-"""Questions to train on: read, kept apart, given one answer each or none, and turned into tokens."""
+"""Questions to train on: read, kept apart, given one answer each, and turned into tokens."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +7,8 @@ import pytest
 from transformers import PreTrainedTokenizerBase
 
 from evaluation.metrics import exact_match, f1, normalised_answer
-from training import questions, text
-from training.question_answering import apart, paragraphs_of, read_material, steadying_of
-from training.questions import agreed, unanswerable
+from training import text
+from training.question_answering import apart, encode, read_material, span_to_learn
 from training.text import Question
 
 
@@ -43,53 +42,15 @@ def test_answer_tokens_are_found_and_missing_answers_point_at_cls(tokenizer: Pre
     context = "The owl, very tired, slept until noon."
     answered = text.Question("a", "t", "How did the owl feel?", context, ("very tired",), (context.index("very"),))
     unanswered = text.Question("b", "t", "Where is the crow?", context, (), ())
-    first, second = questions.encode([answered, unanswered], tokenizer)
+    first, second = encode([answered, unanswered], tokenizer)
     assert tokenizer.decode(first.ids[first.start : first.end + 1]) == "very tired"
     assert (second.start, second.end) == (0, 0)
 
 
-ARTICLE = [
-    Question("1", "Rome", "Who led the northern army in 1815?", "In 1815 Anna Berg led the northern army to Vienna.",
-             ("Anna Berg",), (8,)),
-    Question("2", "Rome", "Where did Anna Berg lead it?", "In 1815 Anna Berg led the northern army to Vienna.",
-             ("Vienna",), (43,)),
-    Question("3", "Rome", "What was sold on Sundays?", "On Sundays Karl Frank sold 40 apples at the market.",
-             ("apples",), (30,)),
-    Question("4", "Rome", "What is it?", "It is a boat.", (), ()),
-]  # fmt: skip
-
-
-def test_an_unanswerable_question_is_asked_of_another_text_or_of_something_that_is_not_there() -> None:
-    by_id = {question.id: question for question in ARTICLE}
-    kinds = set()
-    for seed in range(40):
-        for made in unanswerable(ARTICLE, seed):
-            before = by_id[made.id.removesuffix("-none")]
-            assert before.answers and not made.answers and not made.starts
-            assert (made.question == before.question) != (made.context == before.context)
-            if made.context != before.context:
-                assert before.answers[0].lower() not in made.context.lower()
-                kinds.add("elsewhere")
-            else:
-                new = set(text.normalised(made.question).split()) - set(text.normalised(before.question).split())
-                assert new and new.isdisjoint(text.normalised(before.answers[0]).split())
-                kinds |= new
-    # A name and a number that stand elsewhere in the article, and an opposite.
-    assert {"elsewhere", "karl", "40", "southern"} <= kinds
-
-
-def test_the_same_seed_makes_the_same_questions() -> None:
-    assert unanswerable(ARTICLE, 3) == unanswerable(ARTICLE, 3)
-
-
-def test_the_answer_that_most_people_gave_is_learnt_where_the_question_points() -> None:
-    context = "The lamp was new. " + "Years went by. " * 10 + "In a storm the keeper lit the lamp for the boats."
-    asked = Question("5", "Pier", "What did the keeper light for the boats?", context,
-                     ("lamp for the boats", "lamp", "the lamp"), (198, 4, 0))  # fmt: skip
-    learnt = agreed(asked)
-    assert learnt.answers == ("lamp",)
-    assert learnt.starts == (context.rindex("lamp"),)
-    assert agreed(ARTICLE[3]) is ARTICLE[3]
+def test_the_answer_that_most_people_gave_is_learnt() -> None:
+    context = "The keeper lit the lamp for the boats."
+    asked = Question("5", "Pier", "What was lit?", context, ("lamp for the boats", "lamp", "the lamp"), (19, 19, 15))
+    assert span_to_learn(asked) == (19, 23)
 
 
 def _question_data(folder: Path) -> Path:
@@ -116,14 +77,8 @@ def test_nothing_on_a_held_out_article_is_read_in_any_stage(tmp_path: Path) -> N
     material = read_material(_question_data(tmp_path))
     held_out = {question.title for question in material.development_v2}
     assert len(held_out) == 7 and {question.title for question in material.development} == held_out
-    read = [*material.sentences, *paragraphs_of(material, 1), *steadying_of(material, 2)]
-    assert len(material.sentences) == 9 and len(material.articles) == len(material.unanswered) == 3
+    read = [*material.sentences, *material.paragraphs]
+    # Three articles are left of each version and of each file of short questions, which are read twice.
+    assert len(material.sentences) == 9 and len(material.paragraphs) == 15
+    assert sum(not each.answers for each in material.paragraphs) == 3
     assert not [each for each in read if any(f"keeper of {title} " in each.context for title in held_out)]
-
-
-def test_each_pass_makes_its_own_questions_and_the_same_ones_from_the_same_seed(tmp_path: Path) -> None:
-    material = read_material(_question_data(tmp_path))
-    first, again, other = (paragraphs_of(material, seed) for seed in (1, 1, 2))
-    assert first == again and first != other
-    # People's own questions without an answer are read twice.
-    assert [first.count(each) for each in material.unanswered] == [2, 2, 2]

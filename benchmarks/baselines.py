@@ -1,13 +1,18 @@
-"""Each task as a user of plain transformers would write it: the baseline to compare with."""
+"""What is compared with: each task as a user of plain transformers would write it, and these as a plain Gradio app.
+
+`python -m benchmarks.baselines` serves the app, with every default as it is.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
+import gradio as gr
 import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, pipeline
 
+from benchmarks.visitors import INPUTS, TYPED
 from models.loading.assembly import plain_network
-from models.registry import Checkpoint
+from models.registry import Checkpoint, find
 
 Plain = Callable[..., object]
 
@@ -51,8 +56,7 @@ def question_answering(network: PreTrainedModel, tokenizer: PreTrainedTokenizerB
             outside = torch.tensor([side != 1 for side in encoded.sequence_ids(row)])
             starts = output.start_logits[row].masked_fill(outside, -1e9).softmax(-1)
             ends = output.end_logits[row].masked_fill(outside, -1e9).softmax(-1)
-            spans = torch.outer(starts, ends).triu().tril(29)
-            best = spans.flatten().topk(3)
+            best = torch.outer(starts, ends).triu().tril(29).flatten().topk(3)
             for score, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
                 start, end = divmod(place, len(places))
                 found.append((score, context[places[start][0] : places[end][1]]))
@@ -73,18 +77,21 @@ def translation(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
     return translate
 
 
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "sample": {"do_sample": True, "temperature": 0.8, "top_k": 50, "top_p": 0.95},
+    "greedy": {"do_sample": False},
+    "beam": {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
+}
+"""The demo's own settings as `generate` takes them."""
+
+
 def completion(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
     """`generate` with the demo's own settings."""
 
     def write_on(prompt: str, max_new_tokens: int, seed: int, strategy: str = "sample") -> str:
-        strategies: dict[str, dict[str, Any]] = {
-            "sample": {"do_sample": True, "temperature": 0.8, "top_k": 50, "top_p": 0.95},
-            "greedy": {"do_sample": False},
-            "beam": {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
-        }
         torch.manual_seed(seed)
         encoded = tokenizer(prompt, return_tensors="pt")
-        written = network.generate(**encoded, max_new_tokens=max_new_tokens, **strategies[strategy])  # type: ignore[operator]
+        written = network.generate(**encoded, max_new_tokens=max_new_tokens, **STRATEGIES[strategy])  # type: ignore[operator]
         return str(tokenizer.decode(written[0], skip_special_tokens=True))
 
     return write_on
@@ -104,3 +111,26 @@ def plain(checkpoint: Checkpoint) -> Plain:
     """The baseline of a bundled checkpoint's task, with its network and tokenizer as transformers loads them."""
     tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)
     return PLAIN[checkpoint.task.endpoint](plain_network(checkpoint), tokenizer)
+
+
+def page() -> gr.Blocks:
+    """One row of boxes and a button for each task; the endpoints have the tasks' names."""
+    blocks = gr.Blocks()
+    with blocks:
+        for task in PLAIN:
+            add_task(task)
+    return blocks
+
+
+def add_task(task: str) -> None:
+    """The task's boxes, its button and its endpoint."""
+    typed, answer = [name for name in INPUTS[task] if name in TYPED], plain(find(task))
+
+    def run(*texts: str) -> dict[str, object]:
+        return {"answer": answer(**INPUTS[task] | dict(zip(typed, texts, strict=True)))}
+
+    gr.Button(task).click(run, [gr.Textbox(label=name) for name in typed], gr.JSON(), api_name=task)
+
+
+if __name__ == "__main__":
+    page().launch(quiet=True)
