@@ -15,6 +15,7 @@ from demo.settings import MODEL_QUEUE, Settings
 from demo.web.gradio_private import asker_is_there
 from models.cancellation import only_while
 from models.errors import InputError
+from models.loading import Progress
 
 _log = logging.getLogger(__name__)
 _ENDED = object()
@@ -26,6 +27,15 @@ QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 def in_line(settings: Settings) -> dict[str, Any]:
     """The options of an event that may need a model: it waits in the line of the models."""
     return {"concurrency_id": MODEL_QUEUE, "concurrency_limit": settings.concurrency, "api_visibility": "private"}
+
+
+PROGRESS = gr.Progress()
+"""As a handler's default, this is how Gradio learns that the handler reports progress; it fills in the default."""
+
+
+def told(progress: gr.Progress) -> Progress:
+    """Gradio's progress bar as the models tell it."""
+    return lambda fraction, message: progress(fraction, desc=message)
 
 
 Parameters = ParamSpec("Parameters")

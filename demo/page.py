@@ -11,18 +11,17 @@ from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.history import create_history_tab
 from demo.tabs.inside import create_inside_tab
-from demo.tabs.lecture import create_lecture_mode, known_lectures
+from demo.tabs.lecture import create_lecture_bar, known_lectures, open_lectures
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
-from demo.tabs.shared import create_shared_runs
+from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.translation import create_translation_tab
-from demo.theme import ASSETS, launch_options
+from demo.theme import ASSETS, script
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.widgets import Updates
 from demo.widgets.glossary import create_sentences, link_terms
-from demo.widgets.kept_note import create_kept_note
-
-__all__ = ["build_demo", "launch_options"]
+from demo.widgets.kept_note import kept_note
+from models.registry import Task
 
 _HEADER = """
 <header class="masthead"><h1>Clearhead</h1><p>see what a Transformer reads</p>
@@ -32,7 +31,7 @@ _HEADER = """
 # The blues of the coloured sentence for the heatmap, whose cells say their weight by how opaque they are.
 _SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
 _SCRIPTS = "\n".join(
-    (ASSETS / "scripts" / name).read_text(encoding="utf-8")
+    script(name)
     for name in ("theme.js", "place_in_line.js", "radio_arrows.js", "api_page.js", "answers.js", "addresses.js")
 )
 
@@ -51,30 +50,29 @@ def build_demo(service: DemoService) -> gr.Blocks:
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):
             masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
-            note = create_kept_note(service)
-        lecture = create_lecture_mode(lectures, settings.host)
-        shared = create_shared_runs()
+            note = gr.HTML(kept_note(service, ""), elem_classes="kept-note", label="What is kept")
+        lecture_bar = create_lecture_bar()
+        shared_notice = create_shared_notice()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
-            task_tabs = (
-                create_fill_mask_tab(service, session),
-                create_sentiment_tab(service, session),
-                create_question_answering_tab(service, session),
-                create_translation_tab(service, session),
-                create_completion_tab(service, session),
-            )
+            task_tabs = {
+                Task.FILL_MASK: create_fill_mask_tab(service, session),
+                Task.SENTIMENT: create_sentiment_tab(service, session),
+                Task.QUESTION_ANSWERING: create_question_answering_tab(service, session),
+                Task.TRANSLATION: create_translation_tab(service, session),
+                Task.COMPLETION: create_completion_tab(service, session),
+            }
             inside = create_inside_tab(service, lectures.values())
             create_history_tab(service, session, tabs, task_tabs, note)
             create_about_tab(settings)
         create_sentences()
         link_terms(demo)
-        shared.connect(service, demo, tabs, task_tabs)
-        lecture.connect(demo, tabs, task_tabs, inside)
-
+        open_shared_runs(service, demo, tabs, task_tabs, shared_notice)
+        open_lectures(lectures, settings.host, demo, lecture_bar, tabs, task_tabs, inside)
         inside.connect_address(demo, tabs, masthead)
 
         def begin(session_id: str) -> Updates:
             session_id = session_id or service.new_session()
-            return {session: session_id, note.line: note.says(session_id)}
+            return {session: session_id, note: kept_note(service, session_id)}
 
-        demo.load(begin, session, [session, note.line], **QUICK)
+        demo.load(begin, session, [session, note], **QUICK)
     return demo

@@ -1,31 +1,22 @@
 """Write on: a text that grows token by token, with a causal language model."""
 
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
-from typing import Any, cast
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
-from demo.events import QUICK, Stops, for_visitors, in_line
-from demo.log.run import Run
-from demo.reader.reader import AttentionReader
-from demo.recorded import recorded
+from demo.events import PROGRESS, QUICK, for_visitors, in_line
 from demo.runs import DemoService, Finished
-from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import PROGRESS, RunControls, TaskTab
+from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets import Updates
-from demo.widgets.notice import create_notice
-from demo.widgets.picker import create_checkpoint_picker
-from demo.writing.more_texts import another, create_few_shot_note, create_more_texts, next_seed, seeds_from, three
-from demo.writing.steps import create_decoder_steps
-from demo.writing.text import choosing, decided_strip, growing_text, written_text
+from demo.writing.steps import DecoderSteps
+from demo.writing.text import decided_strip, several_texts, written_text
 from demo.writing.tree import create_strategy_tree
-from models.errors import InputError
-from models.outputs import CompletionOutput, TaskOutput
-from models.registry import Task
+from models.errors import CheckpointUnavailable, InputError
+from models.outputs import CompletionOutput
+from models.registry import Task, find
 
-_TASK = Task.COMPLETION
 _LEAD = (
     "GPT-2 writes one token after another (a word or a piece of one); each time it gives every token it knows a "
     "probability, and one is chosen. An empty beginning is allowed."
@@ -35,174 +26,133 @@ _STRATEGIES = [
     ("Greedy: always take the likeliest token", "greedy"),
     ("Beam search: keep several drafts, take the likeliest", "beam"),
 ]
-
 _HINT = (
     "Begin a text, or leave it empty. <span class='keys'>Enter goes on with it; Shift+Enter starts a new line.</span>"
 )
+_FEW_SHOT = (
+    "The last three examples are <em>few-shot prompts</em>: they show a few solved cases and leave the last one open "
+    "(Brown et al., 2020)."
+)
+_AT_ONCE = 3
+_SEEDS = 2**32
 
 
 def create_completion_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
-    example = recorded(_TASK)
-    given = example.run.fields
-    with shape.task_page(_TASK, "Write on"):
-        with shape.left_column():
-            with shape.asking():
-                prompt = shape.visitor_text(
-                    given["prompt"],
-                    "The beginning of your text",
-                    placeholder="Leave it empty and the model begins by itself.",
-                )
-                prompt_notice = create_notice()
-                buttons = shape.create_buttons(_TASK, "Write on", _HINT, prompt)
-            with shape.settings(_LEAD):
-                strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
-                length, beams, temperature, top_k, top_p = (
-                    shape.setting(_TASK, name, given[name], visible=name != "num_beams")
-                    for name in ("max_new_tokens", "num_beams", "temperature", "top_k", "top_p")
-                )
-                seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
-                loop_guard = shape.setting(_TASK, "loop_guard", given["loop_guard"])
-                picker = create_checkpoint_picker(_TASK)
-                create_few_shot_note(picker)
-        with shape.result():
-            answer = gr.HTML(
-                draw_answer(given["prompt"], example.output),
-                js_on_load=choosing(),
-                elem_classes="answer",
-                label="The text so far",
-            )
-            more = create_more_texts()
-            decided = gr.HTML(decided_strip(example.output, example.decided), label="Decided in which layer")
-            header, copy_link = shape.create_header(_TASK)
-            reader = AttentionReader(service, session, example, decided)
-            steps = create_decoder_steps(service, _TASK)
-            tree = create_strategy_tree(service)
-        # In the order of the handler's parameters.
-        fields: dict[str, Component] = {
-            "prompt": prompt,
-            "max_new_tokens": length,
-            "strategy": strategy,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "num_beams": beams,
-            "seed": seed,
-            "loop_guard": loop_guard,
-        }
-        row = RunControls(picker, *buttons)
-
-    def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
-        return {answer: draw_answer(str(fields["prompt"]), output), **more.show("")}
-
-    def draw_step(run: Run, output: TaskOutput, step: int) -> str:
-        return draw_answer(str(run.fields["prompt"]), output, step)
-
-    notices = {"prompt": prompt_notice}
     tab = TaskTab(
-        _TASK,
-        service,
-        session,
-        fields,
-        notices,
-        row,
-        (answer, more.beside),
-        header,
-        copy_link,
-        reader,
-        draw,
-        steps,
-        draw_step,
+        service, session, Task.COMPLETION, lambda run, output, step: written_text(run.fields["prompt"], output, step)
     )
-    stops = Stops()
-
-    def run(
-        request: gr.Request, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
-    ) -> Iterator[Updates]:
-        yield from write(session_id, checkpoint, dict(zip(fields, values, strict=True)), request, progress)
-
-    def write(
-        session_id: str, checkpoint: str, fields: dict[str, Any], request: gr.Request, progress: gr.Progress
-    ) -> Iterator[Updates]:
-        is_wanted, latest = stops.begins(request), None
-        session_id = tab.session_of(session_id)
-        resting: Updates = {**row.button(writing=False), session: session_id}
-        try:
-            # Closing the stream is what logs a run that was stopped.
-            stream = cast(Generator[Finished], service.stream(session_id, fields, checkpoint, shape.told(progress)))
-            with closing(stream):
-                for latest in stream:
-                    if not is_wanted():
-                        break
-                    if not _typed(latest.output).finished:
-                        growing = draw_growing(str(latest.run.fields["prompt"]), latest.output)
-                        yield {answer: growing, **row.button(writing=True)}
-        except InputError as error:
-            yield tab.refuse(error) | resting
-            return
-        yield (tab.show(latest) if latest else {}) | resting
+    given = tab.example.run.fields
+    with tab.page():
+        with left_column():
+            with tab.asking("Write on", _HINT):
+                tab.create_text(
+                    "prompt", "The beginning of your text", placeholder="Leave it empty and the model begins by itself."
+                )
+            with tab.settings(_LEAD):
+                strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
+                tab.fields["strategy"] = strategy
+                tab.create_slider("max_new_tokens")
+                beams = tab.create_slider("num_beams", visible=False)
+                drawing = [tab.create_slider(name) for name in ("temperature", "top_k", "top_p")]
+                seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
+                tab.fields["seed"] = seed
+                loop_guard = tab.create_slider("loop_guard")
+                tab.create_picker()
+                few_shot = gr.HTML(few_shot_note(tab.picker.value))
+        with result():
+            tab.create_answer("The text so far")
+            with gr.Row(elem_classes="history-actions") as more:
+                another = gr.Button("Another one", scale=0, min_width=150)
+                three = gr.Button("Three at once", scale=0, min_width=150)
+            beside = gr.HTML("", visible=False, label="More texts", elem_classes="parted")
+            decided = gr.HTML(decided_strip(tab.example.output, tab.example.decided), label="Decided in which layer")
+            tab.create_reader(decided)
+            tab.steps = DecoderSteps(service, tab.task)
+            create_strategy_tree(service, tab.picker, tab.fields)
+    tab.below[beside] = lambda _output: _shown_beside([])
 
     def write_another(
         request: gr.Request, session_id: str, before: Finished, checkpoint: str, *values: Any
     ) -> Iterator[Updates]:
-        given = next_seed(dict(zip(fields, values, strict=True)))
-        for updates in write(session_id, checkpoint, given, request, PROGRESS):
-            if after := updates.get(reader.finished):
-                updates |= more.show(another(before, after))
-            yield {seed: given["seed"], **updates}
+        fields = _next_seed(tab.named(values))
+        for updates in tab.write(request, PROGRESS, session_id, checkpoint, *fields.values()):
+            after = updates.get(tab.reader.finished)
+            if after and before.run.fields.get("prompt") == after.run.fields.get("prompt"):
+                updates |= {beside: _shown_beside([before, after])}
+            yield {seed: fields["seed"], **updates}
 
     def write_three(session_id: str, checkpoint: str, *values: Any) -> Updates:
-        session_id, given = tab.session_of(session_id), dict(zip(fields, values, strict=True))
+        session_id, runs = tab.session_of(session_id), []
+        fields = tab.named(values)
         try:
-            runs = [service.run(session_id, _TASK, each, checkpoint) for each in seeds_from(given)]
+            for _ in range(_AT_ONCE):
+                runs.append(service.run(session_id, tab.task, fields, checkpoint))
+                fields = _next_seed(fields)
         except InputError as error:
             return {session: session_id, **tab.refuse(error)}
-        return {session: session_id, **tab.clear(), **more.show(three(runs))}
+        return {session: session_id, **tab.clear(), beside: _shown_beside(runs)}
 
-    sampled = (temperature, top_k, top_p, seed, loop_guard)
+    of_sampling = [*drawing, seed, loop_guard]
 
-    def settings_of(strategy: str) -> Updates:
-        samples = strategy == "sample"
+    def settings_of(chosen: str) -> Updates:
+        samples = chosen == "sample"
         return {
-            **{each: gr.update(visible=samples) for each in sampled},
-            beams: gr.update(visible=strategy == "beam"),
-            more.row: gr.update(visible=samples),
+            **{each: gr.update(visible=samples) for each in (*of_sampling, more)},
+            beams: gr.update(visible=chosen == "beam"),
         }
 
-    tab.connect([prompt.submit], run, stops)
-    tab.walk(steps, answer, draw_step)
-    reader.follow(
-        more.another.click(
+    tab.connect()
+    tab.reader.follow(
+        another.click(
             for_visitors(write_another),
-            [session, reader.finished, *tab.inputs],
-            [session, seed, *tab.outputs, row.run, row.stop],
-            show_progress_on=answer,
+            [session, tab.reader.finished, *tab.inputs],
+            [session, seed, *tab.outputs, *tab.buttons(writing=False)],
+            show_progress_on=tab.answer,
             **in_line(service.settings),
         )
     )
-    more.three.click(
+    three.click(
         for_visitors(write_three),
         [session, *tab.inputs],
-        list(dict.fromkeys([session, more.beside, *tab.notices.values(), row.notice, row.picker.dropdown])),
-        show_progress_on=more.beside,
+        [session, beside, *tab.clear(), tab.picker],
+        show_progress_on=beside,
         **in_line(service.settings),
     )
-    tree.connect(row.picker.dropdown, fields)
-    strategy.change(settings_of, strategy, [*sampled, beams, more.row], **QUICK)
+    strategy.change(settings_of, strategy, [*of_sampling, beams, more], **QUICK)
+    tab.picker.change(few_shot_note, tab.picker, few_shot, **QUICK)
     return tab
 
 
-def draw_growing(prompt: str, output: TaskOutput) -> str:
-    """The text while it grows: nothing but the text, so that every token is a small message."""
-    return growing_text(prompt, _typed(output).text)
+def few_shot_note(name: str) -> str:
+    """A sentence on what the checkpoint called `name` makes of a prompt that shows solved cases."""
+    try:
+        checkpoint = find(name, Task.COMPLETION)
+    except CheckpointUnavailable:
+        return f'<p class="quiet">{_FEW_SHOT} </p>'
+    title = html.escape(checkpoint.title)
+    if not checkpoint.hub_id:
+        said = (
+            f"{title} has read only stories and film reviews and does not learn from them: it goes on as if they were "
+            "part of one. gpt2, which has read the web, follows them a little."
+        )
+    elif checkpoint.family == "GPT":
+        said = f"{title} has read only novels: expect a page of prose rather than an answer."
+    else:
+        said = (
+            f"{title} has read the web and follows them a little: more often their form than their meaning. "
+            "Reliable answers take far larger models."
+        )
+    return f'<p class="quiet">{_FEW_SHOT} {said}</p>'
 
 
-def draw_answer(prompt: str, output: TaskOutput, step: int = 0) -> str:
-    """The whole text, each written token to be chosen; `step` counts the chosen one from 1, 0 for the last."""
-    output = _typed(output)
-    return written_text(prompt, output, step or len(output.generated))
+def _next_seed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with the seed after theirs; after the last one, the first."""
+    return {**fields, "seed": (int(fields["seed"] or 0) + 1) % _SEEDS}
 
 
-def _typed(output: TaskOutput) -> CompletionOutput:
-    assert isinstance(output, CompletionOutput)  # noqa: S101
-    return output
+def _shown_beside(runs: Sequence[Finished]) -> dict[str, Any]:
+    """The update that shows the texts of the runs side by side; nothing where there are none, or one is empty."""
+    texts = [run.output for run in runs if isinstance(run.output, CompletionOutput) and run.output.generated]
+    shown = several_texts(texts, [f"Seed {run.run.seed}" for run in runs]) if runs and len(texts) == len(runs) else ""
+    return gr.update(value=shown, visible=bool(shown))

@@ -1,79 +1,57 @@
 """Fill the blank: the likeliest words at each mask, with a masked language model."""
 
 import html
-from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
 from demo.events import QUICK
 from demo.plots.reading import percent
-from demo.reader.reader import AttentionReader
-from demo.recorded import examples_of, recorded
+from demo.recorded import examples_of
 from demo.runs import DemoService
-from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import RunControls, TaskTab
-from demo.widgets import Updates
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.widgets import PRESSED, Updates
 from demo.widgets.bars import bars
-from demo.widgets.chips import CHOOSE_CHIP, aligned, readable, toggled, token_chips, words_of
-from demo.widgets.notice import create_notice
-from demo.widgets.picker import create_checkpoint_picker
+from demo.widgets.chips import aligned, readable, toggled, token_chips, words_of
 from models.outputs import FillMaskOutput, TaskOutput, WordStanding
 from models.registry import Task
 
-_TASK = Task.FILL_MASK
 _LEAD = (
     "BERT learned language by filling blanks. Blank out a word, and it says which words it would put there. "
     "A blank is called a <em>mask</em>, written [MASK]."
 )
-
 _HINT = "Tap a word above to blank it out. <span class='keys'>Enter fills it; Shift+Enter starts a new line.</span>"
 
 
 def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
-    example = recorded(_TASK)
-    with shape.task_page(_TASK, "Fill the blank"):
-        with shape.left_column():
-            with shape.asking():
-                text = shape.visitor_text(example.run.fields["text"])
-                text_notice = create_notice()
-                chips = gr.HTML(
-                    token_chips(example.run.fields["text"]), js_on_load=CHOOSE_CHIP, elem_classes="chip-box"
-                )
-                buttons = shape.create_buttons(_TASK, "Fill the blank", _HINT, text)
-            with shape.settings(_LEAD):
-                top_k = shape.setting(_TASK, "top_k", example.run.fields["top_k"])
-                word = gr.Textbox(
-                    example.run.fields["word"], label="My word", info="how likely is a word of yours?", max_lines=1
-                )
-                picker = create_checkpoint_picker(_TASK)
-        with shape.result():
-            answer = gr.HTML(draw_answer(example.output), elem_classes="answer", label="Words for the blank")
-            header, copy_link = shape.create_header(_TASK)
-            reader = AttentionReader(service, session, example)
-        fields = {"text": text, "top_k": top_k, "word": word}
-        row = RunControls(picker, *buttons)
-        hidden = gr.State(_masked_words(example.run.fields["text"]))
+    tab = TaskTab(service, session, Task.FILL_MASK, lambda _run, output, _step: draw_answer(output))
+    given = tab.example.run.fields
+    with tab.page():
+        with left_column():
+            with tab.asking("Fill the blank", _HINT):
+                text = tab.create_text("text")
+                chips = gr.HTML(token_chips(given["text"]), js_on_load=PRESSED, elem_classes="chip-box")
+            with tab.settings(_LEAD):
+                tab.create_slider("top_k")
+                word = gr.Textbox(given["word"], label="My word", info="how likely is a word of yours?", max_lines=1)
+                tab.fields["word"] = word
+                tab.create_picker()
+        with result():
+            tab.create_answer("Words for the blank")
+            tab.create_reader()
+        hidden = gr.State(_masked_words(given["text"]))
 
-    def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
-        return {answer: draw_answer(output)}
+    def choose(typed: str, words: tuple[str, ...], event: gr.EventData) -> Updates:
+        new_text, new_words = toggled(readable(typed), words, int(event.word))
+        return {text: new_text, hidden: new_words, chips: token_chips(new_text)}
 
-    notices = {"text": text_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw)
+    def retype(typed: str, words: tuple[str, ...]) -> Updates:
+        known = _masked_words(typed) or aligned(tuple(words), words_of(typed))
+        return {chips: token_chips(typed), hidden: known}
 
-    def choose(text: str, hidden: tuple[str, ...], event: gr.EventData) -> Updates:
-        new_text, new_hidden = toggled(readable(text), hidden, int(event.index))
-        return {text_box: new_text, hidden_words: new_hidden, chips: token_chips(new_text)}
-
-    def retype(text: str, hidden: tuple[str, ...]) -> Updates:
-        words = words_of(text)
-        return {chips: token_chips(text), hidden_words: _masked_words(text) or aligned(tuple(hidden), words)}
-
-    text_box, hidden_words = text, hidden
     # Whoever types another text, or blanks out another word, asks after another word, too.
     gr.on([text.input, chips.select], lambda: "", None, word, **QUICK)  # fmt: skip
-    tab.connect([text.submit, word.submit])
+    tab.connect()
     chips.select(choose, [text, hidden], [text, hidden, chips], **QUICK)
     text.change(retype, [text, hidden], [chips, hidden], trigger_mode="always_last", **QUICK)
     return tab
@@ -122,4 +100,4 @@ def _own_word(standings: tuple[WordStanding, ...], mask: int) -> str:
 
 def _masked_words(text: str) -> tuple[str, ...]:
     """The words behind the masks, where `text` is one of the examples."""
-    return next((each.masked_words for each in examples_of(_TASK) if each.fields["text"] == text), ())
+    return next((each.masked_words for each in examples_of(Task.FILL_MASK) if each.fields["text"] == text), ())

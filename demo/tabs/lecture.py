@@ -3,11 +3,10 @@
 import asyncio
 import html
 import re
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import gradio as gr
 from gradio.components import Component
@@ -26,7 +25,7 @@ from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.figure import for_room
 from demo.widgets.lecture_bar import leads_only_here, lecture_bar, lecture_refused, marked, reach_notice, stepping
-from demo.widgets.saved import SavedFile, TextFile, create_saved_file, following_the_system, offline_page, plotting
+from demo.widgets.saved import TextFile, create_saved_file, following_the_system, offline_page, plotting
 from models.errors import InputError
 from models.registry import Task
 
@@ -67,74 +66,70 @@ _HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matc
 _ADDRESS = f"() => new URLSearchParams(location.search).has('{LECTURE}') ? {_HERE} : ''"
 """Run in the page as it opens: its whole address, which the server might see otherwise behind a proxy."""
 
-_NOW = f"() => {_HERE}"
-_COMPUTED: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
-"""A whole lecture waits in the line of the models."""
-
-
-@dataclass(frozen=True, eq=False)
-class LectureMode:
-    """The bar above the tabs, empty outside a lecture, the address of the step, and the file that a lecture becomes.
-
-    `host` is the address that the app listens on, as the host set it.
-    """
-
-    lectures: Mapping[str, Lecture]
-    host: str | None
-    bar: gr.HTML
-    address: gr.Textbox
-    file: SavedFile
-
-    def connect(self, demo: gr.Blocks, tabs: gr.Tabs, task_tabs: Iterable[TaskTab], inside: InsideTab) -> None:
-        """Let addresses set the page: the bar and the fields at once, then the view, computed once for all visitors."""
-        views = LectureViews({tab.task: tab for tab in task_tabs}, inside)
-
-        def turn(address: str, request: gr.Request) -> Updates:
-            try:
-                place = place_of(address, self.lectures)
-            except InputError as error:
-                return {self.bar: lecture_refused(error.sentence)}
-            if place is None:
-                return {self.bar: ""}
-            return {
-                self.bar: lecture_bar(place, reach_notice(place.link, self.host, own=_is_own(request))),
-                tabs: gr.Tabs(selected=views.tab_of(place.step)),
-                **views.frame(place.step),
-            }
-
-        async def show(address: str) -> Updates:
-            try:
-                place = place_of(address, self.lectures)
-            except InputError:
-                place = None
-            return _fitted(await views.view(place), address) if place else {views.waiting[0]: gr.skip()}
-
-        for name, button in inside.exports.items():
-            self.file.connect(
-                button, partial(lecture_file, self.lectures[name], views.task_tabs, inside), [], **_COMPUTED
-            )
-        demo.load(None, None, self.address, js=_ADDRESS)
-        self.bar.select(None, None, self.address, js=_NOW)
-        self.address.change(for_visitors(turn), self.address, [self.bar, tabs, *views.outputs], **QUICK).then(
-            for_visitors(show),
-            self.address,
-            views.outputs,
-            queue=False,
-            show_progress_on=views.waiting,
-            trigger_mode="always_last",
-            api_visibility="private",
-        )
-
 
 def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
     """The lectures of this host by name; raises `LectureError` with a sentence on the first that cannot be used."""
     return lectures_of(settings.lectures, tuple(step.key for step in STEPS), settings.limits)
 
 
-def create_lecture_mode(lectures: Mapping[str, Lecture], host: str | None) -> LectureMode:
-    """The place of the bar, above the tabs; it takes no room outside a lecture. `host` is what the app listens on."""
-    bar = gr.HTML("", js_on_load=stepping(), elem_classes="lecture-bar", padding=False, label="Lecture")
-    return LectureMode(lectures, host, bar, gr.Textbox("", visible="hidden", label="Address"), create_saved_file())
+def create_lecture_bar() -> gr.HTML:
+    """The place of the bar, above the tabs; it takes no room outside a lecture."""
+    return gr.HTML("", js_on_load=stepping(), elem_classes="lecture-bar", padding=False, label="Lecture")
+
+
+def open_lectures(
+    lectures: Mapping[str, Lecture],
+    host: str | None,
+    demo: gr.Blocks,
+    bar: gr.HTML,
+    tabs: gr.Tabs,
+    task_tabs: Mapping[Task, TaskTab],
+    inside: InsideTab,
+) -> None:
+    """Let addresses set the page: the bar and the fields at once, then the view, computed once for all visitors.
+
+    The buttons of `inside` save a whole lecture as a file. `host` is the address that the app listens on.
+    """
+    views = LectureViews(task_tabs, inside)
+    address = gr.Textbox("", visible="hidden", label="Address")
+    file = create_saved_file()
+
+    def turn(address: str, request: gr.Request) -> Updates:
+        try:
+            place = place_of(address, lectures)
+        except InputError as error:
+            return {bar: lecture_refused(error.sentence)}
+        if place is None:
+            return {bar: ""}
+        return {
+            bar: lecture_bar(place, reach_notice(place.link, host, own=_is_own(request))),
+            tabs: gr.Tabs(selected=views.tab_of(place.step)),
+            **views.frame(place.step),
+        }
+
+    async def show(address: str) -> Updates:
+        try:
+            place = place_of(address, lectures)
+        except InputError:
+            place = None
+        return _fitted(await views.view(place), address) if place else {views.waiting[0]: gr.skip()}
+
+    for name, button in inside.exports.items():
+        # A whole lecture waits in the line of the models.
+        make = partial(lecture_file, lectures[name], task_tabs, inside)
+        file.connect(button, make, [], queue=True, concurrency_id=MODEL_QUEUE)
+    demo.load(None, None, address, js=_ADDRESS)
+    bar.select(None, None, address, js=f"() => {_HERE}")
+    turned = address.change(for_visitors(turn), address, [bar, tabs, *views.outputs], **QUICK)
+    turned.then(
+        for_visitors(show),
+        address,
+        views.outputs,
+        queue=False,
+        show_progress_on=views.waiting,
+        trigger_mode="always_last",
+        api_visibility="private",
+    )
 
 
 class LectureViews:
@@ -143,8 +138,7 @@ class LectureViews:
     def __init__(self, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> None:
         self.task_tabs = task_tabs
         self.inside = inside
-        self._kept: dict[tuple[str, int], Updates] = {}
-        self._flights: dict[tuple[str, int], asyncio.Future[Updates]] = {}
+        self._flights: dict[tuple[str, int], Future[Updates]] = {}
         self._one_at_a_time = ThreadPoolExecutor(1, "lecture")
 
     @property
@@ -162,7 +156,7 @@ class LectureViews:
     @property
     def waiting(self) -> list[Component]:
         """Where it is seen that a view is being computed."""
-        return [self.inside.heading, *(tab.answer[0] for tab in self.task_tabs.values())]
+        return [self.inside.heading, *(tab.answer for tab in self.task_tabs.values())]
 
     def tab_of(self, step: LectureStep) -> str:
         """The id of the tab that shows `step`."""
@@ -180,31 +174,27 @@ class LectureViews:
 
         Whoever asks while it is computed waits on the loop that serves the page and holds no thread.
         """
-        key = place.lecture.name, place.number
-        if key not in self._kept:
-            try:
-                # One who leaves does not end it for the others.
-                await asyncio.wait_for(asyncio.shield(self._flight(key, place.step)), LONGEST_WAIT_S)
-            except TimeoutError:
-                raise InputError(TOO_LONG) from None
+        flight = self._flight((place.lecture.name, place.number), place.step)
+        try:
+            # One who leaves does not end it for the others.
+            view = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(flight)), LONGEST_WAIT_S)
+        except TimeoutError:
+            raise InputError(TOO_LONG) from None
         # Gradio takes updates apart as it sends them.
-        return {block: dict(value) if isinstance(value, dict) else value for block, value in self._kept[key].items()}
+        return {block: dict(value) if isinstance(value, dict) else value for block, value in view.items()}
 
-    def _flight(self, key: tuple[str, int], step: LectureStep) -> asyncio.Future[Updates]:
-        """The computation of a view that goes on now, a new one where none does."""
-        if key in self._flights:
-            return self._flights[key]
+    def _flight(self, key: tuple[str, int], step: LectureStep) -> "Future[Updates]":
+        """The computation of a view, which is kept once it has ended well."""
 
-        def landed(flight: asyncio.Future[Updates]) -> None:
-            del self._flights[key]
-            if not flight.cancelled() and flight.exception() is None:
-                self._kept[key] = flight.result()
+        def forget_failed(flight: "Future[Updates]") -> None:
+            if flight.exception():
+                del self._flights[key]
 
-        flight = asyncio.get_running_loop().run_in_executor(self._one_at_a_time, self._computed, step)
-        # Added before anyone waits, so it is called first.
-        flight.add_done_callback(landed)
-        self._flights[key] = flight
-        return flight
+        if key not in self._flights:
+            self._flights[key] = self._one_at_a_time.submit(self._computed, step)
+            # Added before anyone waits, so it is called first.
+            self._flights[key].add_done_callback(forget_failed)
+        return self._flights[key]
 
     def _computed(self, step: LectureStep) -> Updates:
         view = step.view

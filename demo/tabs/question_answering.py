@@ -1,27 +1,20 @@
 """Questions: where in a text the answer stands, with a fine-tuned encoder."""
 
 import html
-from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
+from gradio.components.plot import PlotData
 
+from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.plots.spans import span_probabilities
-from demo.reader.reader import AttentionReader
-from demo.recorded import recorded
 from demo.runs import DemoService
-from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import RunControls, TaskTab
-from demo.widgets import Updates
+from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
-from demo.widgets.notice import create_notice
-from demo.widgets.picker import create_checkpoint_picker
 from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
 from models.registry import Task
 
-_TASK = Task.QUESTION_ANSWERING
 _LEAD = (
     "Ask about a text. The model does not write an answer: it points at the words of the text where an answer "
     "starts and ends (<em>extractive</em> question answering), or says that there is none."
@@ -37,51 +30,33 @@ _SPANS = (
 
 def create_question_answering_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
-    example = recorded(_TASK)
-    with shape.task_page(_TASK, "Questions"):
-        with shape.left_column():
-            with shape.asking():
-                question = shape.visitor_text(example.run.fields["question"], "Your question", max_lines=3)
-                question_notice = create_notice()
-                context = gr.Textbox(
-                    example.run.fields["context"],
-                    label="The text to look in",
-                    max_lines=14,
-                    elem_classes="long-text",
-                )
-                context_notice = create_notice()
-                buttons = shape.create_buttons(_TASK, "Look it up", _HINT, question)
-            with shape.settings(_LEAD):
-                top_k = shape.setting(_TASK, "top_k", example.run.fields["top_k"])
-                picker = create_checkpoint_picker(_TASK)
-        with shape.result():
-            answer = gr.HTML(
-                draw_answer(example.run.fields["context"], example.output), elem_classes="answer", label="Answer"
-            )
-            header, copy_link = shape.create_header(_TASK)
-            reader = AttentionReader(service, session, example)
+
+    def draw(run: Run, output: TaskOutput, _step: int) -> str:
+        return draw_answer(str(run.fields["context"]), output)
+
+    tab = TaskTab(service, session, Task.QUESTION_ANSWERING, draw)
+    with tab.page():
+        with left_column():
+            with tab.asking("Look it up", _HINT):
+                tab.create_text("question", "Your question", max_lines=3)
+                tab.create_text("context", "The text to look in", max_lines=14, elem_classes="long-text")
+            with tab.settings(_LEAD):
+                tab.create_slider("top_k")
+                tab.create_picker()
+        with result():
+            tab.create_answer("Answer")
+            tab.create_reader()
             with gr.Column(elem_classes="more"):
                 gr.HTML(_SPANS, label="Where the answer starts and ends")
                 plot = gr.Plot(
-                    drawn(span_probabilities(_typed(example.output))),
+                    _spans(tab.example.output),
                     label="Start and end probabilities",
                     show_label=False,
                     container=False,
                     elem_classes="span-frame",
                 )
-        fields = {"question": question, "context": context, "top_k": top_k}
-        row = RunControls(picker, *buttons)
-
-    def draw(fields: Mapping[str, Any], output: TaskOutput) -> Updates:
-        return {
-            answer: draw_answer(str(fields["context"]), output),
-            plot: drawn(span_probabilities(_typed(output))),
-        }
-
-    notices = {"question": question_notice, "context": context_notice}
-    tab = TaskTab(_TASK, service, session, fields, notices, row, (answer, plot), header, copy_link, reader, draw)
-
-    tab.connect([question.submit, context.submit])
+    tab.below[plot] = _spans
+    tab.connect()
     return tab
 
 
@@ -117,6 +92,11 @@ def draw_answer(context: str, output: TaskOutput) -> str:
     context = f'<p class="context" dir="auto" tabindex="0" role="group" aria-label="The text">{shown}</p>'
     text = f"<h3>{headline}</h3>{context}{together}{windows}"
     return f"{text}<h3>All candidates, best first</h3>{shown_candidates}"
+
+
+def _spans(output: TaskOutput) -> PlotData:
+    """How likely the answer starts and ends at each token."""
+    return drawn(span_probabilities(_typed(output)))
 
 
 def _typed(output: TaskOutput) -> QuestionAnsweringOutput:

@@ -1,8 +1,7 @@
 """A link to a shared run: opened in the tab of its task, or said to lead nowhere."""
 
 import html
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -13,47 +12,39 @@ from demo.sharing import KEY, link_of
 from demo.tabs.task_tab import TaskTab
 from demo.widgets import Updates
 from models.errors import InputError
+from models.registry import Task
 
 _ADDRESS = f"() => new URLSearchParams(location.search).has('{KEY}') ? location.search + location.hash : ''"
 """Run in the page: what its address says about a shared run, which the server would not see whole."""
 
 
-@dataclass(frozen=True, eq=False)
-class SharedRuns:
-    """The sentence on the run that the page's address leads to, and that address."""
-
-    notice: gr.HTML
-    address: gr.Textbox
-
-    def connect(self, service: DemoService, demo: gr.Blocks, tabs: gr.Tabs, task_tabs: Iterable[TaskTab]) -> None:
-        """Let a page that is opened at a link show its run; no model answers anew for it."""
-        by_task = {tab.task: tab for tab in task_tabs}
-
-        def open_run(address: str) -> Updates:
-            link = link_of(address)
-            try:
-                run = service.sharing.open(link.key)
-            except InputError as error:
-                return {self.notice: _told(error.sentence, "alert")}
-            made = f"{run.created_utc:%d %b %Y, %H:%M} UTC"
-            said = f"You see a run that was shared with you, made on {made}. What you run from here is your own."
-            return {
-                self.notice: _told(said, "status"),
-                tabs: gr.Tabs(selected=run.task.value),
-                **by_task[run.task].restore(run, link.place),
-            }
-
-        demo.load(None, None, self.address, js=_ADDRESS)
-        changed = [self.notice, tabs, *(each for tab in by_task.values() for each in tab.restored_outputs)]
-        opened = self.address.change(for_visitors(open_run), self.address, changed, **QUICK)
-        for tab in by_task.values():
-            tab.reader.follow(opened)
+def create_shared_notice() -> gr.HTML:
+    """The place of the sentence on a shared run, above the tabs; it takes no room on a page that no link led to."""
+    return gr.HTML("", visible=False, elem_classes="shared-notice", padding=False, label="Shared run")
 
 
-def create_shared_runs() -> SharedRuns:
-    """The place of the sentence, above the tabs; it takes no room on a page that no link led to."""
-    notice = gr.HTML("", visible=False, elem_classes="shared-notice", padding=False, label="Shared run")
-    return SharedRuns(notice, gr.Textbox("", visible="hidden", label="Link"))
+def open_shared_runs(
+    service: DemoService, demo: gr.Blocks, tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab], notice: gr.HTML
+) -> None:
+    """Let a page that is opened at a link show its run; no model answers anew for it."""
+    address = gr.Textbox("", visible="hidden", label="Link")
+
+    def open_run(address: str) -> Updates:
+        link = link_of(address)
+        try:
+            run = service.sharing.open(link.key)
+        except InputError as error:
+            return {notice: _told(error.sentence, "alert")}
+        made = f"{run.created_utc:%d %b %Y, %H:%M} UTC"
+        said = f"You see a run that was shared with you, made on {made}. What you run from here is your own."
+        restored = task_tabs[run.task].restore(run, link.place)
+        return {notice: _told(said, "status"), tabs: gr.Tabs(selected=run.task.value), **restored}
+
+    demo.load(None, None, address, js=_ADDRESS)
+    changed = [notice, tabs, *(each for tab in task_tabs.values() for each in tab.restored_outputs)]
+    opened = address.change(for_visitors(open_run), address, changed, **QUICK)
+    for tab in task_tabs.values():
+        tab.reader.follow(opened)
 
 
 def _told(sentence: str, role: str) -> dict[str, Any]:

@@ -2,83 +2,39 @@
 
 import html
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import gradio as gr
 
-from demo.events import Stops
-from demo.log.run import Run
 from demo.plots.reading import percent
-from demo.reader.reader import AttentionReader
-from demo.recorded import recorded
 from demo.runs import DemoService
-from demo.tabs import task_tab as shape
-from demo.tabs.task_tab import PROGRESS, RunControls, TaskTab
-from demo.widgets import Updates
-from demo.widgets.notice import create_notice
-from demo.widgets.picker import create_checkpoint_picker
-from demo.writing.steps import create_decoder_steps
-from demo.writing.text import CHOOSE, choosing, token_group
-from models.cancellation import only_while
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.writing.steps import DecoderSteps
+from demo.writing.text import CHOOSE, token_group
 from models.outputs import TaskOutput, TranslationOutput
 from models.registry import Task
 
-_TASK = Task.TRANSLATION
 _LEAD = (
     "One half of this model reads English (the <em>encoder</em>), the other writes French (the <em>decoder</em>) and "
     "looks back at the English before every token."
 )
-
 _HINT = "Write in English. <span class='keys'>Enter translates; Shift+Enter starts a new line.</span>"
 
 
 def create_translation_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events."""
-    example = recorded(_TASK)
-    with shape.task_page(_TASK, "Translate"):
-        with shape.left_column():
-            with shape.asking():
-                text = shape.visitor_text(example.run.fields["text"], "Your English text")
-                text_notice = create_notice()
-                buttons = shape.create_buttons(_TASK, "Translate", _HINT, text)
-            with shape.settings(_LEAD):
-                beams = shape.setting(_TASK, "num_beams", example.run.fields["num_beams"])
-                picker = create_checkpoint_picker(_TASK)
-        with shape.result():
-            answer = gr.HTML(
-                draw_answer(example.output), js_on_load=choosing(), elem_classes="answer", label="Translations"
-            )
-            header, copy_link = shape.create_header(_TASK)
-            reader = AttentionReader(service, session, example)
-            steps = create_decoder_steps(service, _TASK)
-        fields = {"text": text, "num_beams": beams}
-        row = RunControls(picker, *buttons)
-
-    def draw(_fields: Mapping[str, Any], output: TaskOutput) -> Updates:
-        return {answer: draw_answer(output)}
-
-    def draw_step(_run: Run, output: TaskOutput, step: int) -> str:
-        return draw_answer(output, step)
-
-    notices = {"text": text_notice}
-    tab = TaskTab(
-        _TASK, service, session, fields, notices, row, (answer,), header, copy_link, reader, draw, steps, draw_step
-    )
-
-    stops = Stops()
-
-    def run(
-        request: gr.Request, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
-    ) -> Iterator[Updates]:
-        is_wanted = stops.begins(request)
-        yield row.button(writing=True)
-        with only_while(is_wanted):
-            updates = tab.run(progress, session_id, checkpoint, *values)
-        yield updates | row.button(writing=False)
-
-    tab.connect([text.submit], run, stops)
-    tab.walk(steps, answer, draw_step)
+    tab = TaskTab(service, session, Task.TRANSLATION, lambda _run, output, step: draw_answer(output, step))
+    with tab.page():
+        with left_column():
+            with tab.asking("Translate", _HINT):
+                tab.create_text("text", "Your English text")
+            with tab.settings(_LEAD):
+                tab.create_slider("num_beams")
+                tab.create_picker()
+        with result():
+            tab.create_answer("Translations")
+            tab.create_reader()
+            tab.steps = DecoderSteps(service, tab.task)
+    tab.connect()
     return tab
 
 

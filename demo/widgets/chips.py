@@ -11,14 +11,6 @@ MASK = "[MASK]"
 FORGOTTEN = "something"
 """What a mask becomes whose word nobody knows, because the visitor typed the mask."""
 
-CHOOSE_CHIP = """
-element.addEventListener('click', (event) => {
-  const chip = event.target.closest('button[data-word]');
-  if (chip) trigger('select', {index: Number(chip.dataset.word)});
-});
-"""
-"""Run in the page: tells which chip was chosen, by pointer or by keyboard."""
-
 _MOST_CHIPS = 400
 _MOST_CHARACTERS = 20_000
 # Python's `\w` knows no combining marks: each is put before it as one that stands for all.
@@ -87,7 +79,8 @@ def token_chips(text: str) -> str:
         parts.append(html.escape(text[position : word.start]))
         said = "blank" if word.masked else html.escape(word.text)
         parts.append(
-            f'<button type="button" class="chip" data-word="{index}" aria-pressed="{str(word.masked).lower()}">'
+            f'<button type="button" class="chip" data-action="select" data-word="{index}" '
+            f'aria-pressed="{str(word.masked).lower()}">'
             f"{'&nbsp;&nbsp;?&nbsp;&nbsp;' if word.masked else f'<bdi>{said}</bdi>'}"
             f"{'<span class=sr-only>blank</span>' if word.masked else ''}</button>"
         )

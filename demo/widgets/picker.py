@@ -1,7 +1,6 @@
 """The choice of a model: bundled, or published and loaded on demand."""
 
 import html
-from dataclasses import dataclass
 
 import gradio as gr
 from huggingface_hub.constants import HF_HUB_OFFLINE
@@ -11,19 +10,11 @@ from models.errors import CheckpointUnavailable
 from models.registry import Checkpoint, Task, checkpoints_for, find
 
 
-@dataclass(frozen=True, eq=False)
-class CheckpointPicker:
-    """The list of checkpoints, the line on the chosen one, and the name of the bundled one."""
-
-    dropdown: gr.Dropdown
-    bundled: str
-
-
-def create_checkpoint_picker(task: Task) -> CheckpointPicker:
-    """A picker for the checkpoints of `task`, the bundled one chosen."""
+def create_checkpoint_picker(task: Task) -> gr.Dropdown:
+    """A picker for the checkpoints of `task`, the bundled one chosen, with a line on the one that is chosen."""
     offered = _offered(task)
     with gr.Column(elem_classes="picker", min_width=240):
-        dropdown = gr.Dropdown(
+        picker = gr.Dropdown(
             choices=[(_offer(each), each.name) for each in offered],
             value=offered[0].name,
             label="Model",
@@ -38,8 +29,8 @@ def create_checkpoint_picker(task: Task) -> CheckpointPicker:
         except CheckpointUnavailable as error:
             return html.escape(error.sentence)
 
-    dropdown.change(describe, dropdown, about, **QUICK)
-    return CheckpointPicker(dropdown, offered[0].name)
+    picker.change(describe, picker, about, **QUICK)
+    return picker
 
 
 def _offered(task: Task) -> tuple[Checkpoint, ...]:
@@ -52,13 +43,9 @@ def _offered(task: Task) -> tuple[Checkpoint, ...]:
 
 
 def _offer(checkpoint: Checkpoint) -> str:
-    if not checkpoint.hub_id:
-        return f"{checkpoint.title} · bundled"
-    return f"{checkpoint.title} · {_size(checkpoint.size_mb)} download"
-
-
-def _size(size_mb: int) -> str:
-    return f"{size_mb / 1000:.1f} GB" if size_mb >= 1000 else f"{size_mb} MB"
+    size_mb = checkpoint.size_mb
+    size = f"{size_mb / 1000:.1f} GB" if size_mb >= 1000 else f"{size_mb} MB"
+    return f"{checkpoint.title} · {f'{size} download' if checkpoint.hub_id else 'bundled'}"
 
 
 def _about(checkpoint: Checkpoint) -> str:

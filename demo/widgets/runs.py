@@ -88,14 +88,6 @@ TASK_TITLES = {
 }
 """The tabs' names in plain words."""
 
-CHOOSE_RUN = """
-element.addEventListener('click', (event) => {
-  const button = event.target.closest('button[data-run]');
-  if (button) trigger(button.dataset.action, {run_id: button.dataset.run});
-});
-"""
-"""Run in the page: tells which run is to be opened (`select`), deleted (`delete`) or no longer shared (`clear`)."""
-
 _NOTHING_YET = "Nothing here yet. Every run of this browser will be listed, newest first."
 _NOT_KEPT = "The session log cannot be written at the moment: what you run now is lost when this server restarts."
 _SHARED = '<strong class="shared">shared: whoever has the link can see it</strong>'
@@ -141,6 +133,7 @@ def _outcome(run: Run) -> str:
 
 
 def _button(run: Run, action: str, name: str, said: str) -> str:
+    """A button that asks for the run to be opened (`select`), deleted (`delete`) or no longer shared (`clear`)."""
     return (
         f'<button type="button" data-run="{html.escape(run.id)}" data-action="{action}" '
         f'aria-label="{name}: {html.escape(said)}">{name}</button>'

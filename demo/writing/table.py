@@ -6,7 +6,6 @@ from typing import Any
 
 from demo.plots.reading import percent
 from demo.plots.template import label
-from demo.theme import ASSETS
 from models.outputs import Alternative, GeneratedToken, Token
 
 _SHOWN_BEFORE = 70
@@ -20,11 +19,6 @@ _COPIES = (
     "The model alone lost a part of what had to be copied here. So the text was searched again, and within the copy "
     "only tokens that continue it could be taken, whatever the model preferred."
 )
-
-
-def going_on() -> str:
-    """Run in the page: tells from which alternative to go on."""
-    return (ASSETS / "scripts" / "go_on.js").read_text(encoding="utf-8")
 
 
 def step_table(
@@ -77,7 +71,7 @@ def _row(number: int, place: int, other: Alternative, chosen: bool, after: str) 
     action = "<span class='chosen'>chosen</span>" if chosen else ""
     if not chosen and other.id >= 0:
         action = (
-            f"<button type='button' data-step='{number}' data-alternative='{place}' "
+            f"<button type='button' data-action='select' data-step='{number}' data-alternative='{place}' "
             f"aria-label='Go on from {name} instead'>go on</button>"
         )
     return (

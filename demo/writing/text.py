@@ -1,22 +1,35 @@
-"""A text as it was written: its tokens, which layer decided each, and where another run parts from it."""
+"""A text as it was written: its tokens, which layer decided each, and texts side by side."""
 
 import html
 import math
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import groupby, takewhile
 
 from demo.log.run import Run
 from demo.plots.reading import percent
-from demo.theme import ASSETS
+from demo.theme import script
 from demo.widgets.runs import run_header
 from demo.writing.table import token_name
 from models.outputs import CompletionOutput, GeneratedToken, TaskOutput, TranslationOutput
 
+CHOOSE = (
+    "Choose a token with a click, a tap or the arrow keys to see how likely it was and what else could stand there."
+)
+_END = "<span class='end'>end</span>"
+_SEARCHED = 4
 _STEPS = 7
 _HELP = (
     "Under each token stands the layer after which it first was the model’s likeliest next one, when the vector there "
     "is read by the model’s last step (the <em>logit lens</em>). “–”: likeliest after no layer; the settings chose it."
 )
+_MARKED = "Marked: what the other text has not."
+_SEED = " Model and settings are the same; chance starts again from the seed where the texts part."
+
+
+def choosing() -> str:
+    """Run in the page: tells which token was chosen, by pointer or by keyboard."""
+    return script("written_tokens.js")
 
 
 def decided_strip(output: TaskOutput, layers: Sequence[int | None]) -> str:
@@ -25,15 +38,15 @@ def decided_strip(output: TaskOutput, layers: Sequence[int | None]) -> str:
     if not layers or len(layers) != len(generated):
         return ""
     last = max((layer for layer in layers if layer is not None), default=0)
-    cells = "".join(_cell(each.token.text, layer, last) for each, layer in zip(generated, layers, strict=True))
+    cells = "".join(_decided(each.token.text, layer, last) for each, layer in zip(generated, layers, strict=True))
     return (
-        f'<details class="decided"><summary>{_finding(layers)}</summary>'
+        f'<details class="decided"><summary>{_when_decided(layers)}</summary>'
         f'<ol class="decided-strip" aria-label="The layer that decided each token">{cells}</ol>'
         f'<p class="quiet">{_HELP}</p></details>'
     )
 
 
-def _finding(layers: Sequence[int | None]) -> str:
+def _when_decided(layers: Sequence[int | None]) -> str:
     """How early the tokens were decided; half is of those that any layer decided."""
     known = sorted(layer for layer in layers if layer is not None)
     never = len(layers) - len(known)
@@ -44,105 +57,50 @@ def _finding(layers: Sequence[int | None]) -> str:
     return f"Decided in which layer? Half of the tokens by layer {middle + 1}{rest}"
 
 
-def _cell(text: str, layer: int | None, last: int) -> str:
+def _decided(text: str, layer: int | None, last: int) -> str:
     name = html.escape(token_name(text))
     if layer is None:
         return f'<li class="never" title="never the likeliest"><bdi>{name}</bdi><span>–</span></li>'
-    step = round(_STEPS * (layer + 1) / (last + 1))
-    return (
-        f'<li title="decided in layer {layer + 1}"><bdi>{name}</bdi>'
-        f'<span data-step="{max(1, step)}">{layer + 1}</span></li>'
-    )
+    step = max(1, round(_STEPS * (layer + 1) / (last + 1)))
+    return f'<li title="decided in layer {layer + 1}"><bdi>{name}</bdi><span data-step="{step}">{layer + 1}</span></li>'
 
 
-_SEARCHED = 4
-_END = "<span class='end'>end</span>"
-CHOOSE = (
-    "Choose a token with a click, a tap or the arrow keys to see how likely it was and what else could stand there."
-)
-
-
-def choosing() -> str:
-    """Run in the page: tells which token was chosen, by pointer or by keyboard."""
-    return (ASSETS / "scripts" / "written_tokens.js").read_text(encoding="utf-8")
-
-
-def written_text(prompt: str, output: CompletionOutput, step: int = 0) -> str:
-    """The prompt and what was written after it; `step` counts the chosen token from 1, 0 for none."""
+def written_text(prompt: str, output: TaskOutput, step: int = 0) -> str:
+    """The prompt and what was written after it; `step` counts the chosen token from 1, 0 for the last."""
+    assert isinstance(output, CompletionOutput)  # noqa: S101
     if not output.generated:
-        return f'<p class="written" dir="auto"><span class="prompt">{html.escape(as_read(prompt))}</span></p>'
-    ended = output.generated[-1].token.special
+        return _written(prompt)
     stopped = "" if output.finished else "You stopped it here. "
-    ending = "The model ended the text itself. " if ended else stopped
-    return (
-        f'<p class="written" dir="auto"><span class="prompt">{html.escape(as_read(prompt))}</span>'
-        f"{token_group(output, step)}</p>"
-        f"<p class='quiet'>{ending}{CHOOSE}</p>{_candidates(output)}"
-    )
+    ending = "The model ended the text itself. " if output.generated[-1].token.special else stopped
+    tokens = token_group(output, step or len(output.generated))
+    return f"{_written(prompt, tokens)}<p class='quiet'>{ending}{CHOOSE}</p>{_candidates(output)}"
 
 
 def growing_text(prompt: str, text: str) -> str:
     """A text while it grows: nothing but the text, so that every token is a small message."""
-    return (
-        f'<p class="written" dir="auto" aria-live="off"><span class="prompt">{html.escape(as_read(prompt))}</span>'
-        f"{html.escape(text)}<span class='caret' aria-hidden='true'></span></p>"
-    )
+    return _written(prompt, f"{html.escape(text)}<span class='caret' aria-hidden='true'></span>", ' aria-live="off"')
 
 
-def as_read(prompt: str) -> str:
-    """The prompt without the spaces at its end, which no model reads: what is written brings its own."""
-    return prompt.rstrip(" \t\u00a0")
+def _written(prompt: str, after: str = "", attributes: str = "") -> str:
+    """The prompt, without the spaces at its end, which no model reads, and the HTML of what comes after it."""
+    read = html.escape(prompt.rstrip(" \t\u00a0"))
+    return f'<p class="written" dir="auto"{attributes}><span class="prompt">{read}</span>{after}</p>'
 
 
-def token_group(output: TaskOutput, step: int = 0) -> str:
-    """The written tokens to choose among; a token that is only some bytes of a character stands with the next one."""
-    reached = step or 1
+def token_group(output: TaskOutput, step: int) -> str:
+    """The written tokens to choose among, `step` chosen, counted from 1.
+
+    A token that is only some bytes of a character stands with the next one.
+    """
     tokens = "".join(
-        _token(number, chunk, each, number == step, number == reached)
+        _token(number, chunk, each, number == step)
         for number, (chunk, each) in enumerate(zip(chunks(output), generated_of(output), strict=True), start=1)
-        if chunk or each.token.special or number == reached
+        if chunk or each.token.special or number == step
     )
     return f'<span role="radiogroup" aria-label="Written tokens">{tokens}</span>'
 
 
-def generated_of(output: TaskOutput) -> tuple[GeneratedToken, ...]:
-    """The tokens that a decoder wrote, with what they were worth."""
-    assert isinstance(output, CompletionOutput | TranslationOutput)  # noqa: S101
-    return output.generated
-
-
-def chunks(output: TaskOutput) -> list[str]:
-    """The part of the text that each token stands for, nothing lost: some tokens are only bytes of a character."""
-    match output:
-        case CompletionOutput():
-            return _chunks(output.text, output.generated)
-        case TranslationOutput():
-            return _chunks(output.translations[0].text, output.generated)
-        case _:
-            raise TypeError(f"{type(output).__name__} was not written token by token")
-
-
-def _chunks(text: str, generated: Sequence[GeneratedToken]) -> list[str]:
-    parts, position = [], 0
-    for each in generated:
-        if each.token.end >= 0:
-            parts.append(text[position : each.token.end])
-            position = each.token.end
-            continue
-        # A run that was logged before tokens had places.
-        piece = each.token.text if text.startswith(each.token.text, position) else each.token.text.strip()
-        found = text.find(piece, position, position + len(piece) + _SEARCHED) if piece else position
-        end = position if found < 0 or each.token.special else found + len(piece)
-        parts.append(text[position:end])
-        position = end
-    if parts:
-        # What no token was found for belongs to the last one that is text.
-        last = max((index for index, each in enumerate(generated) if not each.token.special), default=0)
-        parts[last] += text[position:]
-    return parts
-
-
-def _token(number: int, chunk: str, generated: GeneratedToken, chosen: bool, reachable: bool) -> str:
+def _token(number: int, chunk: str, generated: GeneratedToken, chosen: bool) -> str:
     shown = html.escape(chunk).replace("\n", "<br>")
     name = ""
     if not chunk.strip():
@@ -150,7 +108,7 @@ def _token(number: int, chunk: str, generated: GeneratedToken, chosen: bool, rea
         name = f' aria-label="{"end of the text" if end else "a blank, a line break or part of a character"}"'
         shown += _END if end else ""
     return (
-        f'<span class="token" role="radio" aria-checked="{str(chosen).lower()}" tabindex="{0 if reachable else -1}" '
+        f'<span class="token" role="radio" aria-checked="{str(chosen).lower()}" tabindex="{0 if chosen else -1}" '
         f'data-step="{number}"{name}>{shown}</span>'
     )
 
@@ -166,42 +124,108 @@ def _candidates(output: CompletionOutput) -> str:
     return f'<h3>The drafts it kept, best first</h3><ol class="texts">{rows}</ol>'
 
 
-_MARKED = "Marked: what the other text has not."
-_SEED = " Model and settings are the same; chance starts again from the seed where the texts part."
+def generated_of(output: TaskOutput) -> tuple[GeneratedToken, ...]:
+    """The tokens that a decoder wrote, with what they were worth."""
+    assert isinstance(output, CompletionOutput | TranslationOutput)  # noqa: S101
+    return output.generated
+
+
+def chunks(output: TaskOutput) -> list[str]:
+    """The part of the text that each token stands for, nothing lost: some tokens are only bytes of a character."""
+    generated = generated_of(output)
+    text = output.translations[0].text if isinstance(output, TranslationOutput) else str(getattr(output, "text", ""))
+    parts, position = [], 0
+    for each in generated:
+        if each.token.end >= 0:
+            end = each.token.end
+        else:
+            # A run that was logged before tokens had places.
+            piece = each.token.text if text.startswith(each.token.text, position) else each.token.text.strip()
+            found = text.find(piece, position, position + len(piece) + _SEARCHED) if piece else position
+            end = position if found < 0 or each.token.special else found + len(piece)
+        parts.append(text[position:end])
+        position = end
+    if parts:
+        # What no token was found for belongs to the last one that is text.
+        last = max((index for index, each in enumerate(generated) if not each.token.special), default=0)
+        parts[last] += text[position:]
+    return parts
+
+
+def several_texts(texts: Sequence[CompletionOutput], names: Sequence[str]) -> str:
+    """The texts in columns, in each the tokens marked where it parts from the others."""
+    ids = [[each.token.id for each in text.generated] for text in texts]
+    alike = _alike(ids)
+    columns = ""
+    for number, (text, name) in enumerate(zip(texts, names, strict=True)):
+        others = [*ids[:number], *ids[number + 1 :]]
+        # Where it parts from all, and from the one that it has most in common with.
+        places = {alike, max(_alike([ids[number], other]) for other in others)}
+        parts = (
+            f"<mark>{html.escape(part)}</mark>" if place in places else html.escape(part)
+            for place, part in enumerate(chunks(text))
+        )
+        columns += f"<section><h4>{html.escape(name)}</h4><p class='written'>{''.join(parts)}</p></section>"
+    return (
+        f'<div class="forked samples" role="status"><h3>{_where_they_part(texts, alike)}</h3>'
+        f'<div class="columns columns-{len(texts)}">{columns}</div></div>'
+    )
+
+
+def _alike(texts: Sequence[Sequence[int]]) -> int:
+    """With how many tokens, given by their ids, all the texts begin."""
+    return sum(1 for _ in takewhile(lambda ids: len(set(ids)) == 1, zip(*texts, strict=False)))
+
+
+def _where_they_part(texts: Sequence[CompletionOutput], alike: int) -> str:
+    """After how many tokens the texts part, and with which, in a sentence."""
+    parting = [each.generated[alike] for each in texts if alike < len(each.generated)]
+    number = "Both" if len(texts) == 2 else f"All {len(texts)}"
+    if not parting:
+        return f"{number} are the same text, token for token"
+    begin = f"{number} begin with the same {alike} tokens" if alike > 1 else f"{number} begin with the same token"
+    start = f"{begin}, then they part: " if alike else "They part at the first token: "
+    tokens = [f"{_quoted(each)} ({percent(each.probability)})" for each in parting]
+    ends = ["the end"] if len(parting) < len(texts) else []
+    return start + ", ".join([*dict.fromkeys(tokens), *ends])
+
+
+def _quoted(each: GeneratedToken) -> str:
+    return f"“<bdi>{html.escape(token_name(each.token.text))}</bdi>”"
 
 
 def forked_text(step: int, before: TaskOutput, after: TaskOutput, run: Run) -> str:
     """The texts `before` and `after`, the output of `run`, side by side; they part at token `step`, counted from 1."""
-    old, new = ([each.token for each in generated_of(output)] for output in (before, after))
-    matched = SequenceMatcher(None, [each.id for each in old], [each.id for each in new], autojunk=False)
+    old, new = generated_of(before), generated_of(after)
+    old_ids, new_ids = ([each.token.id for each in tokens] for tokens in (old, new))
+    matched = SequenceMatcher(None, old_ids, new_ids, autojunk=False)
     blocks = matched.get_matching_blocks()
     in_old = {block.a + offset for block in blocks for offset in range(block.size)}
     in_new = {block.b + offset for block in blocks for offset in range(block.size)}
     others = len(new) - len(in_new)
     finding = (
-        f"With “<bdi>{html.escape(token_name(new[step - 1].text))}</bdi>” in place of "
-        f"“<bdi>{html.escape(token_name(old[step - 1].text))}</bdi>”, {others} of {len(new)} tokens "
+        f"With {_quoted(new[step - 1])} in place of {_quoted(old[step - 1])}, {others} of {len(new)} tokens "
         f"{'differs' if others == 1 else 'differ'}"
     )
     prompt = str(run.fields.get("prompt", ""))
-    sampled = run.fields.get("strategy") == "sample"
+    sides = (
+        ("As it was written", before, in_old, ""),
+        ("Going on from the other token", after, in_new, run_header(run)),
+    )
+    columns = "".join(
+        f'<section aria-label="{title}"><h4>{title}</h4>{_written(prompt, _unshared(chunks(output), shared))}{below}'
+        "</section>"
+        for title, output, shared, below in sides
+    )
+    seed = _SEED if run.fields.get("strategy") == "sample" else ""
     return (
-        f"<div class='forked'><h3>{finding}</h3><div class='columns'>"
-        f"{_side('As it was written', prompt, chunks(before), in_old)}"
-        f"{_side('Going on from the other token', prompt, chunks(after), in_new, run_header(run))}"
-        f"</div><p class='quiet'>{_MARKED}{_SEED if sampled else ''}</p></div>"
+        f"<div class='forked'><h3>{finding}</h3><div class='columns'>{columns}</div>"
+        f"<p class='quiet'>{_MARKED}{seed}</p></div>"
     )
 
 
-def _side(title: str, prompt: str, parts: list[str], shared: set[int], below: str = "") -> str:
-    text, marking = "", False
-    for index, part in enumerate(parts):
-        if marking != (index not in shared):
-            marking = not marking
-            text += "<mark>" if marking else "</mark>"
-        text += html.escape(part)
-    return (
-        f'<section aria-label="{title}"><h4>{title}</h4><p class="written" dir="auto">'
-        f'<span class="prompt">{html.escape(as_read(prompt))}'
-        f"</span>{text}{'</mark>' if marking else ''}</p>{below}</section>"
-    )
+def _unshared(parts: Sequence[str], shared: set[int]) -> str:
+    """The parts of a text, those that are not `shared` marked."""
+    texts = groupby(enumerate(parts), key=lambda each: each[0] in shared)
+    joined = ((is_shared, html.escape("".join(part for _, part in each))) for is_shared, each in texts)
+    return "".join(text if is_shared else f"<mark>{text}</mark>" for is_shared, text in joined)

@@ -2,13 +2,12 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
-from demo.events import for_visitors, in_line
+from demo.events import PROGRESS, for_visitors, in_line, told
 from demo.plots.decode_tree import NAMES, decode_tree_figure, token_name
 from demo.runs import DemoService
 from demo.widgets import Updates
@@ -86,61 +85,14 @@ def _fate(node: TreeNode) -> str:
     return "a finished draft that lost" if node.ended else "kept for a while"
 
 
+_FIELDS = ("prompt", "temperature", "top_k", "top_p", "seed", "loop_guard")
 _LEAD = """<p class="quiet">Three ways to choose, from the beginning above: <em>greedy search</em> takes the likeliest
 token each time, <em>beam search</em> keeps several drafts and drops the worst, <em>sampling</em> throws dice with the
 settings above.</p>"""
 
 
-_FIELDS = ("prompt", "temperature", "top_k", "top_p", "seed", "loop_guard")
-_PROGRESS = gr.Progress()
-
-
-@dataclass(frozen=True, eq=False)
-class StrategyTree:
-    """The settings, the button and the picture."""
-
-    service: DemoService
-    beams: gr.Slider
-    steps: gr.Slider
-    draw: gr.Button
-    notice: gr.HTML
-    text: gr.HTML
-    plot: gr.Plot
-    table: gr.HTML
-
-    def connect(self, checkpoint: Component, fields: Mapping[str, Component]) -> None:
-        """Draw with the `checkpoint` that is chosen and the tab's `fields`."""
-
-        def grow(
-            progress: gr.Progress = _PROGRESS, checkpoint: str = "", num_beams: int = 0, steps: int = 0, *values: Any
-        ) -> Updates:
-            asked = {"num_beams": num_beams, "max_new_tokens": steps, **dict(zip(_FIELDS, values, strict=True))}
-
-            def tell(fraction: float, message: str) -> None:
-                progress(fraction, desc=message)
-
-            try:
-                tree = self.service.decode_tree(asked, checkpoint, tell)
-            except InputError as error:
-                return {self.notice: noticed(error.sentence)}
-            return {
-                self.notice: noticed(""),
-                self.text: gr.update(value=tree_text(tree), visible=True),
-                self.plot: gr.update(value=drawn(decode_tree_figure(tree), zoom=True), visible=True),
-                self.table: gr.update(value=tree_table(tree), visible=True),
-            }
-
-        self.draw.click(
-            for_visitors(grow),
-            [checkpoint, self.beams, self.steps, *(fields[name] for name in _FIELDS)],
-            [self.notice, self.text, self.plot, self.table],
-            show_progress_on=self.draw,
-            **in_line(self.service.settings),
-        )
-
-
-def create_strategy_tree(service: DemoService) -> StrategyTree:
-    """The folded section; nothing is drawn before a visitor asks."""
+def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Mapping[str, Component]) -> None:
+    """The folded section, which draws with the chosen `checkpoint` and the tab's `fields` when a visitor asks."""
     with gr.Accordion("Three strategies in one picture", open=False, elem_classes="tool"):
         gr.HTML(_LEAD)
         with gr.Row(elem_classes="settings"):
@@ -153,4 +105,26 @@ def create_strategy_tree(service: DemoService) -> StrategyTree:
             visible=False, label="Tree of drafts", show_label=False, container=False, elem_classes="tree-frame"
         )
         table = gr.HTML("", visible=False, label="The tree as a table")
-    return StrategyTree(service, beams, steps, draw, notice, text, plot, table)
+
+    asked = {**{name: fields[name] for name in _FIELDS}, "num_beams": beams, "max_new_tokens": steps}
+
+    def grow(progress: gr.Progress = PROGRESS, checkpoint: str = "", *values: Any) -> Updates:
+        given = dict(zip(asked, values, strict=True))
+        try:
+            tree = service.decode_tree(given, checkpoint, told(progress))
+        except InputError as error:
+            return {notice: noticed(error.sentence)}
+        return {
+            notice: noticed(""),
+            text: gr.update(value=tree_text(tree), visible=True),
+            plot: gr.update(value=drawn(decode_tree_figure(tree), zoom=True), visible=True),
+            table: gr.update(value=tree_table(tree), visible=True),
+        }
+
+    draw.click(
+        for_visitors(grow),
+        [checkpoint, *asked.values()],
+        [notice, text, plot, table],
+        show_progress_on=draw,
+        **in_line(service.settings),
+    )
