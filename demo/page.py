@@ -31,8 +31,7 @@ _HEADER = """
 # The blues of the coloured sentence for the heatmap, whose cells say their weight by how opaque they are.
 _SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
 _SCRIPTS = "\n".join(
-    script(name)
-    for name in ("theme.js", "place_in_line.js", "radio_arrows.js", "api_page.js", "answers.js", "addresses.js")
+    script(name) for name in ("theme.js", "place_in_line.js", "choices.js", "api_page.js", "answers.js", "addresses.js")
 )
 
 

@@ -46,18 +46,10 @@ def create_about_tab(settings: Settings) -> None:
     """The tab; nothing on it changes."""
     with gr.Tab("About", id="about", elem_id="tab-about", alignment="right"):
         lead(_LEAD)
-        parts = (_TEXT, what_is_kept(settings), _limits(settings), _MODELS, _models(), glossary_section())
+        kept = _KEPT.format(kept_for=kept_for(settings), switch=UNKEPT)
+        limits = "".join(f"<li>{sentence}</li>" for sentence in limits_in_words(settings))
+        parts = (_TEXT, kept, f"<h2>Limits</h2><ul>{limits}</ul>", _MODELS, _models(), glossary_section())
         gr.HTML(f'<div class="prose-page">{"".join(parts)}</div>')
-
-
-def what_is_kept(settings: Settings) -> str:
-    """Sentences on what this host keeps of a run, for how long, and how a visitor ends it."""
-    return _KEPT.format(kept_for=kept_for(settings), switch=UNKEPT)
-
-
-def _limits(settings: Settings) -> str:
-    said = "".join(f"<li>{sentence}</li>" for sentence in limits_in_words(settings))
-    return f"<h2>Limits</h2><ul>{said}</ul>"
 
 
 def _models() -> str:

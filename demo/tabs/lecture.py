@@ -20,11 +20,12 @@ from demo.runs import Finished
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
 from demo.tabs.task_tab import TaskTab
+from demo.theme import script
 from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.figure import for_room
-from demo.widgets.lecture_bar import leads_only_here, lecture_bar, lecture_refused, marked, reach_notice, stepping
+from demo.widgets.lecture_bar import leads_only_here, lecture_bar, lecture_refused, marked, reach_notice
 from demo.widgets.saved import TextFile, create_saved_file, following_the_system, offline_page, plotting
 from models.errors import InputError
 from models.registry import Task
@@ -74,7 +75,7 @@ def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
 
 def create_lecture_bar() -> gr.HTML:
     """The place of the bar, above the tabs; it takes no room outside a lecture."""
-    return gr.HTML("", js_on_load=stepping(), elem_classes="lecture-bar", padding=False, label="Lecture")
+    return gr.HTML("", js_on_load=script("lecture_bar.js"), elem_classes="lecture-bar", padding=False, label="Lecture")
 
 
 def open_lectures(

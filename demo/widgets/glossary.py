@@ -5,14 +5,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import gradio as gr
 from pydantic import TypeAdapter
 
+from demo.theme import ASSETS
 from demo.widgets import Updates
 
-_PATH = Path(__file__).resolve().parents[2] / "assets" / "glossary.json"
 _INTRODUCED = re.compile(r"<em>([^<>]{1,40})</em>")
 """How the page's own texts mark a term where it first stands; a visitor's text holds no such tags."""
 
@@ -34,7 +33,7 @@ class Term:
 @cache
 def glossary() -> tuple[Term, ...]:
     """All terms, in the order in which a walk through a model meets them."""
-    return TypeAdapter(tuple[Term, ...]).validate_json(_PATH.read_text(encoding="utf-8"))
+    return TypeAdapter(tuple[Term, ...]).validate_json((ASSETS / "glossary.json").read_bytes())
 
 
 def term(name: str, shown: str = "") -> str:
@@ -51,15 +50,25 @@ def term(name: str, shown: str = "") -> str:
 
 def with_terms(text: str) -> str:
     """HTML of ours in which every emphasised word that is a term opens its sentence."""
-    return _INTRODUCED.sub(_linked, text)
+
+    def linked(introduced: re.Match[str]) -> str:
+        word = html.unescape(introduced[1])
+        return term(word) if word.lower() in _by_form() else introduced[0]
+
+    return _INTRODUCED.sub(linked, text)
 
 
 def terms_linked(updates: Updates) -> Updates:
     """Add the links to the updates that a handler is about to return."""
-    return {
-        component: _shown_with_terms(value) if isinstance(component, gr.HTML) else value
-        for component, value in updates.items()
-    }
+    linked = dict(updates)
+    for component, value in updates.items():
+        if not isinstance(component, gr.HTML):
+            continue
+        if isinstance(value, str):
+            linked[component] = with_terms(value)
+        elif isinstance(value, Mapping) and isinstance(value.get("value"), str):
+            linked[component] = {**value, "value": with_terms(value["value"])}
+    return linked
 
 
 def link_terms(demo: gr.Blocks) -> None:
@@ -72,7 +81,9 @@ def link_terms(demo: gr.Blocks) -> None:
 def create_sentences() -> gr.HTML:
     """The sentences themselves, unseen until a term is chosen; once on a page, outside its tabs."""
     cards = "".join(
-        f'<div popover id="term-{each.anchor}" class="term-card"><p>{_said(each)}</p></div>' for each in glossary()
+        f'<div popover id="term-{each.anchor}" class="term-card">'
+        f"<p><dfn>{html.escape(each.name)}</dfn> {html.escape(each.sentence)}</p></div>"
+        for each in glossary()
     )
     return gr.HTML(cards, elem_classes="term-cards", padding=False, label="What the terms mean")
 
@@ -84,23 +95,6 @@ def glossary_section() -> str:
         for each in sorted(glossary(), key=lambda each: each.name.lower())
     )
     return f'<h2 id="glossary">Glossary</h2><dl class="glossary">{rows}</dl>'
-
-
-def _said(each: Term) -> str:
-    return f"<dfn>{html.escape(each.name)}</dfn> {html.escape(each.sentence)}"
-
-
-def _linked(introduced: re.Match[str]) -> str:
-    word = html.unescape(introduced.group(1))
-    return term(word) if word.lower() in _by_form() else introduced.group()
-
-
-def _shown_with_terms(value: object) -> object:
-    if isinstance(value, str):
-        return with_terms(value)
-    if isinstance(value, Mapping) and isinstance(value.get("value"), str):
-        return {**value, "value": with_terms(value["value"])}
-    return value
 
 
 @cache

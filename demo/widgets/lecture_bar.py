@@ -5,31 +5,13 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable
-from functools import cache
 from urllib.parse import urlsplit
 
 import psutil
 
 from demo.lectures import Lecture, LecturePlace, query_of
-from demo.recorded import EXAMPLES
 from demo.widgets.glossary import with_terms
 
-_QUIET_ZONE = 4
-"""Light modules around the code, as its standard asks for."""
-
-
-def qr_code(link: str) -> str:
-    """The code of `link` as an SVG as wide as its place; dark on light in both themes, or some phones miss it."""
-    import segno  # only lectures need it: the page opens without
-
-    code = segno.make_qr(link, error="m")
-    picture = code.svg_inline(
-        omitsize=True, border=_QUIET_ZONE, dark="#000", light="#fff", svgclass=None, lineclass=None
-    )
-    return picture.replace("<svg ", f'<svg role="img" aria-label="QR code of {html.escape(link)}" ', 1)
-
-
-_SCRIPT = EXAMPLES.parent / "scripts" / "lecture_bar.js"
 _VIRTUAL = re.compile(r"^(docker|br-|veth|virbr|vmnet|vboxnet|cni|flannel)")
 """Networks between this computer and programs in it, where no phone is."""
 _WHOLE_PAGE = (
@@ -38,25 +20,33 @@ _WHOLE_PAGE = (
 )
 
 
-@cache
-def stepping() -> str:
-    """The script of the bar: keys and links turn to other steps without loading the page anew."""
-    return _SCRIPT.read_text(encoding="utf-8")
+def qr_code(link: str) -> str:
+    """The code of `link` as an SVG as wide as its place; dark on light in both themes, or some phones miss it."""
+    import segno  # only lectures need it: the page opens without
+
+    # The standard asks for four light modules around the code.
+    picture = segno.make_qr(link, error="m").svg_inline(
+        omitsize=True, border=4, dark="#000", light="#fff", svgclass=None, lineclass=None
+    )
+    return picture.replace("<svg ", f'<svg role="img" aria-label="QR code of {html.escape(link)}" ', 1)
 
 
 def lecture_bar(place: LecturePlace, notice: str = "") -> str:
     """The bar at a step; its links work by themselves as well. `notice` is HTML that stands above the QR code."""
     lecture, number, count = place.lecture, place.number, len(place.lecture.steps)
-    title = html.escape(lecture.title)
+    title, plain = html.escape(lecture.title), html.escape(place.step.text.replace("*", ""))
     return (
         f'<section class="lecture-step in-lecture" aria-label="Lecture" data-step="{lecture.name} {number}" '
         f'data-picture="{place.step.picture}" '
-        f'data-said="{title}, step {number} of {count}: {html.escape(place.step.title)}. {_plain(place.step.text)}">'
+        f'data-said="{title}, step {number} of {count}: {html.escape(place.step.title)}. {plain}">'
         f'<div class="lecture-main"><p><strong>{title}</strong> <span class="quiet">step {number} of {count}</span></p>'
         f'<h2>{html.escape(place.step.title)}</h2><p class="lecture-text">{marked(place.step.text)}</p>'
         f'<nav aria-label="Steps of the lecture">{_link(lecture, number - 1, "back", "Back")}'
-        f'{_link(lecture, number + 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a>'
-        f"{_WHOLE_PAGE}{_for_phones(place.link, notice)}</nav></div></section>"
+        f'{_link(lecture, number + 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a>{_WHOLE_PAGE}'
+        f'<details class="lecture-link"><summary>On your phone</summary><div class="lecture-card">{notice}'
+        f'<div class="lecture-code">{qr_code(place.link)}</div>'
+        f'<p><a href="{html.escape(place.link)}">{_breakable(place.link)}</a></p></div></details>'
+        "</nav></div></section>"
     )
 
 
@@ -93,7 +83,9 @@ def reach_notice(link: str, host: str | None, *, own: bool) -> str:
     if not leads_only_here(link):
         return ""
     first = "" if _on_all_addresses(host) else "Start the app with <code>CLEARHEAD_HOST=0.0.0.0</code>. "
-    links = [_at(link, each) for each in network_addresses()] if own else []
+    parts = urlsplit(link)
+    port = f":{parts.port}" if parts.port else ""
+    links = [parts._replace(netloc=each + port).geturl() for each in network_addresses()] if own else []
     items = "".join(f'<li><a href="{html.escape(each)}">{_breakable(each)}</a></li>' for each in links)
     then = "Open the page here at an address that phones reach too" + (":" if links else ".")
     return f'<div class="lecture-reach"><p>No phone can open this address. {first}{then}</p><ul>{items}</ul></div>'
@@ -119,12 +111,6 @@ def network_addresses() -> list[str]:
     return [each for each in found if not (ipaddress.ip_address(each).is_loopback or each.startswith("169.254."))]
 
 
-def _at(link: str, host: str) -> str:
-    """`link` with `host` in place of its own, at the same port."""
-    parts = urlsplit(link)
-    return parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host).geturl()
-
-
 def marked(text: str) -> str:
     """A step's text as HTML: *terms of the trade* are marked, and those of the glossary explain themselves."""
     return with_terms(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text)))
@@ -136,18 +122,6 @@ def _link(lecture: Lecture, number: int, name: str, shown: str) -> str:
     return f'<a href="{html.escape(query_of(lecture, number))}" data-go="{name}">{shown}</a>'
 
 
-def _for_phones(link: str, notice: str) -> str:
-    return (
-        f'<details class="lecture-link"><summary>On your phone</summary><div class="lecture-card">{notice}'
-        f'<div class="lecture-code">{qr_code(link)}</div>'
-        f'<p><a href="{html.escape(link)}">{_breakable(link)}</a></p></div></details>'
-    )
-
-
 def _breakable(link: str) -> str:
     """The link as text that may break before its question mark."""
     return html.escape(link).replace("?", "<wbr>?", 1)
-
-
-def _plain(text: str) -> str:
-    return html.escape(text.replace("*", ""))

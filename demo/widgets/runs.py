@@ -10,6 +10,7 @@ from models.outputs import TaskOutput
 from models.registry import REGISTRY, Task
 
 _SHOWN_OF_REVISION = 8
+_ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch"}
 _PRECISIONS = {
     "bfloat16": "the numbers were rounded to about three digits on the way, which is quicker and moves no percentage "
     "by more than 2 points; attention is always computed exactly",
@@ -17,9 +18,6 @@ _PRECISIONS = {
     "2 points; attention is always computed exactly",
     "float32": "the numbers were not rounded on the way",
 }
-
-
-_ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch"}
 _ASKED = ("question", "text", "context", "prompt")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
 
@@ -44,13 +42,14 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
-    note = _entity_note(_asked(run))
-    line = f'<p class="run-header"{_told(run, output, note) if output else ""}>{mark}{" ".join(parts)}</p>'
+    asked = " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+    note = _entity_note(asked)
+    told = ""
+    if output:
+        said = f"Answer: {answer_in_words(output).strip() or 'No answer in this text'} {note}".rstrip()
+        told = f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
+    line = f'<p class="run-header"{told}>{mark}{" ".join(parts)}</p>'
     return line + (f'<p class="quiet run-note">{html.escape(note)}</p>' if note else "")
-
-
-def _asked(run: Run) -> str:
-    return " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
 
 
 def _entity_note(text: str) -> str:
@@ -61,13 +60,6 @@ def _entity_note(text: str) -> str:
     named = ", ".join(f"“{each}”" for each in list(found)[:_NAMED_ENTITIES])
     more = " and others" if len(found) > _NAMED_ENTITIES else ""
     return f"The model read {named}{more} as typed, not as the characters that are meant on web pages."
-
-
-def _told(run: Run, output: TaskOutput, note: str) -> str:
-    asked = _asked(run)
-    said = f"Answer: {answer_in_words(output).strip() or 'No answer in this text'}"
-    said = f"{said} {note}".rstrip()
-    return f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
 
 
 def _duration(duration_ms: float) -> str:
