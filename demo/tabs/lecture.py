@@ -15,7 +15,7 @@ from gradio.components.plot import PlotData
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.events import QUICK, for_visitors
 from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
-from demo.reader.export import Taken, taken_part, taken_script
+from demo.reader.export import taken_part, taken_script
 from demo.runs import Finished
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
@@ -30,12 +30,15 @@ from demo.widgets.saved import TextFile, create_saved_file, following_the_system
 from models.errors import InputError
 from models.registry import Task
 
+Picture = tuple[str, list[str]]
+"""What a step shows, as HTML, and the figures in it."""
+
 
 def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> TextFile:
     """The file of `lecture`; raises `InputError` for a step that cannot be computed now."""
     sections, figures = [], []
     for number, step in enumerate(lecture.steps, start=1):
-        picture, drawn = _picture(step, task_tabs, inside)
+        picture, drawn = _picture(step.view, task_tabs, inside)
         figures += drawn
         sections.append(
             f'<section class="lecture-page"><p class="quiet">{html.escape(lecture.title)}, step {number} of '
@@ -47,17 +50,14 @@ def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: In
     return TextFile(page, f"clearhead-lecture-{lecture.name}.html", "text/html;charset=utf-8")
 
 
-def _picture(step: LectureStep, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> tuple[str, list[str]]:
-    """The picture of the step as HTML, and the figures in it."""
-    if isinstance(step.view, InsideRequest):
-        return inside.part(step.view.step, *inside.values(step.view), *(each.value for each in inside.own))
-    return taken_part(_taken(task_tabs[step.view.task], step.view)), []
-
-
-def _taken(tab: TaskTab, view: TaskView) -> Taken:
-    """The answer of a task to the step's text and its attention, as the reader would show it; nobody's run."""
+def _picture(view: InsideRequest | TaskView, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> Picture:
+    if isinstance(view, InsideRequest):
+        return inside.part(view.step, *inside.values(view), *(each.value for each in inside.own))
+    tab = task_tabs[view.task]
     done = tab.service.answer(view.task, dict(view.fields), view.checkpoint)
-    return tab.reader.read(Finished(replace(done.run, id=""), done.output, done.source), view.place)
+    # Nobody's run.
+    finished = Finished(replace(done.run, id=""), done.output, done.source)
+    return taken_part(tab.reader.read(finished, view.place)), []
 
 
 _HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matches
@@ -198,34 +198,24 @@ class LectureViews:
         return self._flights[key]
 
     def _computed(self, step: LectureStep) -> Updates:
-        view = step.view
-        if isinstance(view, TaskView):
-            return _answered(self.task_tabs[view.task], view)
-        inside = self.inside
-        own: Updates = {each: each.value for each in inside.own}
-        return {**own, **inside.picture(view.step, *inside.values(view), *own.values())}
-
-
-def _answered(tab: TaskTab, view: TaskView) -> Updates:
-    """The answer of a task and its attention, drawn at the place that the step asks for; nobody's run."""
-    run = tab.service.answer(view.task, dict(view.fields), view.checkpoint).run
-    reader = tab.reader
-    updates = tab.restore(run, view.place)
-    finished = updates[reader.finished]
-    return {
-        **updates,
-        **reader.clear_tools(finished),
-        **reader.show(reader.read(finished, view.place)),
-        reader.shown: finished.source,
-    }
+        view, inside = step.view, self.inside
+        if isinstance(view, InsideRequest):
+            own: Updates = {each: each.value for each in inside.own}
+            return {**own, **inside.picture(view.step, *inside.values(view), *own.values())}
+        tab = self.task_tabs[view.task]
+        reader = tab.reader
+        updates = tab.restore(tab.service.answer(view.task, dict(view.fields), view.checkpoint).run, view.place)
+        finished = updates[reader.finished]
+        shown = reader.show(reader.read(finished, view.place))
+        return {**updates, **reader.clear_tools(finished), **shown, reader.shown: finished.source}
 
 
 def _fitted(updates: Updates, address: str) -> Updates:
     """The figures among `updates` with the type of a room, where the page at `address` says that it has one."""
-    found = re.search(r"#room-([0-9.]{1,5})$", address)
-    scale = float(found[1]) if found and re.fullmatch(r"[1-4]\.[0-9]{2}", found[1]) else 0.0
-    if not scale:
+    found = re.search(r"#room-([1-4]\.[0-9]{2})$", address)
+    if not found:
         return updates
+    scale = float(found[1])
     fitted: Updates = {}
     for block, update in updates.items():
         if isinstance(update, PlotData):

@@ -12,8 +12,6 @@ _CONFIG = {
     "modeBarButtons": [["toImage"]],
     "toImageButtonOptions": {"format": "png", "filename": "clearhead", "scale": 2},
 }
-
-
 _ZOOM = {"displayModeBar": True, "modeBarButtons": [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]]}
 
 
@@ -40,8 +38,7 @@ def for_room(plot: PlotData, scale: float) -> PlotData:
     """`plot` with type of `TYPE_PX` × `scale` pixels, its cells as large as the screen has room for."""
     figure = json.loads(plot.plot)
     layout = figure["layout"]
-    _set_type(figure["data"], TYPE_PX * scale)
-    _set_type(layout, TYPE_PX * scale)
+    _set_type(figure, TYPE_PX * scale)
     if "width" in layout and figure["data"][0]["type"] == "heatmap":
         keys, queries = figure["data"][0]["x"], figure["data"][0]["y"]
         cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _SQUARE_PX / len(queries))) * scale
@@ -62,12 +59,8 @@ def _label_room(names: list[str]) -> float:
 
 def _set_type(part: Any, size: float) -> None:
     """Set every font inside `part` of a figure to `size`."""
-    if isinstance(part, list):
-        for each in part:
-            _set_type(each, size)
-    elif isinstance(part, dict):
-        for name, value in part.items():
-            if name in ("font", "tickfont") and isinstance(value, dict):
-                value["size"] = size
-            else:
-                _set_type(value, size)
+    if isinstance(part, dict):
+        for name in {"font", "tickfont"} & part.keys():
+            part[name]["size"] = size
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _set_type(each, size)
