@@ -31,7 +31,7 @@ from demo.settings import SettingError, Settings
 from demo.web.app import create_app
 from demo.web.host_log import set_up_log, stop
 from demo.web.server import serve
-from models.engine.choice import EngineSettings
+from models.engine import EngineSettings
 from models.loading import import_looks
 from models.loading.store import ModelStore
 

@@ -11,7 +11,8 @@ import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, pipeline
 
 from benchmarks.visitors import INPUTS, TYPED
-from models.loading.assembly import plain_network
+from models.loading.assembly import load_network
+from models.loading.prepared import trunk_of
 from models.registry import Checkpoint, find
 
 Plain = Callable[..., object]
@@ -110,7 +111,8 @@ PLAIN: dict[str, Callable[[PreTrainedModel, PreTrainedTokenizerBase], Plain]] = 
 def plain(checkpoint: Checkpoint) -> Plain:
     """The baseline of a bundled checkpoint's task, with its network and tokenizer as transformers loads them."""
     tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder)
-    return PLAIN[checkpoint.task.endpoint](plain_network(checkpoint), tokenizer)
+    network = load_network(checkpoint.task, checkpoint.folder, trunk_of(checkpoint))
+    return PLAIN[checkpoint.task.endpoint](network, tokenizer)
 
 
 def page() -> gr.Blocks:

@@ -17,7 +17,7 @@ ONE_LINE = "import gradio; gradio.Interface(lambda text: text, 'text', 'text').l
 USE_ALL = f"""
 import json, psutil
 from models.registry import find
-from models.engine.choice import DEFAULT_SETTINGS
+from models.engine import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
 store = ModelStore(engine=DEFAULT_SETTINGS)
 for task, fields in json.loads({json.dumps(json.dumps(INPUTS))}).items():

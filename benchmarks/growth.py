@@ -26,7 +26,7 @@ from benchmarks.visitors import ROOT, UNHURRIED, crowd, our_calls, served
 from benchmarks.work import milliseconds
 from models.decoding.generate import Chooser, DecoderState, write
 from models.decoding.sampling import GenerationSettings
-from models.engine.choice import DEFAULT_SETTINGS
+from models.engine import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
 from models.registry import find
 from models.tasks.base import AnyTaskModel

@@ -33,7 +33,7 @@ from benchmarks.baselines import PLAIN, STRATEGIES
 from benchmarks.work import Sides, Work, in_turns
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.view import view_of
-from models.engine.choice import DEFAULT_SETTINGS
+from models.engine import DEFAULT_SETTINGS
 from models.loading.assembly import wrap
 from models.registry import find
 from models.tasks.base import AnyTaskModel

@@ -32,7 +32,7 @@ from benchmarks.work import Sides, Work, in_turns, milliseconds
 from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Settings
-from models.engine.choice import DEFAULT_SETTINGS
+from models.engine import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
 from models.registry import Task, find
 

@@ -25,10 +25,8 @@ class Stopped(InputError):
 class Overdue(InputError):
     """Something that others hold was not free in time, so this run gives up instead of waiting for ever."""
 
-    SENTENCE = "The model was busy for too long. Please try again."
-
     def __init__(self) -> None:
-        super().__init__(self.SENTENCE)
+        super().__init__("The model was busy for too long. Please try again.")
 
 
 class CheckpointUnavailable(InputError):

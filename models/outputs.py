@@ -1,7 +1,4 @@
-"""Typed results: tokens, attention, one output for each task, and what a second look at an answer finds.
-
-All are frozen and free of torch.
-"""
+"""Typed results, frozen and free of torch: tokens, attention, an output for each task, and what a second look finds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,10 +62,9 @@ class Token:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """The attention of every layer and head over one text.
+    """The weights of every layer and head over one text, `[layer, head, query, key]`; over the keys they sum to one.
 
-    `weights` is float32 `[layer, head, query, key]`, each row over the keys summing to one; `masked` is bool
-    `[query, key]`, true where the model may not look (Vaswani et al., 2017, section 3.2.3).
+    `masked` `[query, key]` is true where the model may not look (Vaswani et al., 2017, section 3.2.3).
     """
 
     kind: str
@@ -101,13 +97,16 @@ class Attention:
 
     def matrix(self, layer: int = MEAN, head: int = MEAN) -> NDArray[np.float32]:
         """The weights `[query, key]` of one layer and head, counted from 0; `MEAN` for the mean over all."""
-        if not MEAN <= layer < self.layers:
-            raise InputError(f"Layer {layer} is not there: this model has layers 0 to {self.layers - 1}.", "layer")
         if not MEAN <= head < self.heads:
             raise InputError(f"Head {head} is not there: this model has heads 0 to {self.heads - 1}.", "head")
-        chosen = self.weights if layer == MEAN else self.weights[layer : layer + 1]
-        chosen = chosen if head == MEAN else chosen[:, head : head + 1]
-        return np.asarray(chosen.mean(axis=(0, 1)), dtype=np.float32)
+        heads = slice(None) if head == MEAN else slice(head, head + 1)
+        return np.asarray(self.weights[self.chosen(layer), heads].mean(axis=(0, 1)), dtype=np.float32)
+
+    def chosen(self, layer: int) -> slice:
+        """The layers that `layer` stands for; raises `InputError` when it is not there."""
+        if not MEAN <= layer < self.layers:
+            raise InputError(f"Layer {layer} is not there: this model has layers 0 to {self.layers - 1}.", "layer")
+        return slice(0, self.layers) if layer == MEAN else slice(layer, layer + 1)
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class TaskOutput:
 class WordStanding:
     """Where a word named by the visitor stands at one mask: its probability and its rank from 1.
 
-    A word that the vocabulary spells with several `pieces` cannot stand in one blank; then both are `None`.
+    Both are `None` for a word that the vocabulary spells with several `pieces`: it cannot stand in one blank.
     """
 
     word: str
@@ -177,12 +176,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class QuestionAnsweringOutput(TaskOutput):
-    """The best spans, and what each token of the best window is worth as the start and as the end of an answer.
+    """The best spans; a score is the probability of a place, and `no_answer_score` that the text does not answer.
 
-    An answer's score is the probability of its place, summed over all windows that hold it, and `no_answer_score` that
-    the text does not answer; over all places of the text, these and it sum to one.
-    `start_probabilities` and `end_probabilities` have one number for each of `tokens`; `windows` says in how many
-    overlapping pieces the context was read.
+    Over all places of the text they sum to one. `start_probabilities` and `end_probabilities` have a number for each of
+    `tokens`, those of the best of the `windows` in which the context was read.
     """
 
     answers: tuple[Answer, ...]
@@ -284,9 +281,9 @@ class HeadRole:
 class Attribution:
     """The attribution of one decision of the model to its tokens, by a method such as integrated gradients.
 
-    `scores` has a signed number for each of `tokens`, in units of the logit: together they are `value`, the logit of
-    `target` over the text, less `baseline_value`, that over a text of blanks. `delta` is by how much they miss it.
-    `baseline` is the token that stood for each blank, empty for embeddings of zero.
+    `scores` are signed and in units of the logit: together they are `value`, the logit of `target` over the text, less
+    `baseline_value`, that over a text of blanks, and `delta` is by how much they miss it. `baseline` is the token that
+    stood for each blank, empty for embeddings of zero.
     """
 
     tokens: tuple[Token, ...]

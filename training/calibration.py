@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from evaluation.metrics import exact_match
-from models.tasks.base import AnyTaskModel
-from models.tasks.calibration import Calibration
+from models.tasks.base import AnyTaskModel, Calibration
 from training.text import Question
 
 TEMPERATURES = torch.arange(0.4, 5.0, 0.05).tolist()

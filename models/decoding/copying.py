@@ -87,14 +87,11 @@ def copied_places(translation: str, copies: Sequence[Copy]) -> list[tuple[int, i
     return places
 
 
-@dataclass(frozen=True)
-class _Thread:
-    """One way to read what was written: the copies that are `used`, and how far way `way` of copy `copy` is."""
+_Thread = tuple[frozenset[int], int, int]
+"""One way to read what was written: the copies that are there; in which way another is begun, and its bytes so far."""
 
-    used: frozenset[int] = frozenset()
-    copy: int = -1
-    way: int = 0
-    length: int = 0
+_FREE = -1
+"""In place of a way: no copy is begun."""
 
 
 @dataclass(frozen=True)
@@ -114,17 +111,16 @@ class Copying:
 
     def __init__(self, pieces: Sequence[bytes | None], copies: Sequence[Copy], ends: Iterable[int]) -> None:
         self._pieces = pieces
-        self._ways = [[way.encode() for way in copy.ways] for copy in copies]
-        self._required = frozenset(place for place, copy in enumerate(copies) if copy.required)
+        self._ways = [(number, way.encode()) for number, copy in enumerate(copies) for way in copy.ways]
+        self._required = frozenset(number for number, copy in enumerate(copies) if copy.required)
         self._ends = frozenset(ends)
+        known = [(token_id, piece) for token_id, piece in enumerate(pieces) if piece is not None]
         self._ids: dict[bytes, list[int]] = {}
-        for token_id, piece in enumerate(pieces):
-            if piece is not None:
-                self._ids.setdefault(piece, []).append(token_id)
-        self._all = frozenset(range(len(pieces)))
-        self._guarded = frozenset(each for each, piece in enumerate(pieces) if piece is not None and _is_guarded(piece))
-        self._inner = frozenset(each for each, piece in enumerate(pieces) if piece is not None and piece[:1].isalnum())
-        self._states: dict[tuple[int, ...], _State] = {(): _State(frozenset([_Thread()]))}
+        for token_id, piece in known:
+            self._ids.setdefault(piece, []).append(token_id)
+        self._guarded = frozenset(token_id for token_id, piece in known if _is_guarded(piece))
+        self._inner = frozenset(token_id for token_id, piece in known if piece[:1].isalnum())
+        self._states: dict[tuple[int, ...], _State] = {(): _State(frozenset([(frozenset(), _FREE, 0)]))}
         self._barred: dict[_State, frozenset[int]] = {}
 
     def barred(self, written: Sequence[int]) -> frozenset[int]:
@@ -137,47 +133,43 @@ class Copying:
     def is_within(self, written: Sequence[int]) -> bool:
         """Whether what was written ends within a copy, so that nothing but the copy can follow."""
         threads = self._state(tuple(written)).threads
-        return bool(threads) and all(thread.copy >= 0 for thread in threads)
+        return bool(threads) and all(way != _FREE for _, way, _ in threads)
 
     def progress(self, written: Sequence[int]) -> tuple[int, set[int]]:
         """How many copies are there, and the ids with which another has clearly begun: no other word begins so."""
         state = self._state(tuple(written))
-        clear = {
-            token_id
-            for token_id, length in self._going_on(state).items()
-            if length >= _CLEAR or token_id in self._guarded
-        }
-        return max((len(each.used) for each in state.threads), default=0), clear
+        going_on = self._going_on(state).items()
+        clear = {token_id for token_id, length in going_on if length >= _CLEAR or token_id in self._guarded}
+        return max((len(there) for there, _, _ in state.threads), default=0), clear
 
     def _going_on(self, state: _State) -> dict[int, int]:
         """The ids that begin a copy or go on with one, with the bytes of the copy that are there with each."""
         found: dict[int, int] = {}
-        for thread in state.threads:
-            if thread.copy >= 0:
-                found |= self._beginning(self._ways[thread.copy][thread.way], thread.length)
+        for there, way, length in state.threads:
+            if way != _FREE:
+                found |= self._beginning(self._ways[way][1], length)
                 continue
-            for copy, ways in enumerate(self._ways):
-                if copy not in thread.used:
-                    for way in ways:
-                        found |= self._beginning(b" " + way)
-                        if state.last in _BEFORE_COPIES:
-                            found |= self._beginning(way)
+            for copy, text in self._ways:
+                if copy not in there:
+                    found |= self._beginning(b" " + text)
+                    if state.last in _BEFORE_COPIES:
+                        found |= self._beginning(text)
         return found
-
-    def _barred_after(self, state: _State) -> frozenset[int]:
-        allowed = set(self._going_on(state))
-        free = [thread for thread in state.threads if thread.copy < 0]
-        over = any(self._required <= thread.used for thread in free)
-        if not free:
-            return self._all - allowed if allowed else frozenset()
-        barred = self._guarded | (self._inner if state.last in _INSIDE_ADDRESSES else frozenset())
-        return (barred - allowed) | (frozenset() if over else self._ends)
 
     def _beginning(self, text: bytes, start: int = 0) -> dict[int, int]:
         """The ids of the pieces that `text` goes on with from `start`, with the place in bytes where each ends."""
         return {
             token_id: end for end in range(start + 1, len(text) + 1) for token_id in self._ids.get(text[start:end], ())
         }
+
+    def _barred_after(self, state: _State) -> frozenset[int]:
+        allowed = self._going_on(state).keys()
+        free = [there for there, way, _ in state.threads if way == _FREE]
+        if not free:
+            return frozenset(range(len(self._pieces))) - allowed if allowed else frozenset()
+        barred = self._guarded | (self._inner if state.last in _INSIDE_ADDRESSES else frozenset())
+        over = any(self._required <= there for there in free)
+        return (barred - allowed) | (frozenset() if over else self._ends)
 
     def _state(self, written: tuple[int, ...]) -> _State:
         if written not in self._states:
@@ -191,28 +183,24 @@ class Copying:
         bare = piece.lstrip(b" ")
         begins_word = bool(bare) and (bare != piece or state.last in _BEFORE_COPIES)
         is_free = not _is_guarded(piece) and not (state.last in _INSIDE_ADDRESSES and piece[:1].isalnum())
-        for thread in state.threads:
-            if thread.copy >= 0:
-                threads.update(self._along(thread, piece))
+        for there, way, length in state.threads:
+            if way != _FREE:
+                threads.update(self._along(there, way, length, piece))
                 continue
             if is_free:
-                threads.add(thread)
+                threads.add((there, _FREE, 0))
             if begins_word:
-                for copy, ways in enumerate(self._ways):
-                    if copy not in thread.used:
-                        for way in range(len(ways)):
-                            threads.update(self._along(_Thread(thread.used, copy, way), bare))
+                for other, (copy, _) in enumerate(self._ways):
+                    if copy not in there:
+                        threads.update(self._along(there, other, 0, bare))
         return _State(frozenset(threads), piece[-1:] or state.last)
 
-    def _along(self, thread: _Thread, piece: bytes) -> Iterator[_Thread]:
+    def _along(self, there: frozenset[int], way: int, length: int, piece: bytes) -> Iterator[_Thread]:
         """The thread after `piece`, if its copy goes on with it."""
-        way = self._ways[thread.copy][thread.way]
-        if way.startswith(piece, thread.length):
-            length = thread.length + len(piece)
-            if length == len(way):
-                yield _Thread(thread.used | {thread.copy})
-            else:
-                yield _Thread(thread.used, thread.copy, thread.way, length)
+        copy, text = self._ways[way]
+        if text.startswith(piece, length):
+            length += len(piece)
+            yield (there | {copy}, _FREE, 0) if length == len(text) else (there, way, length)
 
 
 def _copies_of_word(word: str, after: str, read: Callable[[str], str]) -> Iterator[Copy]:
@@ -245,21 +233,18 @@ def _other_ways(figure: str, is_hour: bool) -> Iterator[str]:
         yield f"{decimal[1]},{decimal[2]}"
 
 
-def _runs(sentence: str, spelled: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _runs(sentence: str, spelled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The words that hold one of the `spelled` characters, several side by side as one; emoji by themselves."""
     marked = {place for start, end in spelled for place in range(start, end)}
-    words = [
-        match.span()
-        for match in re.finditer(r"\w[\w\u0300-\u036f'’-]*|[^\w\s]+", sentence)
-        if marked.intersection(range(*match.span()))
-    ]
-    for place, (start, end) in enumerate(words):
-        if place and sentence[words[place - 1][1] : start] in ("", " "):
+    runs: list[tuple[int, int]] = []
+    for match in re.finditer(r"\w[\w\u0300-\u036f'’-]*|[^\w\s]+", sentence):
+        if marked.isdisjoint(range(*match.span())):
             continue
-        last = place
-        while last + 1 < len(words) and sentence[words[last][1] : words[last + 1][0]] in ("", " "):
-            last += 1
-        yield start, words[last][1] or end
+        if runs and sentence[runs[-1][1] : match.start()] in ("", " "):
+            runs[-1] = (runs[-1][0], match.end())
+        else:
+            runs.append(match.span())
+    return runs
 
 
 def _place(text: str, way: str, taken: Sequence[tuple[int, int]] = ()) -> tuple[int, int] | None:

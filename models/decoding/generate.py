@@ -41,10 +41,6 @@ class DecoderState:
         self.rows = [list(self.rows[row]) for row in rows]
 
 
-_LONGEST = 4
-"""Bytes of the longest character in UTF-8."""
-
-
 class WholeCharacters:
     """Bars every token whose bytes could not go on with the text as valid UTF-8, and ends within a character."""
 
@@ -62,18 +58,11 @@ class WholeCharacters:
         return self._barred[tail]
 
     def _unfinished(self, written: Sequence[int]) -> bytes:
-        """The bytes of a character that the text ends within."""
-        last = [
-            self._pieces[token_id] if token_id < len(self._pieces) else None for token_id in written[1 - _LONGEST :]
-        ]
-        end = b"".join(b" " if each is None else each for each in last)[1 - _LONGEST :]
-        for length in range(1, len(end) + 1):
-            lead = end[-length]
-            if lead >= 0xC0:
-                return end[-length:] if length < _length(lead) else b""
-            if lead < 0x80:
-                break
-        return b""
+        """The bytes of a character that the text ends within, up to three."""
+        last = [self._pieces[token_id] if token_id < len(self._pieces) else None for token_id in written[-3:]]
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="ignore")
+        decoder.decode(b"".join(b" " if each is None else each for each in last)[-3:])
+        return decoder.getstate()[0]
 
 
 def byte_rule(tokenizer: Tokenizer, size: int) -> WholeCharacters | None:
@@ -82,18 +71,12 @@ def byte_rule(tokenizer: Tokenizer, size: int) -> WholeCharacters | None:
     return rule if rule.barred(()) else None
 
 
-def _length(lead: int) -> int:
-    """The bytes of a character that begins with `lead`."""
-    return 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-
-
 def _follows(tail: bytes, piece: bytes | None) -> bool:
     """Whether a piece may follow a text that ends with the unfinished character `tail`."""
     if piece is None:
         return not tail
-    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        decoder.decode(tail + piece)
+        codecs.getincrementaldecoder("utf-8")().decode(tail + piece)
     except UnicodeDecodeError:
         return False
     return True
@@ -103,30 +86,21 @@ ALTERNATIVES = 10
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The shares that a token was drawn by, after temperature and cut-offs: its own, and its alternatives' in order.
-
-    `left` is the number of tokens that could still be drawn; those that were `barred` would have gone on with a loop.
-    """
-
-    probability: float
-    alternatives: tuple[float, ...]
-    left: int
-    barred: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Step:
     """One token that was chosen: its id, the model's own probability of it, and its likeliest alternatives.
 
-    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character;
-    `drawn` is there for a token that was sampled. `copied` is a token that had to continue a part of the source.
+    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character. For a
+    token that was sampled, `shares` are what it and its alternatives were drawn by, after temperature and cut-offs,
+    `left` is the number of tokens that could still be drawn, and those that were `barred` would have gone on with a
+    loop. `copied` is a token that had to continue a part of the source.
     """
 
     id: int
     probability: float
     alternatives: tuple[tuple[int, float], ...]
-    drawn: Drawn | None = None
+    shares: tuple[float, ...] = ()
+    left: int = 0
+    barred: tuple[int, ...] = ()
     copied: bool = False
 
 
@@ -150,13 +124,15 @@ class Chooser:
         loops = tuple(barred(written, self.guard)) if self.guard else ()
         free = without(logits, broken.union(loops))
         scores = self.settings.processed([written], free[None], self.max_length)[0]
+        own = log_softmax(logits)
+        alternatives = alternatives_of(own, broken)
         if self.sampling is None:
-            return step_of(logits, int(scores.argmax()) if given is None else given, broken)
+            chosen = int(scores.argmax()) if given is None else given
+            return Step(chosen, float(np.exp(own[chosen])), alternatives)
         shares = self.sampling.shares(scores)
-        drawn = self.sampling.draw(shares) if given is None else given
-        step = step_of(logits, drawn, broken)
-        own, *others = shares[[drawn, *(other for other, _ in step.alternatives)]].tolist()
-        return replace(step, drawn=Drawn(own, tuple(others), int(np.count_nonzero(shares)), loops))
+        chosen = self.sampling.draw(shares) if given is None else given
+        shown = tuple(shares[[chosen, *(other for other, _ in alternatives)]].tolist())
+        return Step(chosen, float(np.exp(own[chosen])), alternatives, shown, int(np.count_nonzero(shares)), loops)
 
 
 def write(state: DecoderState, chooser: Chooser, max_new_tokens: int) -> Iterator[Step]:
@@ -170,17 +146,13 @@ def write(state: DecoderState, chooser: Chooser, max_new_tokens: int) -> Iterato
         state.append([step.id])
 
 
-def reread(chooser: Chooser, ids: Ids, logits: Logits, prompt_length: int) -> Iterator[Step]:
+def reread(chooser: Chooser, ids: Ids, logits: Logits, prompt_length: int) -> tuple[Step, ...]:
     """The tokens of `ids` `[1, token]` after the prompt as if written now; `logits` are `[token, vocabulary]`."""
     written = ids[0].tolist()
-    for position in range(prompt_length, len(written)):
-        yield chooser.step(written[:position], logits[position - 1], given=written[position])
-
-
-def step_of(logits: Logits, chosen: int, barred: Collection[int] = ()) -> Step:
-    """The step that chose `chosen` from `logits` `[vocabulary]`, with the likeliest tokens that are not `barred`."""
-    own = log_softmax(logits)
-    return Step(chosen, float(np.exp(own[chosen])), alternatives_of(own, barred))
+    return tuple(
+        chooser.step(written[:position], logits[position - 1], given=written[position])
+        for position in range(prompt_length, len(written))
+    )
 
 
 def alternatives_of(log_probabilities: Logits, barred: Collection[int]) -> tuple[tuple[int, float], ...]:
@@ -188,48 +160,38 @@ def alternatives_of(log_probabilities: Logits, barred: Collection[int]) -> tuple
     free = without(log_probabilities, barred)
     places = best(free, ALTERNATIVES)
     places = places[np.isfinite(free[places])]
-    shares = np.exp(free[places]).tolist()
-    return tuple(zip(places.tolist(), shares, strict=True))
+    return tuple(zip(places.tolist(), np.exp(free[places]).tolist(), strict=True))
 
 
 _UNFINISHED = "\ufffd"
 """What decoders write for bytes that are no character yet."""
 
 
-def generated_tokens(tokenizer: Tokenizer, steps: Sequence[Step]) -> tuple[GeneratedToken, ...]:
-    """The token of each step with its likeliest alternatives, read by the tokenizer in one go."""
-    ids = [token_id for step in steps for token_id in (step.id, *(other for other, _ in step.alternatives))]
-    tokens = iter(read_tokens(tokenizer, ids))
-    generated = []
-    for step in steps:
-        token = next(tokens)
-        drawn = step.drawn.alternatives if step.drawn else (None,) * len(step.alternatives)
-        alternatives = tuple(
-            Alternative(next(tokens).text, probability, other, share)
-            for (other, probability), share in zip(step.alternatives, drawn, strict=True)
-        )
-        if step.drawn is None:
-            generated.append(GeneratedToken(token, step.probability, alternatives, copied=step.copied))
-        else:
-            own = step.drawn
-            generated.append(
-                GeneratedToken(token, step.probability, alternatives, own.probability, own.left, own.barred)
-            )
-    return tuple(generated)
-
-
-def placed(
-    generated: Sequence[GeneratedToken], decode: Callable[[list[int]], str], before: Sequence[int] = (), start: int = 0
+def generated_tokens(
+    tokenizer: Tokenizer,
+    steps: Sequence[Step],
+    decode: Callable[[list[int]], str],
+    before: Sequence[int] = (),
+    start: int = 0,
 ) -> tuple[GeneratedToken, ...]:
-    """`generated` with the characters that each stands for in the text, found by decoding the text up to each of them.
+    """The token of each step with its likeliest alternatives, and the characters that it stands for in the text.
 
-    `before` are the ids written before, which end at the character `start`. A character whose bytes are in several
-    tokens stands with the last of them.
+    These are found by decoding the text up to each of them; a character whose bytes are in several tokens stands with
+    the last of them. `before` are the ids written before, which end at the character `start`.
     """
-    ids, tokens = list(before), []
-    for each in generated:
-        ids.append(each.token.id)
-        end = max(start, len(decode(ids).rstrip(_UNFINISHED)))
-        tokens.append(replace(each, token=replace(each.token, start=start, end=end)))
+    written, generated = list(before), []
+    for step in steps:
+        written.append(step.id)
+        end = max(start, len(decode(written).rstrip(_UNFINISHED)))
+        token, *others = read_tokens(tokenizer, [step.id, *(other for other, _ in step.alternatives)])
+        own, *drawn = step.shares or (None,) * (len(others) + 1)
+        alternatives = tuple(
+            Alternative(each.text, probability, each.id, share)
+            for each, (_, probability), share in zip(others, step.alternatives, drawn, strict=True)
+        )
+        placed = replace(token, start=start, end=end)
+        generated.append(
+            GeneratedToken(placed, step.probability, alternatives, own, step.left, step.barred, step.copied)
+        )
         start = end
-    return tuple(tokens)
+    return tuple(generated)

@@ -12,6 +12,9 @@ from models.outputs import softmax
 
 Scores = NDArray[np.float32]
 
+LEAST = 1e-45
+"""The smallest number of float32: a probability below it reads as zero, whose logarithm no JSON holds."""
+
 
 @dataclass(frozen=True)
 class GenerationSettings:
@@ -42,10 +45,12 @@ class GenerationSettings:
             scores = scores.copy()
             for row, ids in zip(scores, written, strict=True):
                 row[self._forbidden(ids)] = -np.inf
-        if self.forced_bos_id is not None and length == 1:
-            scores = _only((self.forced_bos_id,), scores)
+        forced = [self.forced_bos_id] if self.forced_bos_id is not None and length == 1 else []
         if self.forced_eos_ids and length == max_length - 1:
-            scores = _only(self.forced_eos_ids, scores)
+            forced = [*self.forced_eos_ids]
+        if forced:
+            scores = np.full_like(scores, -np.inf)
+            scores[:, forced] = 0
         return log_softmax(scores) if self.renormalize_logits else scores
 
     def _forbidden(self, written: Sequence[int]) -> list[int]:
@@ -60,40 +65,20 @@ class GenerationSettings:
         return found
 
 
-def _only(ids: Sequence[int], scores: Scores) -> Scores:
-    forced = np.full_like(scores, -np.inf)
-    forced[:, list(ids)] = 0
-    return forced
-
-
 LOOP_GUARD = 4
 """The size of runs that are watched where nobody asks for another."""
 
-_TIMES = 2
-"""How often the same tokens may stand in a text."""
 
-
-def barred(written: Sequence[int], size: int, times: int = _TIMES) -> list[int]:
+def barred(written: Sequence[int], size: int, times: int = 2) -> list[int]:
     """The tokens that would end a run of `size` tokens, one or more, which stands `times` in what is `written`."""
-    if len(written) < size + times - 1:
-        return []
-    if size == 1:
-        return [token for token, count in Counter(written).items() if count >= times]
-    begun = list(written[1 - size :])
-    last, followed = begun[-1], Counter[int]()
-    place = size - 2
-    while True:
-        # Most tokens are not the last one, and `index` passes them over quickly.
-        try:
-            place = written.index(last, place, len(written) - 1) + 1
-        except ValueError:
-            return [token for token, count in followed.items() if count >= times]
-        if list(written[place + 1 - size : place]) == begun:
-            followed[written[place]] += 1
-
-
-_GROUP = 32
-"""The number of scores in a group, of which only the greatest is looked at first."""
+    text = list(written)
+    begun = text[len(text) - size + 1 :]
+    places: Sequence[int] = range(size - 1, len(text))
+    if begun:
+        # Most tokens are not the last one, and comparing a whole run takes longer.
+        places = [place for place in places if text[place - 1] == begun[-1] and text[place - size + 1 : place] == begun]
+    followed = Counter(text[place] for place in places)
+    return [token for token, count in followed.items() if count >= times]
 
 
 def log_softmax(logits: Scores) -> Scores:
@@ -105,8 +90,8 @@ def log_softmax(logits: Scores) -> Scores:
 def best(scores: Scores, count: int) -> NDArray[np.int64]:
     """The places of the `count` greatest of `scores` `[place]`, greatest first; of equal ones, the first."""
     count = min(count, len(scores))
-    # At least `count` scores reach the `count`-th greatest of the groups' maxima, so no lower one is among the best.
-    peaks = scores[: len(scores) - len(scores) % _GROUP].reshape(_GROUP, -1).max(axis=0)
+    # At least `count` scores reach the `count`-th greatest of the greatest in groups of 32, so the best are among them.
+    peaks = scores[: len(scores) - len(scores) % 32].reshape(32, -1).max(axis=0)
     if len(peaks) < count:
         peaks = scores
     found = np.flatnonzero(scores >= np.partition(peaks, -count)[-count])

@@ -1,55 +1,63 @@
 """How a forward pass is computed for an answer: by OpenVINO, or by PyTorch where OpenVINO cannot.
 
-Both take and return numpy arrays. Tasks ask an engine and know neither. What looks inside a model (attention,
-attribution, ablation, the tab Inside) does not come here: that is transformers as it is, in float32.
+Both take and return numpy arrays, and are safe to call from many threads. Tasks ask an `Engine` and know neither;
+`OpenVINOEngine` says what it does. What looks inside a model (attention, attribution, ablation, the tab Inside) does
+not come here: that is transformers as it is, in float32.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.architectures import architecture
+from models.registry import Task
+
+if TYPE_CHECKING:
+    from models.engine.openvino import OpenVINOEngine
+    from models.engine.pytorch import PyTorchEngine
+
+Engine: TypeAlias = "OpenVINOEngine | PyTorchEngine"
 Ids = NDArray[np.int64]
 Logits = NDArray[np.float32]
 
 
-class Text(Protocol):
-    """A text that a decoder reads and writes, with its KV cache; its rows are the beams of a search."""
-
-    def read(self, ids: Ids, wanted: int = 1) -> Logits:
-        """Read `ids` `[row, token]` after what was read before.
-
-        Returns the logits `[row * wanted, vocabulary]` of the next token after each of the last `wanted` ids of a row.
-        """
-        ...
-
-    def reorder(self, rows: Sequence[int]) -> None:
-        """Let row i go on as row `rows[i]` did; rows may be repeated or dropped."""
-        ...
+AUTO, OPENVINO, TORCH = "auto", "openvino", "torch"
+ENGINES = (AUTO, OPENVINO, TORCH)
+FLOAT32, BFLOAT16, FLOAT16 = "float32", "bfloat16", "float16"
+PRECISIONS = (AUTO, FLOAT32, FLOAT16, BFLOAT16)
+"""The settings of the precision. Both 16-bit ones mean float16 weights for decoders and bfloat16 for encoders."""
 
 
-class Engine(Protocol):
-    """A network that computes answers; safe to call from many threads."""
+@dataclass(frozen=True)
+class EngineSettings:
+    """The host's settings: an engine of `ENGINES` and a precision of `PRECISIONS`."""
 
-    name: str
-    precision: str
-    shares_network: bool
-    """Whether it computes with the network that looks inside use, so that the weights are held once."""
+    engine: str = AUTO
+    precision: str = FLOAT32
 
-    @property
-    def bytes(self) -> int:
-        """The size of its weights."""
-        ...
 
-    def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
-        """One pass of an encoder and its head over `inputs` `[row, token]`: the logits, or start and end logits.
+EXACT = EngineSettings()
+"""The quickest engine without rounding."""
 
-        A head that scores the vocabulary does so at `places` alone, which count through all rows; its logits are
-        `[place, vocabulary]`.
-        """
-        ...
+DEFAULT_SETTINGS = EngineSettings(AUTO, AUTO)
+"""What the page uses unless its host sets something else."""
 
-    def start(self, source: Ids | None = None) -> Text:
-        """A text that is to be written; `source` `[1, token]` is what an encoder-decoder translates."""
-        ...
+
+def has_openvino() -> bool:
+    """Return whether OpenVINO is installed."""
+    return find_spec("openvino") is not None
+
+
+def uses_openvino(model_type: str, settings: EngineSettings) -> bool:
+    """Return whether OpenVINO computes the answers of a checkpoint of this architecture."""
+    return settings.engine != TORCH and has_openvino() and architecture(model_type).converts
+
+
+def is_rounded(task: Task, settings: EngineSettings) -> bool:
+    """Return whether a model's weights are kept in 16 bits: an encoder's only where the processor has bfloat16."""
+    from models.engine.openvino import rounds_quickly
+
+    return settings.precision != FLOAT32 and (task.writes or rounds_quickly())

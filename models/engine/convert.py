@@ -31,7 +31,8 @@ def save_graphs(network: PreTrainedModel, folder: Path, *, half: bool) -> None:
     """Write the graphs of `network` to `folder`, their weights in float16 where `half`, else in float32."""
     config = network.config
     if config.is_encoder_decoder:
-        graphs = {SOURCE: _source_graph(network), STEP: _step_graph(network)}
+        source = _graph(_Source(network), {"input_ids": torch.full((1, 5), 3)}, ["input_ids"])
+        graphs = {SOURCE: source, STEP: _step_graph(network)}
     elif network.can_generate():
         graphs = {STEP: _step_graph(network)}
     else:
@@ -40,12 +41,14 @@ def save_graphs(network: PreTrainedModel, folder: Path, *, half: bool) -> None:
         openvino.save_model(graph, folder / f"{name}.xml", compress_to_fp16=half)
 
 
-class _Encoder(nn.Module):
-    """An encoder with its head; a vocabulary is scored at `places` alone."""
-
+class _Traced(nn.Module):
     def __init__(self, network: PreTrainedModel) -> None:
         super().__init__()
         self.network = network
+
+
+class _Encoder(_Traced):
+    """An encoder with its head; a vocabulary is scored at `places` alone."""
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None,
@@ -61,12 +64,8 @@ class _Encoder(nn.Module):
             return (self.network(**inputs).logits[0],)
 
 
-class _Step(nn.Module):
+class _Step(_Traced):
     """A decoder reads ids after a past; an encoder-decoder also looks at the keys and values of its source."""
-
-    def __init__(self, network: PreTrainedModel) -> None:
-        super().__init__()
-        self.network = network
 
     def forward(
         self, input_ids: Tensor, position_ids: Tensor, places: Tensor, past: KeysAndValues,
@@ -111,12 +110,8 @@ class _Step(nn.Module):
         return hidden
 
 
-class _Source(nn.Module):
+class _Source(_Traced):
     """An encoder and, for each layer of the decoder, the keys and values that its cross-attention looks up."""
-
-    def __init__(self, network: PreTrainedModel) -> None:
-        super().__init__()
-        self.network = network
 
     def forward(self, input_ids: Tensor) -> tuple[Tensor, ...]:
         vectors = self.network.get_encoder()(input_ids=input_ids).last_hidden_state
@@ -142,12 +137,13 @@ def _encoder_graph(network: PreTrainedModel) -> openvino.Model:
     return _graph(_Encoder(network), example, list(example))
 
 
-def _source_graph(network: PreTrainedModel) -> openvino.Model:
-    return _graph(_Source(network), {"input_ids": torch.full((1, 5), 3)}, ["input_ids"])
-
-
 def _step_graph(network: PreTrainedModel) -> openvino.Model:
-    layers, heads, width = _sizes(network)
+    config = network.config
+    if config.is_encoder_decoder:
+        layers, heads, size = config.decoder_layers, config.decoder_attention_heads, config.d_model
+    else:
+        layers, heads, size = config.num_hidden_layers, config.num_attention_heads, config.hidden_size
+    width = size // heads
 
     def keys_and_values(tokens: int) -> KeysAndValues:
         one = torch.zeros(2, heads, tokens, width)
@@ -161,7 +157,7 @@ def _step_graph(network: PreTrainedModel) -> openvino.Model:
     }
     past = [f"past.{number}" for number in range(2 * layers)]
     names = ["input_ids", "position_ids", "places", *past]
-    if network.config.is_encoder_decoder:
+    if config.is_encoder_decoder:
         example["source"] = keys_and_values(5)
         names += [f"source.{number}" for number in range(2 * layers)]
     graph = _graph(_Step(network), example, names)
@@ -186,8 +182,7 @@ def _keep_inside(graph: openvino.Model, past: list[str]) -> None:
     graph.add_parameters([beams])
     for name in past:
         port = graph.input(name)
-        readers = port.get_target_inputs()
-        reordered = op.gather(port, beams, op.constant(0))
+        readers, reordered = port.get_target_inputs(), op.gather(port, beams, op.constant(0))
         for reader in readers:
             reader.replace_source_output(reordered.output(0))
     graph.validate_nodes_and_infer_types()
@@ -221,11 +216,3 @@ def _cache(pairs: KeysAndValues) -> DynamicCache:
         layer.dtype, layer.device = keys.dtype, keys.device
         cache.layers.append(layer)
     return cache
-
-
-def _sizes(network: PreTrainedModel) -> tuple[int, int, int]:
-    """The layers of the decoder, the heads of a layer and the width of a head."""
-    config = network.config
-    if config.is_encoder_decoder:
-        return config.decoder_layers, config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
-    return config.num_hidden_layers, config.num_attention_heads, config.hidden_size // config.num_attention_heads

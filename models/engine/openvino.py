@@ -14,9 +14,8 @@ import openvino
 from numpy.typing import NDArray
 
 from models.cancellation import go_on
-from models.engine import Ids, Logits
+from models.engine import FLOAT32, OPENVINO, Ids, Logits
 
-NAME = "openvino"
 ENCODER, STEP, SOURCE = "encoder", "step", "source"
 """The graphs of a model: an encoder with its head; a decoder's step; what an encoder-decoder's step looks up."""
 
@@ -28,78 +27,59 @@ def rounds_quickly() -> bool:
     return "BF16" in _core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
-def read_graphs(folder: Path, precision: str) -> "OpenVINOEncoder | OpenVINODecoder":
-    """The engine over the graphs in `folder`, with weights or arithmetic of this `precision`."""
-    encoder, step, source = (folder / f"{name}.xml" for name in (ENCODER, STEP, SOURCE))
-    if encoder.exists():
-        return OpenVINOEncoder(encoder, precision)
-    return OpenVINODecoder(step, source if source.exists() else None, precision)
+class OpenVINOEngine:
+    """The engine over the graphs in a folder, with weights or arithmetic of this `precision`."""
 
+    name = OPENVINO
 
-class OpenVINOEncoder:
-    """An encoder with its head; `precision` is what its arithmetic is rounded to."""
-
-    name = NAME
-    shares_network = False
-
-    def __init__(self, graph: Path, precision: str) -> None:
+    def __init__(self, folder: Path, precision: str) -> None:
         self.precision = precision
-        self.bytes = _weights_size(graph)
-        self._compiled = _compiled(graph, precision)
-        self._names = {port.get_any_name() for port in self._compiled.inputs}
-        # One for each visitor who asks at the same time, used again and again.
+        self.bytes = sum(weights.stat().st_size for weights in folder.glob("*.bin"))
+        # Of a decoder only the weights are kept in 16 bits, because an error of one step grows in those that follow.
+        self._graphs = {
+            graph.stem: _compiled(graph, precision if graph.stem == ENCODER else FLOAT32)
+            for graph in folder.glob("*.xml")
+        }
+        # One request for each visitor who asks an encoder at the same time, used again and again.
         self._idle: list[openvino.InferRequest] = []
 
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
-        """See `Engine`."""
+        """One pass of an encoder and its head over `inputs` `[row, token]`: the logits, or start and end logits.
+
+        A head that scores the vocabulary does so at `places` alone, which count through all rows; its logits are
+        `[place, vocabulary]`.
+        """
         go_on()
-        given = dict(inputs)
-        given.setdefault("attention_mask", np.ones_like(given["input_ids"]))
-        given.setdefault("token_type_ids", np.zeros_like(given["input_ids"]))
+        graph, ids = self._graphs[ENCODER], inputs["input_ids"]
+        given = {"attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids), **inputs}
         if places is not None:
             given["places"] = np.array(places, np.int64)
         try:
             request = self._idle.pop()
         except IndexError:
-            request = self._compiled.create_infer_request()
-        found = request.infer({name: given[name] for name in self._names}, share_inputs=True)
-        logits = tuple(found[number].copy() for number in range(len(self._compiled.outputs)))
+            request = graph.create_infer_request()
+        names = [port.get_any_name() for port in graph.inputs]
+        found = request.infer({name: given[name] for name in names}, share_inputs=True)
+        logits = tuple(found[number].copy() for number in range(len(graph.outputs)))
         self._idle.append(request)
         return logits
 
     def start(self, source: Ids | None = None) -> "OpenVINOText":
-        """Raises `TypeError`: an encoder writes nothing."""
-        raise TypeError("an encoder writes nothing")
-
-
-class OpenVINODecoder:
-    """A decoder, and the encoder before it where there is one."""
-
-    name = NAME
-    shares_network = False
-
-    def __init__(self, step: Path, source: Path | None, precision: str) -> None:
-        self.precision = precision
-        self.bytes = _weights_size(step) + (_weights_size(source) if source else 0)
-        # An error of one step grows in those that follow, so only the weights are kept in 16 bits.
-        self._step = _compiled(step, "float32")
-        self._source = _compiled(source, "float32") if source else None
-
-    def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
-        """Raises `TypeError`: a decoder is read token by token."""
-        raise TypeError("a decoder is read token by token")
-
-    def start(self, source: Ids | None = None) -> "OpenVINOText":
-        """See `Engine`."""
-        if self._source is None or source is None:
-            return OpenVINOText(self._step.create_infer_request(), [])
-        go_on()
-        found = self._source.create_infer_request().infer({"input_ids": source})
-        return OpenVINOText(self._step.create_infer_request(), [found[port] for port in self._source.outputs])
+        """A text that is to be written; `source` `[1, token]` is what an encoder-decoder translates."""
+        looked_up: list[NDArray[np.float32]] = []
+        if source is not None:
+            go_on()
+            graph = self._graphs[SOURCE]
+            found = graph.create_infer_request().infer({"input_ids": source})
+            looked_up = [found[port] for port in graph.outputs]
+        return OpenVINOText(self._graphs[STEP].create_infer_request(), looked_up)
 
 
 class OpenVINOText:
-    """A text with a request of its own, in which OpenVINO keeps its keys and values."""
+    """A text that a decoder reads and writes; its rows are the beams of a search.
+
+    It has a request of its own, in which OpenVINO keeps its keys and values.
+    """
 
     def __init__(self, request: openvino.InferRequest, source: list[NDArray[np.float32]]) -> None:
         self._request = request
@@ -109,7 +89,10 @@ class OpenVINOText:
         self._order: NDArray[np.int32] | None = None
 
     def read(self, ids: Ids, wanted: int = 1) -> Logits:
-        """See `Text`."""
+        """Read `ids` `[row, token]` after what was read before.
+
+        Returns the logits `[row * wanted, vocabulary]` of the next token after each of the last `wanted` ids of a row.
+        """
         go_on()
         rows, tokens = ids.shape
         if rows != self._rows:
@@ -129,25 +112,18 @@ class OpenVINOText:
         return logits
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """See `Text`."""
+        """Let row i go on as row `rows[i]` did; rows may be repeated or dropped."""
         order = np.array(rows, dtype=np.int32)
         self._order = order if self._order is None else self._order[order]
 
 
 def _compiled(graph: Path, precision: str) -> openvino.CompiledModel:
+    # Only Linux says how many of the cores this process may use.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     settings = {
         "INFERENCE_PRECISION_HINT": {"float32": "f32", "bfloat16": "bf16"}[precision],
         "KV_CACHE_PRECISION": "f32",
         "NUM_STREAMS": 1,
-        "INFERENCE_NUM_THREADS": _cores(),
+        "INFERENCE_NUM_THREADS": cores,
     }
     return _core.compile_model(graph, "CPU", settings)
-
-
-def _cores() -> int:
-    # Only Linux says how many of the cores this process may use.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _weights_size(graph: Path) -> int:
-    return graph.with_suffix(".bin").stat().st_size

@@ -13,9 +13,7 @@ from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.cancellation import go_on
-from models.engine import Ids, Logits
-
-NAME = "torch"
+from models.engine import BFLOAT16, FLOAT32, TORCH, Ids, Logits
 
 
 def rounds_quickly() -> bool:
@@ -30,11 +28,10 @@ class PyTorchEngine:
     With a `precision` of `bfloat16` an encoder's large products are rounded to that (autocast).
     """
 
-    name = NAME
-    shares_network = True
+    name = TORCH
 
     def __init__(
-        self, network: PreTrainedModel, lock: AbstractContextManager[object], precision: str = "float32"
+        self, network: PreTrainedModel, lock: AbstractContextManager[object], precision: str = FLOAT32
     ) -> None:
         self.network = network
         self.lock = lock
@@ -46,10 +43,10 @@ class PyTorchEngine:
         return sum(each.nbytes for each in self.network.parameters())
 
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
-        """See `Engine`."""
+        """See `OpenVINOEngine`."""
         go_on()
         given = {name: self.tensor(each) for name, each in inputs.items()}
-        rounding = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
+        rounding = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.precision == BFLOAT16)
         scoring = nullcontext() if places is None else scored_at(self.network, places)
         with self.lock, torch.inference_mode(), rounding, scoring:
             output = self.network(**given)
@@ -58,7 +55,7 @@ class PyTorchEngine:
         return (_array(output.logits if places is None else output.logits[0]),)
 
     def start(self, source: Ids | None = None) -> "PyTorchText":
-        """See `Engine`."""
+        """See `OpenVINOEngine`."""
         return PyTorchText(self, None if source is None else self.tensor(source))
 
     def tensor(self, numbers: NDArray[Any]) -> Tensor:
@@ -79,19 +76,19 @@ class PyTorchText:
         self._keeps_logits = "logits_to_keep" in understood
         self._cache: DynamicCache | EncoderDecoderCache | None = None
         self._read: Tensor | None = None
-        if "past_key_values" in understood:
+        if source is not None:
+            self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        elif "past_key_values" in understood:
             self._cache = DynamicCache(config=self._network.config.get_text_config(decoder=True))
-            if source is not None:
-                self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
 
     def read(self, ids: Ids, wanted: int = 1) -> Logits:
-        """See `Text`."""
+        """See `OpenVINOText`."""
         go_on()
         with self._engine.lock, torch.inference_mode():
             return _array(self._logits(self._engine.tensor(ids), wanted)[:, -wanted:].flatten(0, 1))
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """See `Text`."""
+        """See `OpenVINOText`."""
         chosen = torch.tensor(list(rows), device=self._network.device)
         if self._cache is not None:
             self._cache.reorder_cache(chosen)  # type: ignore[arg-type]
@@ -105,12 +102,14 @@ class PyTorchText:
         else:
             options |= {"past_key_values": self._cache, "use_cache": True}
         if self._source is None:
-            logits: Tensor = self._network(input_ids=ids, **options).logits
-            return logits
-        if self._encoded is None:
-            self._encoded = self._network.get_encoder()(input_ids=self._source).last_hidden_state
-        encoded = BaseModelOutput(last_hidden_state=self._encoded.expand(len(ids), -1, -1))
-        return self._network(decoder_input_ids=ids, encoder_outputs=encoded, **options).logits  # type: ignore[no-any-return]
+            options["input_ids"] = ids
+        else:
+            if self._encoded is None:
+                self._encoded = self._network.get_encoder()(input_ids=self._source).last_hidden_state
+            vectors: Any = self._encoded.expand(len(ids), -1, -1)
+            options |= {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=vectors)}
+        logits: Tensor = self._network(**options).logits
+        return logits
 
 
 @contextmanager

@@ -31,8 +31,7 @@ def reduce(attention: Attention, how: str = "head", layer: int = MEAN, head: int
         case "mean":
             return attention.matrix(layer)
         case "maximum":
-            chosen = attention.weights[_checked(attention, layer)]
-            return np.asarray(chosen.max(axis=(0, 1)), dtype=np.float32)
+            return np.asarray(attention.weights[attention.chosen(layer)].max(axis=(0, 1)), dtype=np.float32)
         case "rollout":
             return rollout(attention, layer)
         case _:
@@ -47,28 +46,14 @@ def rollout(attention: Attention, layer: int = MEAN) -> NDArray[np.float32]:
     """
     if not attention.within_one_text:
         raise InputError("Rollout follows a text through its own layers, so it is not there between two texts.", "how")
-    last = _checked(attention, layer).stop
     rolled = np.eye(len(attention.key_tokens), dtype=np.float32)
-    for weights in attention.weights[:last]:
+    for weights in attention.weights[: attention.chosen(layer).stop]:
         # The same as (0.5 W + 0.5 I) @ rolled, without building the sum.
         rolled = _RESIDUAL * (weights.mean(axis=0) @ rolled) + (1 - _RESIDUAL) * rolled
     return np.asarray(rolled, dtype=np.float32)
 
 
-def _checked(attention: Attention, layer: int) -> slice:
-    """The layers that `layer` stands for; raises `InputError` when it is not there."""
-    if not MEAN <= layer < attention.layers:
-        raise InputError(f"Layer {layer} is not there: this model has layers 0 to {attention.layers - 1}.", "layer")
-    return slice(0, attention.layers) if layer == MEAN else slice(layer, layer + 1)
-
-
 _FEWEST = 3
-
-
-def received(weights: NDArray[np.float32], masked: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean weight `[key]` that each token gets from those that may look at it; `weights` are `[query, key]`."""
-    lookers = np.maximum((~masked).sum(axis=0), 1)
-    return np.asarray(np.where(masked, 0, weights).sum(axis=0, dtype=np.float64) / lookers)
 
 
 def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: NDArray[np.bool_]) -> float | None:
@@ -80,22 +65,20 @@ def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: ND
     """
     count = len(attribution.tokens)
     words = [place for place, token in enumerate(attribution.tokens) if not (token.is_mark or token.is_blank)]
-    attended = received(weights[:count, :count], masked[:count, :count])
-    return rank_correlation([abs(attribution.scores[place]) for place in words], attended[words].tolist())
+    weights, masked = weights[:count, :count], masked[:count, :count]
+    # The mean weight that each token gets from those that may look at it.
+    received = np.where(masked, 0, weights).sum(axis=0, dtype=np.float64) / np.maximum((~masked).sum(axis=0), 1)
+    return rank_correlation([abs(attribution.scores[place]) for place in words], received[words].tolist())
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Spearman's rank correlation, equal numbers sharing their mean rank; none for fewer than three, or all alike."""
     if len(first) < _FEWEST:
         return None
-    ranks = [_ranks(np.asarray(each, dtype=np.float64)) for each in (first, second)]
-    centred = [each - each.mean() for each in ranks]
+    centred = []
+    for values in (first, second):
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+        centred.append(ranks - ranks.mean())
     scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float((centred[0] * centred[1]).sum() / scale) if scale else None
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rank of each value from 1, equal ones sharing the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse])

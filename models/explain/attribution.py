@@ -1,16 +1,17 @@
 """Attribution of a decision of the model to its tokens: integrated gradients (Sundararajan et al., 2017)."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from captum.attr import IntegratedGradients
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.cancellation import go_on
+from models.engine.pytorch import scored_at
 from models.errors import InputError
 from models.outputs import Attribution, QuestionAnsweringOutput, Token
 from models.tasks.base import AnyTaskModel, batch_of_one
@@ -31,7 +32,7 @@ class Decision:
     """A logit and all that the network needs to work it out again.
 
     `ids` is `[1, token]`, `other_inputs` as well; `logit` reads `[row]` off the network's output. Where `position` is
-    set, the scores over the vocabulary are worked out for that token alone, and `logit` finds them at place 0.
+    set, the scores over the vocabulary `[1, row, vocabulary]` are worked out for that token alone.
     """
 
     target: str
@@ -52,69 +53,63 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
 
     Raises `InputError` for a target that is not there, and for translation, which has one choice for each word.
     """
+    target = target.strip()
     match model:
         case TextClassification():
-            return _label(model, inputs, target)
+            return _label(model, inputs, target.lower())
         case QuestionAnswering():
-            return _span(model, inputs, target)
-        case FillMask():
-            return _filling(model, inputs, target)
-        case TextGeneration():
-            return _next_token(model, inputs, written, target)
+            return _span(model, inputs, target.lower() or SPAN_TARGETS[0])
+        case FillMask() | TextGeneration():
+            numbered = _NUMBERED.fullmatch(target)
+            number, word = (int(numbered[1]), numbered[2] or "") if numbered else (1, target)
+            if isinstance(model, FillMask):
+                return _filling(model, inputs, number, word)
+            return _next_token(model, inputs, written, number, word)
         case _:
             raise InputError("Attribution is there for sentiment, questions, blanks and writing on, not for this.")
 
 
 def _label(model: TextClassification, inputs: TextClassificationInput, target: str) -> Decision:
-    encoded = model.preprocess(inputs)
-    names = model.settings.labels
-    if target and target.strip().lower() not in names:
+    encoded, names = model.preprocess(inputs), model.settings.labels
+    if target and target not in names:
         raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
-    label = names.index(target.strip().lower()) if target else int(model.forward(encoded).argmax())
+    label = names.index(target) if target else int(model.forward(encoded).argmax())
     return Decision(names[label], model.tensor(encoded.ids), encoded.tokens, lambda output: output.logits[:, label])
 
 
 def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str) -> Decision:
-    name = target.strip().lower() or SPAN_TARGETS[0]
-    if name not in SPAN_TARGETS:
+    if target not in SPAN_TARGETS:
         raise InputError(f"The target must be one of: {', '.join(SPAN_TARGETS)}.", "target")
     output: QuestionAnsweringOutput = model.answer(inputs)
     if not output.answers:
         raise InputError("No answer was found that could be looked into.")
-    best = output.answers[0]
-    of_the_best = [
-        place for place, token in enumerate(output.tokens) if token.start < best.end and best.start < token.end
-    ]
+    best, tokens = output.answers[0], output.tokens
+    of_the_best = [place for place, token in enumerate(tokens) if token.start < best.end and best.start < token.end]
     start, end = of_the_best[0], of_the_best[-1]
     encoded = model.preprocess(inputs)
-    row = encoded.tokens.index(output.tokens)
-    window = {name: model.tensor(numbers) for name, numbers in encoded.window(row).items()}
+    row = [each.tokens for each in encoded.windows].index(tokens)
+    window = {name: model.tensor(numbers) for name, numbers in encoded.inputs_of(row).items()}
 
     def logit(raw: Any) -> Tensor:
         first, last = raw.start_logits[:, start], raw.end_logits[:, end]
-        return {"answer": first + last, "start": first, "end": last}[name]  # type: ignore[no-any-return]
+        return {"answer": first + last, "start": first, "end": last}[target]  # type: ignore[no-any-return]
 
-    return Decision(name, window.pop("input_ids"), output.tokens, logit, window)
+    return Decision(target, window.pop("input_ids"), tokens, logit, window)
 
 
-def _filling(model: FillMask, inputs: FillMaskInput, target: str) -> Decision:
+def _filling(model: FillMask, inputs: FillMaskInput, number: int, word: str) -> Decision:
     encoded = model.preprocess(inputs)
-    number, word = _numbered(target)
     if not 1 <= number <= len(encoded.positions):
         raise InputError(f"There is no blank {number}; this text has {len(encoded.positions)}.", "target")
     token_id = _one_id(model, word) if word else int(model.forward(encoded)[number - 1].argmax())
-    return Decision(
-        readable(model.tokenizer, token_id).strip(),
-        model.tensor(encoded.ids),
-        encoded.tokens,
-        lambda output: output.logits[:, 0, token_id],
-        position=encoded.positions[number - 1],
-    )
+    name, position = readable(model.tokenizer, token_id).strip(), encoded.positions[number - 1]
+    return Decision(name, model.tensor(encoded.ids), encoded.tokens, _score_of(token_id), position=position)
 
 
-def _next_token(model: TextGeneration, inputs: TextGenerationInput, written: Sequence[int], target: str) -> Decision:
+def _next_token(
+    model: TextGeneration, inputs: TextGenerationInput, written: Sequence[int], number: int, word: str
+) -> Decision:
     encoded = model.preprocess(inputs)
-    number, word = _numbered(target)
     if not 1 <= number <= len(written) + 1:
         raise InputError(f"There is no token {number}; {len(written)} were written.", "target")
     ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]])
@@ -125,19 +120,12 @@ def _next_token(model: TextGeneration, inputs: TextGenerationInput, written: Seq
         token_id = written[number - 1]
     else:
         token_id = int(model.logits(ids)[-1].argmax())
-    return Decision(
-        readable(model.tokenizer, token_id),
-        model.tensor(ids),
-        tokens,
-        lambda output: output.logits[:, 0, token_id],
-        position=len(tokens) - 1,
-    )
+    name = readable(model.tokenizer, token_id)
+    return Decision(name, model.tensor(ids), tokens, _score_of(token_id), position=len(tokens) - 1)
 
 
-def _numbered(target: str) -> tuple[int, str]:
-    """`#2 word` as 2 and the word, `word` as 1 and the word, nothing as 1 and nothing."""
-    found = _NUMBERED.fullmatch(target.strip())
-    return (int(found[1]), found[2] or "") if found else (1, target.strip())
+def _score_of(token_id: int) -> Callable[[Any], Tensor]:
+    return lambda output: output.logits[0, :, token_id]
 
 
 def _one_id(model: AnyTaskModel, word: str) -> int:
@@ -182,7 +170,16 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
         raise InputError("There is no word in this text that could be left blank.")
 
     def logit(embeddings: Tensor) -> Tensor:
-        return _logit(model, decision, embeddings)
+        """The decision's logit `[row]` over embeddings `[row, token, hidden]`."""
+        rows, length = embeddings.shape[:2]
+        others = {name: tensor.expand(rows, -1) for name, tensor in decision.other_inputs.items()}
+        scoring: AbstractContextManager[None] = nullcontext()
+        if decision.position is not None:
+            scoring = scored_at(model.network, [row * length + decision.position for row in range(rows)])
+        go_on()
+        # The lock is held for one batch: between two of them, others have their turn.
+        with model.lock, scoring:
+            return decision.logit(model.network(inputs_embeds=embeddings, **others)).float()
 
     with torch.no_grad():
         value, baseline_value = (float(logit(each)) for each in (text, blank))
@@ -220,26 +217,3 @@ def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]
         else:
             blank = embed(torch.full_like(decision.ids, model.tokenizer.mask_token_id))
     return text, torch.where(kept[None, :, None], text, blank)
-
-
-def _logit(model: AnyTaskModel, decision: Decision, embeddings: Tensor) -> Tensor:
-    """The decision's logit `[row]` over embeddings `[row, token, hidden]`."""
-    others = {name: tensor.expand(len(embeddings), -1) for name, tensor in decision.other_inputs.items()}
-    go_on()
-    # The lock is held for one batch: between two of them, others have their turn.
-    with model.lock, _scored_at(model, decision.position):
-        return decision.logit(model.network(inputs_embeds=embeddings, **others)).float()
-
-
-@contextmanager
-def _scored_at(model: AnyTaskModel, position: int | None) -> Iterator[None]:
-    """While it is open, the network scores its vocabulary at one position only; call it under the model's lock."""
-    if position is None:
-        yield
-        return
-    head: nn.Module = model.network.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _head, hidden: (hidden[0][:, [position]],))
-    try:
-        yield
-    finally:
-        hook.remove()

@@ -27,14 +27,6 @@ _FEWEST_QUERIES = 2
 _CLS = ("[CLS]", "<cls>")
 
 
-@dataclass(frozen=True, eq=False)
-class _Pattern:
-    """Where a head with a role would look: bool `[query, key]`."""
-
-    role: str
-    cells: NDArray[np.bool_]
-
-
 def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
     """The role of every head, layer by layer, with the share of its weight that lies where the role says.
 
@@ -45,67 +37,59 @@ def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
     outside the closest pattern. A token at the edge or behind a mask counts only with what it may look at; between
     two texts there is no previous, next or same token.
     """
-    counted = _counted(attention)
+    places = [divmod(number, attention.heads) for number in range(attention.layers * attention.heads)]
+    # The queries that tell something: tokens of the text that have a choice of keys.
+    of_the_text = np.array([not token.is_mark for token in attention.query_tokens], dtype=np.bool_)
+    counted = of_the_text & ((~attention.masked).sum(axis=1) > 1)
     if counted.sum() < _FEWEST_QUERIES:
-        return tuple(
-            HeadRole(layer, head, NONE, 1.0) for layer in range(attention.layers) for head in range(attention.heads)
-        )
-    heads = attention.weights.reshape(attention.layers * attention.heads, *attention.masked.shape)
+        return tuple(HeadRole(layer, head, NONE, 1.0) for layer, head in places)
+    heads = attention.weights.reshape(len(places), *attention.masked.shape)
     even = np.where(attention.masked, 0, 1 / (~attention.masked).sum(axis=1, keepdims=True)).astype(np.float32)
     patterns = _patterns(attention, counted)
     # One matrix product over all heads and patterns: 38 million weights are read once.
-    flat = np.stack([pattern.cells.ravel() for pattern in patterns], axis=1).astype(np.float32)
+    flat = np.stack([cells.ravel() for cells in patterns.values()], axis=1).astype(np.float32)
     weight = heads.reshape(len(heads), -1) @ flat
-    possible = np.array([pattern.cells.any(axis=1).sum() for pattern in patterns])
+    possible = np.array([cells.any(axis=1).sum() for cells in patterns.values()])
     share = np.minimum(weight / possible, 1.0)
     chance = (even.ravel() @ flat) / possible
     holds = (share >= _MOST) & (share - chance >= _BEYOND_CHANCE * (1 - chance))
-    roles = []
+    names, roles = list(patterns), []
     for number, weights in enumerate(heads):
-        layer, head = divmod(number, attention.heads)
         if holds[number].any():
             best = int(np.where(holds[number], weight[number], -1.0).argmax())
-            roles.append(HeadRole(layer, head, patterns[best].role, float(share[number, best])))
-            continue
-        evenness = float(np.minimum(weights, even)[counted].sum(axis=1).mean())
-        if evenness >= _EVEN:
-            roles.append(HeadRole(layer, head, BROAD, min(evenness, 1.0)))
+            role = names[best], float(share[number, best])
         else:
+            evenness = float(np.minimum(weights, even)[counted].sum(axis=1).mean())
             closest = max(float(share[number].max(initial=0.0)), evenness)
-            roles.append(HeadRole(layer, head, NONE, 1 - min(closest, 1.0)))
+            role = (BROAD, min(evenness, 1.0)) if evenness >= _EVEN else (NONE, 1 - min(closest, 1.0))
+        roles.append(HeadRole(*places[number], *role))
     return tuple(roles)
 
 
-def _counted(attention: Attention) -> NDArray[np.bool_]:
-    """The queries that tell something: tokens of the text that have a choice of keys."""
-    of_the_text = np.array([not token.is_mark for token in attention.query_tokens], dtype=np.bool_)
-    return np.asarray(of_the_text & ((~attention.masked).sum(axis=1) > 1))
-
-
-def _patterns(attention: Attention, counted: NDArray[np.bool_]) -> tuple[_Pattern, ...]:
-    """The patterns that at least a few of the `counted` queries could show."""
+def _patterns(attention: Attention, counted: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Where a head of each role would look, bool `[query, key]`, if at least a few `counted` queries could show it."""
     queries, keys = attention.query_tokens, attention.key_tokens
     shape = (len(queries), len(keys))
     # The first token that may be looked at: of several sentences that are read one by one, that of the query's own.
     first = np.arange(shape[1]) == (~attention.masked).argmax(axis=1)[:, None]
     first |= np.array([token.piece in _CLS for token in keys], dtype=np.bool_)
     separator = np.array([token.is_mark for token in keys], dtype=np.bool_) & ~first
-    punctuation = np.array([is_punctuation(token) for token in keys], dtype=np.bool_)
+    punctuation = np.array([_is_punctuation(token) for token in keys], dtype=np.bool_)
     to_others = np.ones(shape, dtype=np.bool_)
-    patterns = []
+    patterns = {}
     if attention.within_one_text:
         same = np.eye(shape[0], dtype=np.bool_)
         to_others = ~same
         before, behind = np.eye(shape[0], k=-1, dtype=np.bool_), np.eye(shape[0], k=1, dtype=np.bool_)
-        patterns = [_Pattern(PREVIOUS, before), _Pattern(NEXT, behind), _Pattern(SAME, same)]
-    patterns += [
-        _Pattern(FIRST, first & to_others),
-        _Pattern(SEPARATOR, separator & to_others),
-        _Pattern(PUNCTUATION, punctuation & to_others),
-        _Pattern(ELSEWHERE, _same_words(queries, keys, attention.within_one_text)),
-    ]
-    seen = [_Pattern(each.role, each.cells & counted[:, None] & ~attention.masked) for each in patterns]
-    return tuple(each for each in seen if each.cells.any(axis=1).sum() >= _FEWEST_QUERIES)
+        patterns = {PREVIOUS: before, NEXT: behind, SAME: same}
+    patterns |= {
+        FIRST: first & to_others,
+        SEPARATOR: separator & to_others,
+        PUNCTUATION: punctuation & to_others,
+        ELSEWHERE: _same_words(queries, keys, attention.within_one_text),
+    }
+    seen = {role: cells & counted[:, None] & ~attention.masked for role, cells in patterns.items()}
+    return {role: cells for role, cells in seen.items() if cells.any(axis=1).sum() >= _FEWEST_QUERIES}
 
 
 def _same_words(queries: Sequence[Token], keys: Sequence[Token], one_text: bool) -> NDArray[np.bool_]:
@@ -127,7 +111,7 @@ def _same_words(queries: Sequence[Token], keys: Sequence[Token], one_text: bool)
     return np.asarray(same & (query_places[:, None] != key_places[None, :]) if one_text else same)
 
 
-def is_punctuation(token: Token) -> bool:
+def _is_punctuation(token: Token) -> bool:
     """Whether a token of the text has nothing but punctuation marks, or symbols as ASCII has them."""
     text = token.text.strip().removeprefix("##")
     return not token.special and bool(text) and all(

@@ -11,7 +11,6 @@ from models.outputs import (
     FillMaskOutput,
     QuestionAnsweringOutput,
     TaskOutput,
-    Token,
     TranslationOutput,
 )
 from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word, word_rows, word_text, words_of
@@ -40,7 +39,7 @@ def opening(output: TaskOutput, attention: Attention) -> Opening:
     itself, marks, function words, and the first token of a text without marks, where idle heads rest as on [CLS]. Where
     no word is left to look at, it is the head with the greatest weight on any token.
     """
-    query = token_that_matters(output, attention)
+    query = _token_that_matters(output, attention)
     word = next(places for places in words_of(attention.query_tokens) if query in places)
     keys, rows = word_rows(attention, word)
     telling = [_is_telling(attention, places, word) for places in keys]
@@ -53,13 +52,16 @@ def opening(output: TaskOutput, attention: Attention) -> Opening:
     return Opening(query, layer, head, keys[seen][0])
 
 
-def token_that_matters(output: TaskOutput, attention: Attention) -> int:
+def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
     """The place among the queries of `attention` of the token that the answer hangs on.
 
     It is the first blank, the first token of the answer that was found, the start token that a classifier judges by,
     the first content word of a translation, and the last word that was written of a completion.
     """
     queries = attention.query_tokens
+    # The words whose first token has a letter or digit.
+    first = [(queries[places[0]], places) for places in words_of(queries)]
+    words = [places for token, places in first if not token.special and is_content_word(token.text, frozenset())]
     match output:
         case FillMaskOutput():
             found = [place for place, token in enumerate(queries) if token.is_blank]
@@ -68,22 +70,12 @@ def token_that_matters(output: TaskOutput, attention: Attention) -> int:
             found = [place for place, token in enumerate(queries) if token.start <= start < token.end]
         case TranslationOutput():
             small = ENGLISH if attention.kind == "encoder" else TRANSLATED_INTO
-            found = [place for place in _words(queries) if is_content_word(_word_at(queries, place), small)]
+            found = [word[0] for word in words if is_content_word(word_text(queries, word), small)]
         case CompletionOutput():
-            found = list(reversed(_words(queries)))
+            found = [word[0] for word in reversed(words)]
         case _:
             found = []
     return found[0] if found else 0
-
-
-def _words(tokens: tuple[Token, ...]) -> list[int]:
-    """The places of the first tokens of the words that have a letter or digit."""
-    first = [word[0] for word in words_of(tokens)]
-    return [place for place in first if not tokens[place].special and is_content_word(tokens[place].text, frozenset())]
-
-
-def _word_at(tokens: tuple[Token, ...], place: int) -> str:
-    return word_text(tokens, next(word for word in words_of(tokens) if place in word))
 
 
 def _is_telling(attention: Attention, places: tuple[int, ...], word: tuple[int, ...]) -> bool:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -18,31 +18,23 @@ from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_generation import TextGeneration
 from models.tasks.translation import Translation
 from models.text.characters import over_marks
-from models.text.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True)
-class _Heads:
-    """The maps that bring the heads of one kind together, in the layers' order, and how many heads each has."""
-
-    maps: tuple[nn.Module, ...]
-    layers: int
-    heads: int
 
 
 @contextmanager
 def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
     """While it is open, what `off` names puts out zeros in the network's passes in this thread, and in no other.
 
-    Ask `model.exact`, whose answers are computed by the network itself.
-
-    The rest of the layer stays: what it passes by, the bias of its output, its feed-forward part. Raises `InputError`
-    for a kind, layer or head that is not there, and for a model whose heads cannot be told apart.
+    Ask `model.exact`, whose answers are computed by the network itself. The rest of the layer stays: what it passes by,
+    the bias of its output, its feed-forward part. Raises `InputError` for a kind, layer or head that is not there, and
+    for a model whose heads cannot be told apart.
     """
-    heads = _heads(model, off.kind)
-    _require(off, heads)
+    maps, layers, heads = _heads(model, off.kind)
+    if not 0 <= off.layer < layers:
+        raise InputError(f"Layer {off.layer} is not there: this model has layers 0 to {layers - 1}.", "layer")
+    if not MEAN <= off.head < heads:
+        raise InputError(f"Head {off.head} is not there: this model has heads 0 to {heads - 1}.", "head")
     # ALBERT uses one layer again and again, so that the calls must be counted.
-    uses = heads.layers // len(heads.maps)
+    uses = layers // len(maps)
     here, calls = threading.get_ident(), 0
 
     def silence(_map: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -53,13 +45,13 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
         if (calls - 1) % uses != off.layer % uses:
             return None
         mixed: Tensor = inputs[0].clone()
-        size = mixed.shape[-1] // heads.heads
+        size = mixed.shape[-1] // heads
         mixed[..., slice(None) if off.head == MEAN else slice(off.head * size, (off.head + 1) * size)] = 0
         return (mixed, *inputs[1:])
 
     # Other threads run the network under this lock, so that nobody meets a hook on its way in or out.
     with model.lock:
-        hook = heads.maps[off.layer // uses].register_forward_pre_hook(silence)
+        hook = maps[off.layer // uses].register_forward_pre_hook(silence)
     try:
         yield
     finally:
@@ -67,8 +59,8 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
             hook.remove()
 
 
-def _heads(model: AnyTaskModel, kind: str) -> _Heads:
-    """The heads of `kind`; raises `InputError` where there are none, or none that could be switched off."""
+def _heads(model: AnyTaskModel, kind: str) -> tuple[list[nn.Module], int, int]:
+    """The maps that bring the heads of `kind` together, one a layer; the number of layers, and of heads in each."""
     kinds = model.checkpoint.task.kinds
     if kind not in kinds:
         raise InputError(f"This run has no such attention; it has: {', '.join(kinds)}.", "kind")
@@ -77,21 +69,12 @@ def _heads(model: AnyTaskModel, kind: str) -> _Heads:
     if names is None:
         raise InputError("The heads of this model cannot be switched off one by one.")
     layers = attrgetter(names.layers)(model.network.base_model)
-    maps = tuple(attrgetter(names.together)(layer) for layer in layers)
+    maps = [attrgetter(names.together)(layer) for layer in layers]
     heads = config.num_attention_heads
-    if not config.is_encoder_decoder:
-        return _Heads(maps, config.num_hidden_layers, heads)
-    if kind != "encoder":
+    if kind != "encoder" and config.is_encoder_decoder:
         # T5 has as many heads on both sides, and one name for them.
         heads = getattr(config, "decoder_attention_heads", heads)
-    return _Heads(maps, len(maps), heads)
-
-
-def _require(off: SwitchedOff, there: _Heads) -> None:
-    if not 0 <= off.layer < there.layers:
-        raise InputError(f"Layer {off.layer} is not there: this model has layers 0 to {there.layers - 1}.", "layer")
-    if not MEAN <= off.head < there.heads:
-        raise InputError(f"Head {off.head} is not there: this model has heads 0 to {there.heads - 1}.", "head")
+    return maps, len(maps) if config.is_encoder_decoder else config.num_hidden_layers, heads
 
 
 MASK = "[MASK]"
@@ -135,45 +118,34 @@ def replaced(
 
 def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int) -> tuple[str, str, Span]:
     """The field that the token is from, the field's text, and the token's characters in it."""
+    token, tokenizer = tokens[position], model.tokenizer
+    field = "prompt" if isinstance(model, TextGeneration) else "text"
     match model:
+        case QuestionAnswering() if token.start >= 0:
+            return "context", inputs.context, (token.start, token.end)
         case QuestionAnswering():
-            context = (tokens[position].start, tokens[position].end)
-            if context[0] >= 0:
-                return "context", inputs.context, context
             question = inputs.question.strip()
-            encoded = model.tokenizer.encode(question, inputs.context)
-            of_question = [
-                span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)
-            ]
-            return "question", question, over_marks(question, of_question)[position]
-        case Translation():
-            if model.tokenizer.has_offsets:
-                return "text", inputs.text, (tokens[position].start, tokens[position].end)
-            text, spans = _spelt(tokens)
-            return "text", text, spans[position]
-        case TextGeneration():
-            text, spans = _spans(model.tokenizer, inputs.prompt, tokens)
-            return "prompt", text, spans[position] if inputs.prompt.strip() else _NOWHERE
-        case FillMask():
-            text, spans = _spans(model.tokenizer, with_masks(inputs.text, str(model.tokenizer.mask_token)), tokens)
-            return "text", text, spans[position]
-        case _:
-            text, spans = _spans(model.tokenizer, inputs.text, tokens)
-            return "text", text, spans[position]
+            encoded = tokenizer.encode(question, inputs.context)
+            spans = [span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)]
+            return "question", question, over_marks(question, spans)[position]
+        case Translation() if tokenizer.has_offsets:
+            return field, inputs.text, (token.start, token.end)
+        case TextGeneration() if not inputs.prompt.strip():
+            return field, inputs.prompt, _NOWHERE
+        case _ if not tokenizer.has_offsets:
+            return field, *_spelt(tokens, position)
+    text = getattr(inputs, field)
+    if isinstance(model, FillMask):
+        text = with_masks(text, str(tokenizer.mask_token))
+    return field, text, over_marks(text, tokenizer.encode(text).offsets)[position]
 
 
-def _spans(tokenizer: Tokenizer, text: str, tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
-    """The characters of each token, and the text that they count in."""
-    if tokenizer.has_offsets:
-        return text, over_marks(text, tokenizer.encode(text).offsets)
-    return _spelt(tokens)
-
-
-def _spelt(tokens: Sequence[Token]) -> tuple[str, Sequence[Span]]:
-    """The text that the pieces spell, and their characters in it: published Marian tokenizers know no offsets."""
-    spelt, spans = "", []
-    for token in tokens:
+def _spelt(tokens: Sequence[Token], position: int) -> tuple[str, Span]:
+    """The text that the pieces spell, and a token's place in it: published Marian tokenizers know no offsets."""
+    spelt, place = "", _NOWHERE
+    for number, token in enumerate(tokens):
         piece = "" if token.special else token.text if spelt else token.text.lstrip()
-        spans.append((len(spelt), len(spelt) + len(piece)))
+        if number == position:
+            place = (len(spelt), len(spelt) + len(piece))
         spelt += piece
-    return spelt, spans
+    return spelt, place

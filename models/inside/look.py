@@ -25,8 +25,7 @@ from models.inside.outputs import (
 )
 from models.inside.reading import LayerParts, Recording, read, record
 from models.inside.tokens import FROM_THE_MODEL
-from models.tasks.attention import causal
-from models.tasks.base import AnyTaskModel
+from models.tasks.base import AnyTaskModel, causal
 from models.tasks.translation import Translation, TranslationInput
 
 POSITIONS_SHOWN = 64

@@ -8,7 +8,7 @@ from models.cancellation import LONGEST_LOAD_S, BoundedLock
 Progress = Callable[[float, str], None]
 """Told how much of a download is done, from 0 to 1, and what is happening in words."""
 
-_LOOKS = ("torch", "transformers", "models.engine.pytorch", "models.loading.network", "models.tasks.attention")
+_LOOKS = ("torch", "transformers", "models.engine.pytorch")
 """The modules that looks inside a model need, and answers by OpenVINO do not."""
 
 _importing = BoundedLock(LONGEST_LOAD_S)

@@ -7,7 +7,9 @@ import argparse
 import os
 from pathlib import Path
 
-from models.registry import Task
+from models.engine import AUTO, EngineSettings, has_openvino, is_rounded, uses_openvino
+from models.loading.prepared import model_type_of, prepared_folder, trunk_of
+from models.registry import REGISTRY, Task
 
 
 def main() -> None:
@@ -20,31 +22,31 @@ def main() -> None:
     parser.add_argument("--half", action="store_true")
     given = parser.parse_args()
     if given.task is None:
-        _bundled()
+        _prepare_bundled()
         return
     if hasattr(os, "nice"):
         # Visitors come first.
         os.nice(5)
     from models.engine.convert import save_graphs
+    from models.loading.assembly import load_network
     from models.loading.description import save_description
-    from models.loading.network import load_network
 
     save_description(given.weights, given.to)
     save_graphs(load_network(given.task, given.weights, given.trunk), given.to, half=given.half)
 
 
-def _bundled() -> None:
-    from models.engine.choice import has_openvino
-    from models.loading.prepared import prepare
-    from models.registry import REGISTRY
-
-    bundled = [each for each in REGISTRY.values() if not each.hub_id]
+def _prepare_bundled() -> None:
+    """Prepare the bundled checkpoints as a page with this environment's settings reads them."""
     if not has_openvino():
         print("OpenVINO is not installed: answers are computed by PyTorch.")
         return
+    settings = EngineSettings(*(os.environ.get(f"CLEARHEAD_{name}", AUTO) for name in ("ENGINE", "PRECISION")))
+    bundled = [each for each in REGISTRY.values() if not each.hub_id]
     for number, checkpoint in enumerate(bundled, start=1):
         print(f"\rPreparing bundled models: {number} of {len(bundled)}", end="", flush=True)
-        prepare(checkpoint)
+        if uses_openvino(model_type_of(checkpoint.folder), settings):
+            half = is_rounded(checkpoint.task, settings)
+            prepared_folder(checkpoint.task, checkpoint.folder, trunk_of(checkpoint), half=half)
     print()
 
 

@@ -1,18 +1,20 @@
 """From a registry entry to a model that answers: fetch it, choose its engine, wrap it for its task."""
 
 import hashlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from models.engine import Engine
-from models.engine.choice import BFLOAT16, EXACT, FLOAT16, FLOAT32, EngineSettings, is_rounded, uses_openvino
+from models.cancellation import LONGEST_LOAD_S, BoundedLock
+from models.engine import BFLOAT16, EXACT, FLOAT16, FLOAT32, Engine, EngineSettings, is_rounded, uses_openvino
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, import_looks, silent
-from models.loading.description import describe, load_description
+from models.loading.description import describe, load_description, tokenizer_of
 from models.loading.prepared import model_type_of, prepared_folder, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
-from models.tasks.base import AnyTaskModel, LazyNetwork, Loaded
+from models.tasks.base import AnyTaskModel
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
@@ -22,13 +24,18 @@ from models.tasks.translation import Translation
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_WRAPPERS: dict[Task, type[AnyTaskModel]] = {
-    Task.FILL_MASK: FillMask,
-    Task.SENTIMENT: TextClassification,
-    Task.QUESTION_ANSWERING: QuestionAnswering,
-    Task.TRANSLATION: Translation,
-    Task.COMPLETION: TextGeneration,
+_TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
+    Task.FILL_MASK: (FillMask, "AutoModelForMaskedLM"),
+    Task.SENTIMENT: (TextClassification, "AutoModelForSequenceClassification"),
+    Task.QUESTION_ANSWERING: (QuestionAnswering, "AutoModelForQuestionAnswering"),
+    Task.TRANSLATION: (Translation, "AutoModelForSeq2SeqLM"),
+    Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
 }
+"""How each task answers, and the class of transformers that loads its networks."""
+
+# While transformers loads, it patches torch for the whole process: a second load at the same time would be left with
+# weights on its "meta" device.
+_loading = BoundedLock(LONGEST_LOAD_S)
 
 
 def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSettings) -> AnyTaskModel:
@@ -37,11 +44,10 @@ def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSetting
         from models.loading.hub import fetch
 
         folder, revision = fetch(checkpoint, progress)
-        progress(1.0, f"Loading {checkpoint.title}")
-        return wrap(checkpoint, folder, revision, settings, progress)
-    _weights(checkpoint.folder)
+    else:
+        folder, revision = checkpoint.folder, bundled_revision(checkpoint.folder)
     progress(1.0, f"Loading {checkpoint.title}")
-    return wrap(checkpoint, checkpoint.folder, bundled_revision(checkpoint.folder), settings, progress)
+    return wrap(checkpoint, folder, revision, settings, progress)
 
 
 def wrap(
@@ -52,47 +58,62 @@ def wrap(
     progress: Progress = silent,
 ) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
-    task, trunk = checkpoint.task, trunk_of(checkpoint)
-    network = LazyNetwork(lambda: _network(task, folder, trunk))
+    task, trunk, lock = checkpoint.task, trunk_of(checkpoint), BoundedLock()
+    load: Callable[[], PreTrainedModel] = partial(load_network, task, folder, trunk, for_looks=True)
     engine: Engine
     if uses_openvino(model_type_of(folder), settings):
-        from models.engine.openvino import read_graphs
+        from models.engine.openvino import OpenVINOEngine
 
         rounded = is_rounded(task, settings)
         said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes some seconds"
         prepared = prepared_folder(task, folder, trunk, half=rounded, on_making=lambda: progress(1.0, said))
-        engine = read_graphs(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
+        engine = OpenVINOEngine(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
         description, tokenizer = load_description(prepared, folder)
     else:
-        import_looks()
+        network = load()
         from models.engine.pytorch import PyTorchEngine, rounds_quickly
 
+        load = lambda: network  # noqa: E731
         rounded = settings.precision != FLOAT32 and not task.writes and rounds_quickly()
-        engine = PyTorchEngine(network(), network.lock, BFLOAT16 if rounded else FLOAT32)
-        description, tokenizer = describe(folder)
+        engine = PyTorchEngine(network, lock, BFLOAT16 if rounded else FLOAT32)
+        description, plain = describe(folder)
+        tokenizer = tokenizer_of(plain)
     identity = LoadedCheckpoint(checkpoint.name, revision, checkpoint.license, engine.precision, engine.name)
-    return _WRAPPERS[task](
-        Loaded(checkpoint, identity, folder, description.model, description.generation, tokenizer, engine, network)
-    )
+    wrapper, _ = _TASKS[task]
+    of_checkpoint = (checkpoint, identity, folder, description.model, description.generation, tokenizer)
+    return wrapper(*of_checkpoint, engine, load, lock)
 
 
-def plain_network(checkpoint: Checkpoint) -> "PreTrainedModel":
-    """The network of a bundled checkpoint as transformers and PEFT load it, to compare with; on the CPU."""
-    import_looks()
-    from models.loading.network import load_network
+def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_looks: bool = False) -> "PreTrainedModel":
+    """The network of `folder` in float32, ready to answer; of an adapter folder, its `trunk` with the adapter merged.
 
-    return load_network(checkpoint.task, checkpoint.folder, trunk_of(checkpoint))
-
-
-def _network(task: Task, folder: Path, trunk: Path | None) -> "PreTrainedModel":
-    """The network for looks inside, on a GPU where there is one."""
+    Its attention is computed in plain operations ("eager"), so that its weights can be seen. For looks inside it is on
+    a GPU where there is one.
+    """
     import_looks()
     import torch
+    import transformers
 
-    from models.loading.network import load_network
+    _, name = _TASKS[task]
+    auto_model = getattr(transformers, name)
+    options = {
+        "use_safetensors": True, "dtype": torch.float32, "trust_remote_code": False, "attn_implementation": "eager",
+    }  # fmt: skip
+    # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    with _loading:
+        if trunk is None:
+            network: PreTrainedModel = auto_model.from_pretrained(folder, **options)
+        else:
+            from peft import PeftModel
 
-    network = load_network(task, folder, trunk)
-    if torch.cuda.is_available():
+            config = transformers.AutoConfig.from_pretrained(folder)
+            network = auto_model.from_pretrained(trunk, config=config, **options)
+            network = PeftModel.from_pretrained(network, folder).merge_and_unload()
+    network.eval()
+    network.requires_grad_(False)
+    if for_looks and torch.cuda.is_available():
         network.to(torch.device("cuda"))  # type: ignore[arg-type]
     return network
 

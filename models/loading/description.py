@@ -1,17 +1,16 @@
 """A checkpoint's configuration as its task reads it, kept as a file, so that transformers is not needed to answer."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tokenizers
+from pydantic import TypeAdapter
 
 from models.decoding.sampling import GenerationSettings
 from models.loading import import_looks
-from models.tasks.base import ModelSettings
-from models.tasks.calibration import KEY, Calibration
-from models.text.tokenizer import FastTokenizer, SlowTokenizer, Tokenizer, TokenizerSettings
+from models.tasks.base import Calibration, ModelSettings
+from models.text.tokenizer import SlowTokenizer, Tokenizer, TokenizerSettings
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -30,41 +29,8 @@ class Description:
     tokenizer: TokenizerSettings
 
 
-def describe(weights: Path) -> tuple[Description, Tokenizer]:
+def describe(weights: Path) -> tuple[Description, "PreTrainedTokenizerBase"]:
     """The description of the checkpoint in the folder `weights`, and its tokenizer, as transformers reads them."""
-    description, tokenizer = _described(weights)
-    return description, tokenizer_of(tokenizer)
-
-
-def save_description(weights: Path, folder: Path) -> None:
-    """Write the description of the checkpoint in `weights`, and its tokenizer where `tokenizers` reads it."""
-    description, tokenizer = _described(weights)
-    (folder / _FILE).write_text(json.dumps(asdict(description)), encoding="utf-8")
-    if description.tokenizer.is_fast:
-        tokenizer.backend_tokenizer.save(str(folder / _TOKENIZER), pretty=False)
-
-
-def load_description(folder: Path, weights: Path) -> tuple[Description, Tokenizer]:
-    """Read what `save_description` wrote to `folder`; a tokenizer of transformers is read from `weights`."""
-    kept = json.loads((folder / _FILE).read_text(encoding="utf-8"), object_hook=_with_tuples)
-    model = ModelSettings(**kept["model"] | {"calibration": Calibration(**kept["model"]["calibration"])})
-    generation, settings = GenerationSettings(**kept["generation"]), TokenizerSettings(**kept["tokenizer"])
-    if settings.is_fast:
-        backend = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
-        return Description(model, generation, settings), FastTokenizer(settings, backend)
-    import_looks()
-    from transformers import AutoTokenizer
-
-    return Description(model, generation, settings), SlowTokenizer(settings, AutoTokenizer.from_pretrained(weights))
-
-
-def tokenizer_of(plain: "PreTrainedTokenizerBase") -> Tokenizer:
-    """A tokenizer of transformers as tasks use it."""
-    settings = _tokenizer(plain)
-    return FastTokenizer(settings, plain.backend_tokenizer) if settings.is_fast else SlowTokenizer(settings, plain)
-
-
-def _described(weights: Path) -> tuple[Description, "PreTrainedTokenizerBase"]:
     from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
     config, tokenizer = AutoConfig.from_pretrained(weights), AutoTokenizer.from_pretrained(weights)
@@ -73,10 +39,37 @@ def _described(weights: Path) -> tuple[Description, "PreTrainedTokenizerBase"]:
         generation = GenerationConfig.from_pretrained(weights)
     else:
         generation = GenerationConfig.from_model_config(config)
-    return Description(_model(config, tokenizer), generation_settings(generation), _tokenizer(tokenizer)), tokenizer
+    model, settings = _model_settings(config, tokenizer), _tokenizer_settings(tokenizer)
+    return Description(model, generation_settings(generation), settings), tokenizer
 
 
-def _model(config: "PretrainedConfig", tokenizer: "PreTrainedTokenizerBase") -> ModelSettings:
+def save_description(weights: Path, folder: Path) -> None:
+    """Write the description of the checkpoint in `weights`, and its tokenizer where `tokenizers` reads it."""
+    description, tokenizer = describe(weights)
+    (folder / _FILE).write_bytes(TypeAdapter(Description).dump_json(description))
+    if description.tokenizer.is_fast:
+        tokenizer.backend_tokenizer.save(str(folder / _TOKENIZER), pretty=False)
+
+
+def load_description(folder: Path, weights: Path) -> tuple[Description, Tokenizer]:
+    """Read what `save_description` wrote to `folder`; a tokenizer of transformers is read from `weights`."""
+    description = TypeAdapter(Description).validate_json((folder / _FILE).read_bytes())
+    settings = description.tokenizer
+    if settings.is_fast:
+        return description, Tokenizer(settings, tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER)))
+    import_looks()
+    from transformers import AutoTokenizer
+
+    return description, SlowTokenizer(settings, AutoTokenizer.from_pretrained(weights))
+
+
+def tokenizer_of(plain: "PreTrainedTokenizerBase") -> Tokenizer:
+    """A tokenizer of transformers as tasks use it."""
+    settings = _tokenizer_settings(plain)
+    return Tokenizer(settings, plain.backend_tokenizer) if settings.is_fast else SlowTokenizer(settings, plain)
+
+
+def _model_settings(config: "PretrainedConfig", tokenizer: "PreTrainedTokenizerBase") -> ModelSettings:
     # XLNet says -1 for its relative positions.
     positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or 0)
     if config.model_type == "roberta":
@@ -88,7 +81,22 @@ def _model(config: "PretrainedConfig", tokenizer: "PreTrainedTokenizerBase") -> 
         window=min(bounds, default=_DEFAULT_WINDOW),
         vocabulary=int(getattr(config, "decoder_vocab_size", None) or config.vocab_size),
         labels=tuple(str(name).lower() for name in (config.id2label or {}).values()),
-        calibration=Calibration(**(getattr(config, KEY, None) or {})),
+        calibration=Calibration(**(getattr(config, Calibration.KEY, None) or {})),
+    )
+
+
+def _tokenizer_settings(plain: "PreTrainedTokenizerBase") -> TokenizerSettings:
+    ids = {f"{name}_token_id": getattr(plain, f"{name}_token_id") for name in ("unk", "bos", "eos", "cls", "pad")}
+    mask = plain.mask_token
+    return TokenizerSettings(
+        special=tuple(plain.all_special_ids),
+        mask_token=None if mask is None else str(mask),
+        mask_token_id=plain.mask_token_id,
+        pad_type_id=int(plain.pad_token_type_id),
+        pads_left=plain.padding_side == "left",
+        has_types="token_type_ids" in plain.model_input_names,
+        is_fast=plain.is_fast,
+        **ids,
     )
 
 
@@ -108,31 +116,7 @@ def generation_settings(config: Any) -> GenerationSettings:
     )
 
 
-def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """`fields` of a JSON file with its lists as tuples, which the settings hold."""
-    return {name: _as_tuple(value) for name, value in fields.items()}
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
-
-
 def _several(ids: Any) -> tuple[int, ...]:
     if ids is None:
         return ()
     return tuple(int(each) for each in ids) if isinstance(ids, list | tuple) else (int(ids),)
-
-
-def _tokenizer(plain: "PreTrainedTokenizerBase") -> TokenizerSettings:
-    ids = {f"{name}_token_id": getattr(plain, f"{name}_token_id") for name in ("unk", "bos", "eos", "cls", "pad")}
-    mask = plain.mask_token
-    return TokenizerSettings(
-        special=tuple(plain.all_special_ids),
-        mask_token=None if mask is None else str(mask),
-        mask_token_id=plain.mask_token_id,
-        pad_type_id=int(plain.pad_token_type_id),
-        pads_left=plain.padding_side == "left",
-        has_types="token_type_ids" in plain.model_input_names,
-        is_fast=plain.is_fast,
-        **ids,
-    )

@@ -53,14 +53,13 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
         try:
             folder = _unless_it_stalls(lambda moving: _download(checkpoint, moving), progress)
         except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
-            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                raise CheckpointUnavailable(
-                    f"{checkpoint.title} could not be kept: there is no room left on this host's disk."
-                ) from error
-            raise CheckpointUnavailable(
-                f"{checkpoint.title} could not be downloaded, because the model hub cannot be reached from here. "
+            why = (
+                "downloaded, because the model hub cannot be reached from here. "
                 "Your text is kept and the bundled model is selected."
-            ) from error
+            )
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                why = "kept: there is no room left on this host's disk."
+            raise CheckpointUnavailable(f"{checkpoint.title} could not be {why}") from error
     if not (folder / WEIGHTS).exists():
         raise CheckpointUnavailable(
             f"{checkpoint.title} offers no safetensors weights, and weights of another kind are not loaded here."
@@ -75,10 +74,11 @@ def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) 
     waits for any more goes on by itself.
     """
     came: Future[Path] = Future()
-    moved_at_s = [time.monotonic()]
+    moved_at_s = time.monotonic()
 
     def moving(fraction: float, message: str) -> None:
-        moved_at_s[0] = time.monotonic()
+        nonlocal moved_at_s
+        moved_at_s = time.monotonic()
         progress(fraction, message)
 
     def fetch_it() -> None:
@@ -87,10 +87,11 @@ def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) 
         except BaseException as error:
             came.set_exception(error)
 
+    # Not a thread of a pool: the process would wait for it at its end.
     threading.Thread(target=fetch_it, name="download", daemon=True).start()
     while not wait([came], ASK_EVERY_S).done:
         go_on()
-        if time.monotonic() - moved_at_s[0] > _STALLED_AFTER_S:
+        if time.monotonic() - moved_at_s > _STALLED_AFTER_S:
             raise Overdue
     return came.result()
 
@@ -110,9 +111,10 @@ def _already_here(checkpoint: Checkpoint) -> Path | None:
     cached = _cached(checkpoint)
     if any(cached.glob("blobs/*.incomplete")):
         return None
-    pins = [pin for pin in (checkpoint.revision, _kept_pin(checkpoint)) if pin and _COMMIT.fullmatch(pin)]
-    folders = [cached / "snapshots" / pin for pin in pins]
-    return next((folder for folder in folders if (folder / WEIGHTS).exists()), None)
+    for pin in (checkpoint.revision, _kept_pin(checkpoint)):
+        if pin and _COMMIT.fullmatch(pin) and (cached / "snapshots" / pin / WEIGHTS).exists():
+            return cached / "snapshots" / pin
+    return None
 
 
 def _kept_pin(checkpoint: Checkpoint) -> str | None:
@@ -148,7 +150,11 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
-    """The folder of the pinned commit, or of its conversion to safetensors where that has none."""
+    """The folder of the pinned commit.
+
+    Where that has no safetensors, it is the Hub's own conversion of its pickled weights, which waits as a pull request
+    of its bot (https://huggingface.co/docs/safetensors/convert-weights); transformers looks for the same one.
+    """
     hub, kept = HfApi(), _kept_pin(checkpoint)
     asked = kept or checkpoint.revision
     # One short question first: `snapshot_download` asks six times over half a minute before it gives up.
@@ -156,7 +162,10 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
     if _COMMIT.fullmatch(asked) and info.sha != asked:
         raise CheckpointUnavailable(f"The model hub has no {checkpoint.title} of the version that is offered here.")
     if kept is None and WEIGHTS not in {sibling.rfilename for sibling in info.siblings or ()}:
-        conversion = _conversion(checkpoint.hub_id)
+        proposals = hub.get_repo_discussions(
+            checkpoint.hub_id, author=_CONVERTER, discussion_type="pull_request", discussion_status="open"
+        )
+        conversion = next((each.git_reference for each in proposals if each.title == _CONVERSION_TITLE), None)
         if conversion is not None:
             info = hub.model_info(checkpoint.hub_id, revision=conversion, timeout=_ANSWER_WITHIN_S)
     commit = str(info.sha)
@@ -173,17 +182,6 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
     if commit != checkpoint.revision and (folder / WEIGHTS).exists():
         (_cached(checkpoint) / _PIN).write_text(f"{checkpoint.revision} {commit}\n", encoding="utf-8")
     return folder
-
-
-def _conversion(hub_id: str) -> str | None:
-    """The Hub's own conversion of pickled weights, which waits as a pull request of its bot in older repositories.
-
-    transformers looks for the same one (https://huggingface.co/docs/safetensors/convert-weights).
-    """
-    proposals = HfApi().get_repo_discussions(
-        hub_id, author=_CONVERTER, discussion_type="pull_request", discussion_status="open"
-    )
-    return next((each.git_reference for each in proposals if each.title == _CONVERSION_TITLE), None)
 
 
 def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:

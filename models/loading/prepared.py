@@ -3,6 +3,7 @@
 They are checked before they are read. Another process makes them, so that torch stays out of this one's memory.
 """
 
+import atexit
 import hashlib
 import json
 import os
@@ -19,7 +20,6 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from models.engine.choice import AUTO, EngineSettings, is_rounded, uses_openvino
 from models.errors import CheckpointUnavailable
 from models.registry import BUNDLED, Checkpoint, Task
 
@@ -49,8 +49,6 @@ def prepared_folder(
     if not _is_whole(folder):
         on_making()
         _make(task, weights, trunk, folder, half)
-        if not _is_whole(folder):
-            raise CheckpointUnavailable(f"The model {weights.name} could not be prepared. Please choose another.")
         _forget_old(folder.parent)
     with suppress(OSError):
         os.utime(folder)
@@ -70,24 +68,14 @@ def writable_folder() -> Path:
         kept.mkdir(parents=True, exist_ok=True)
         if os.access(kept, os.W_OK):
             return kept
-    _passing.append(tempfile.TemporaryDirectory(prefix="clearhead-"))
-    return Path(_passing[0].name)
-
-
-_passing: list[tempfile.TemporaryDirectory[str]] = []
+    passing = tempfile.mkdtemp(prefix="clearhead-")
+    atexit.register(shutil.rmtree, passing, ignore_errors=True)
+    return Path(passing)
 
 
 def model_type_of(weights: Path) -> str:
     """The architecture that the folder's `config.json` names, such as `bert`."""
     return str(json.loads((weights / "config.json").read_text(encoding="utf-8"))["model_type"])
-
-
-def prepare(checkpoint: Checkpoint) -> None:
-    """Prepare a bundled checkpoint as a page with this environment's settings reads it."""
-    engine, precision = (os.environ.get(f"CLEARHEAD_{name}", AUTO) for name in ("ENGINE", "PRECISION"))
-    settings, task = EngineSettings(engine, precision), checkpoint.task
-    if uses_openvino(model_type_of(checkpoint.folder), settings):
-        prepared_folder(task, checkpoint.folder, trunk_of(checkpoint), half=is_rounded(task, settings))
 
 
 def trunk_of(checkpoint: Checkpoint) -> Path | None:
@@ -140,11 +128,15 @@ def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: boo
         with suppress(OSError):
             beside.rename(folder)
     except (subprocess.SubprocessError, OSError) as error:
-        raise CheckpointUnavailable(
-            f"The model {weights.name} could not be prepared. Please choose another."
-        ) from error
+        raise _not_prepared(weights) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+    if not _is_whole(folder):
+        raise _not_prepared(weights)
+
+
+def _not_prepared(weights: Path) -> CheckpointUnavailable:
+    return CheckpointUnavailable(f"The model {weights.name} could not be prepared. Please choose another.")
 
 
 def _run(command: list[str]) -> None:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from models.cancellation import LONGEST_LOAD_S, BoundedLock
-from models.engine.choice import EXACT, FLOAT32, EngineSettings
+from models.engine import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
 from models.registry import Checkpoint, find
@@ -45,7 +45,8 @@ class ModelStore:
             # Imported for the first model, since the first page needs none.
             from models.loading.assembly import assemble
 
-            expected = expected_bytes(checkpoint.parameters, self.settings)
+            # Weights for answers, and in float32 those for looks inside, which nearly every run takes.
+            expected = ((4 if self.settings.precision == FLOAT32 else 2) + 4) * checkpoint.parameters
             self._require_room(checkpoint, max(expected, self._found_too_large.get(checkpoint.name, 0)))
             model = assemble(checkpoint, progress, self.settings)
             size = model.held_bytes
@@ -70,23 +71,14 @@ class ModelStore:
     def _require_room(self, checkpoint: Checkpoint, size: int) -> None:
         """Raise `CheckpointUnavailable` for a model that does not fit even alone."""
         if size > self.max_bytes:
-            takes, there = (f"{each / 1e6:,.0f} MB" for each in (size, self.max_bytes))
             raise CheckpointUnavailable(
-                f"{checkpoint.title} takes {takes} of memory, and this page has {there} for models. "
-                "Please choose another."
+                f"{checkpoint.title} takes {size / 1e6:,.0f} MB of memory, and this page has "
+                f"{self.max_bytes / 1e6:,.0f} MB for models. Please choose another."
             )
 
     def _evict(self) -> None:
         while len(self._models) > 1 and self.loaded_bytes > self.max_bytes:
             self._models.popitem(last=False)
-
-
-def expected_bytes(parameters: int, engine: EngineSettings) -> int:
-    """Return the bytes that a model of this many `parameters` takes: its weights for answers and for looks inside.
-
-    The latter are in float32 and are loaded at the first look, which nearly every run takes.
-    """
-    return ((4 if engine.precision == FLOAT32 else 2) + 4) * parameters
 
 
 _default = ModelStore()

@@ -2,8 +2,8 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from models.cancellation import BoundedLock
 from models.decoding.sampling import GenerationSettings
-from models.engine import Engine, Ids, Logits
+from models.engine import FLOAT32, TORCH, Engine, Ids, Logits
 from models.errors import InputError
-from models.outputs import Attentions, LoadedCheckpoint, TaskOutput, Token
+from models.outputs import Attention, Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.registry import Checkpoint
-from models.tasks.calibration import Calibration
 from models.text.characters import says_anything
 from models.text.tokenizer import Tokenizer
 
@@ -28,6 +27,28 @@ Inputs = TypeVar("Inputs")
 Encoded = TypeVar("Encoded")
 Raw = TypeVar("Raw")
 Output = TypeVar("Output", bound=TaskOutput)
+
+MAX_BEAMS = 8
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What turns a network's logits into probabilities that mean what they say: logits are divided by `temperature`.
+
+    Whether a text answers at all is a question of its own: its log-odds are multiplied by `answerable_scale` and
+    `answerable_bias` is added (Guo et al., 2017; Platt, 1999). Published checkpoints have none.
+    """
+
+    temperature: float = 1.0
+    answerable_scale: float = 1.0
+    answerable_bias: float = 0.0
+
+    KEY: ClassVar[str] = "calibration"
+    """Where a checkpoint's `config.json` keeps it."""
+
+    def as_config(self) -> dict[str, dict[str, float]]:
+        """The entry of `config.json`."""
+        return {self.KEY: asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -45,12 +66,16 @@ class ModelSettings:
     calibration: Calibration = field(default_factory=Calibration)
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """The parts of a task's model: the checkpoint, its tokenizer, and the engine that computes its answers.
+@dataclass(eq=False)
+class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
+    """A checkpoint wrapped for its task; call it with the fields of its `inputs_type`.
 
-    `folder` holds the weights; `network` is the same network in float32, which looks inside use.
+    `folder` holds the weights. `engine` computes the answers; `load_network` loads the same network in float32 for
+    looks inside, and `lock` is held while that is used. Nothing of torch leaves through `__call__` or `attend`: outputs
+    hold numbers, text and numpy arrays.
     """
+
+    inputs_type: ClassVar[type]
 
     checkpoint: Checkpoint
     identity: LoadedCheckpoint
@@ -59,56 +84,21 @@ class Loaded:
     generation: GenerationSettings
     tokenizer: Tokenizer
     engine: Engine
-    network: "LazyNetwork"
-
-
-class LazyNetwork:
-    """A network in float32 as transformers loads it, on the first look inside; `lock` is held while it is used."""
-
-    def __init__(self, load: Callable[[], "PreTrainedModel"]) -> None:
-        self.lock = BoundedLock()
-        self._load = load
-        self._loaded: PreTrainedModel | None = None
-
-    def __call__(self) -> "PreTrainedModel":
-        """The network, which is loaded once."""
-        with self.lock:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
-
-    @property
-    def bytes(self) -> int:
-        """The size of its weights in bytes, 0 while it is not loaded."""
-        return 0 if self._loaded is None else sum(each.nbytes for each in self._loaded.parameters())
-
-
-class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
-    """A checkpoint wrapped for its task; call it with the fields of its `inputs_type`.
-
-    Nothing of torch leaves through `__call__` or `attend`: outputs hold numbers, text and numpy arrays.
-    """
-
-    inputs_type: ClassVar[type]
-
-    def __init__(self, loaded: Loaded) -> None:
-        self.checkpoint = loaded.checkpoint
-        self.identity = loaded.identity
-        self.tokenizer = loaded.tokenizer
-        self.engine = loaded.engine
-        self.folder = loaded.folder
-        self.settings = loaded.settings
-        self.generation = loaded.generation
-        self._lazy = loaded.network
-        self.lock = loaded.network.lock
+    load_network: "Callable[[], PreTrainedModel]"
+    lock: BoundedLock
+    _network: "PreTrainedModel | None" = None
 
     @property
     def network(self) -> "PreTrainedModel":
         """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it.
 
-        Ask for it before importing what needs torch: on its way torch is imported by one thread at a time.
+        It is loaded once. Ask for it before importing what needs torch: on its way torch is imported by one thread at
+        a time.
         """
-        return self._lazy()
+        with self.lock:
+            if self._network is None:
+                self._network = self.load_network()
+            return self._network
 
     def tensor(self, numbers: NDArray[Any]) -> "Tensor":
         """`numbers` on the device of `network`."""
@@ -120,11 +110,10 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     @property
     def exact(self) -> Self:
         """This model with `network` itself as its engine."""
-        other, network = copy.copy(self), self.network
+        network, other = self.network, copy.copy(self)
         from models.engine.pytorch import PyTorchEngine
 
-        other.engine = PyTorchEngine(network, self.lock)
-        other.identity = self.looked_into
+        other.engine, other.identity = PyTorchEngine(network, self.lock), self.looked_into
         return other
 
     def __call__(self, **fields: Any) -> Output:
@@ -156,18 +145,20 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """A decoder's logits `[token, vocabulary]` after each of `ids` `[1, token]`; `source` is what it translates."""
         return self.engine.start(source).read(ids, ids.shape[1])
 
-    def attention_over(self, tokens: tuple[Token, ...], **network_inputs: NDArray[Any]) -> Attentions:
-        """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
-        network, given = self.network, {name: self.tensor(each) for name, each in network_inputs.items()}
-        from models.tasks.attention import capture_encoder
-
+    def look(self, **inputs: NDArray[Any]) -> Any:
+        """The output of the network's trunk over `inputs`, each `[1, token]`, with the attention of every layer."""
+        network, given = self.network, {name: self.tensor(each) for name, each in inputs.items()}
         with self.lock:
-            return capture_encoder(network, given, tokens)
+            return network.base_model(**given, output_attentions=True)
+
+    def attend_encoder(self, tokens: tuple[Token, ...], inputs: Mapping[str, NDArray[Any]]) -> Attentions:
+        """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
+        return {"encoder": attention_of("encoder", self.look(**inputs).attentions, tokens, tokens)}
 
     @property
     def looked_into(self) -> LoadedCheckpoint:
         """The identity of the exact network, which looks inside use."""
-        return replace(self.identity, precision="float32", engine="torch")
+        return replace(self.identity, precision=FLOAT32, engine=TORCH)
 
     @property
     def window(self) -> int:
@@ -177,7 +168,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     @property
     def held_bytes(self) -> int:
         """The size of its weights in bytes; those for looks inside count from the first look."""
-        return self._lazy.bytes + (0 if self.engine.shares_network else self.engine.bytes)
+        if self._network is None or self.engine.name == TORCH:
+            return self.engine.bytes
+        return self.engine.bytes + sum(each.nbytes for each in self._network.parameters())
 
     def require_window(self, length: int, field: str, what: str = "That is") -> None:
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
@@ -187,6 +180,28 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
                 field,
             )
 
+    def require_known(self, kept: Sequence[int]) -> None:
+        """Refuse ids to go on from that the vocabulary does not have."""
+        if not all(0 <= token_id < len(self.tokenizer) for token_id in kept):
+            raise InputError("This model does not know one of the tokens to go on from.", "kept")
+
+
+AnyTaskModel = TaskModel[Any, Any, Any, Any]
+
+
+def attention_of(
+    kind: str, layers: "Sequence[Tensor]", queries: tuple[Token, ...], keys: tuple[Token, ...]
+) -> Attention:
+    """Attention as transformers returns it, a `[1, head, query, key]` per layer; in a decoder no token looks ahead."""
+    weights = np.stack([layer[0].float().cpu().numpy() for layer in layers])
+    masked = causal(len(queries)) if kind == "decoder" else np.zeros(weights.shape[2:], dtype=bool)
+    return Attention(kind, weights, queries, keys, masked)
+
+
+def causal(length: int) -> NDArray[np.bool_]:
+    """The mask `[query, key]` that hides later tokens."""
+    return np.triu(np.ones((length, length), dtype=bool), k=1)
+
 
 def batch_of_one(ids: Sequence[int]) -> Ids:
     """`ids` as a batch `[1, token]`."""
@@ -195,16 +210,12 @@ def batch_of_one(ids: Sequence[int]) -> Ids:
 
 def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:
     """Raise `InputError` for a text of which the tokenizer leaves no token, such as accents without letters."""
-    marks = [token.is_mark for token in tokens]
-    if all(marks):
+    if all(token.is_mark for token in tokens):
         raise InputError(f"{name} is empty for this model. Please type something else.", field)
 
 
-AnyTaskModel = TaskModel[Any, Any, Any, Any]
-
-
 def require_text(text: str, field: str, name: str) -> str:
-    """`text` if it says anything; raises `InputError` for empty text and for characters that cannot be written down."""
+    """`text` if it says anything; raises `InputError` where it is empty or no text."""
     if not isinstance(text, str):
         raise InputError(f"{name} must be text.", field)
     if not says_anything(text):

@@ -1,9 +1,9 @@
 """Fill the blank: the likeliest tokens at each mask (BERT's masked language model, Devlin et al., 2019)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from models.decoding.sampling import best, best_choices
+from models.decoding.sampling import LEAST, best, best_choices
 from models.engine import Ids, Logits
 from models.errors import InputError
 from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding, softmax
@@ -12,8 +12,6 @@ from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
 
 MAX_TOP_K = 20
-# The logarithm of a probability that rounds to zero.
-_SMALLEST = 1e-45
 
 
 @dataclass(frozen=True)
@@ -64,45 +62,45 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
     def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Logits) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""
         probabilities = softmax(raw)
-        candidates = [
-            [(int(token_id), float(row[token_id])) for token_id in best(row, inputs.top_k)] for row in probabilities
-        ]
+        # For each mask the likeliest tokens as they read, best first.
         predictions = tuple(
-            tuple(Prediction(readable(self.tokenizer, token_id).strip(), score) for token_id, score in each)
-            for each in candidates
+            tuple(Prediction(readable(self.tokenizer, int(each)), float(row[each])) for each in best(row, inputs.top_k))
+            for row in probabilities
+        )
+        logs = [[math.log(max(each.score, LEAST)) for each in candidates] for candidates in predictions]
+        sequences = tuple(
+            self._filled(encoded, [candidates[rank] for candidates, rank in zip(predictions, choice, strict=True)])
+            for choice in best_choices(logs, inputs.top_k)
         )
         return FillMaskOutput(
             self.identity,
             encoded.tokens,
-            predictions,
-            tuple(self._filled(encoded, filling) for filling in _best_fillings(candidates, inputs.top_k)),
-            self._standing(inputs.word, probabilities) if inputs.word.strip() else (),
+            tuple(tuple(replace(each, text=each.text.strip()) for each in candidates) for candidates in predictions),
+            sequences,
+            self._standing(inputs.word.strip(), probabilities) if inputs.word.strip() else (),
         )
 
     def attend(self, inputs: FillMaskInput, written: tuple[int, ...] = ()) -> Attentions:
         """The encoder's attention over the text with its masks."""
         encoded = self.preprocess(inputs)
-        return self.attention_over(encoded.tokens, input_ids=encoded.ids)
+        return self.attend_encoder(encoded.tokens, {"input_ids": encoded.ids})
 
-    def _filled(self, encoded: EncodedMasks, filling: tuple[tuple[int, float], ...]) -> Prediction:
+    def _filled(self, encoded: EncodedMasks, filling: list[Prediction]) -> Prediction:
         """The text with each mask replaced, and the product of the probabilities."""
-        mask = str(self.tokenizer.mask_token)
-        parts = encoded.text.split(mask)
-        text = parts[0]
-        for (token_id, _), after in zip(filling, parts[1:], strict=True):
-            piece = readable(self.tokenizer, token_id)
+        text, *rest = encoded.text.split(str(self.tokenizer.mask_token))
+        for each, after in zip(filling, rest, strict=True):
+            piece = each.text
             if piece.startswith("##"):
                 text = text.rstrip() + piece.removeprefix("##") + after
-            else:
-                if self.tokenizer.is_word_piece and _joins(text[-1:], piece[:1]):
-                    # Only a piece with ## goes on with a word.
-                    text += " "
-                text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
-        return Prediction(text, math.prod(score for _, score in filling))
+                continue
+            if self.tokenizer.is_word_piece and text[-1:].isalnum() and piece[:1].isalnum():
+                # Only a piece with ## goes on with a word.
+                text += " "
+            text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
+        return Prediction(text, math.prod(each.score for each in filling))
 
     def _standing(self, word: str, probabilities: Logits) -> tuple[WordStanding, ...]:
         """Where `word` stands at each mask: `probabilities` is `[mask, vocabulary]`."""
-        word = word.strip()
         # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
         ids = self.tokenizer.encode(" " + word, special=False).ids
         pieces = tuple(readable(self.tokenizer, token_id) for token_id in ids)
@@ -118,16 +116,3 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
 def with_masks(text: str, mask: str) -> str:
     """`text` with the checkpoint's own `mask` for each blank, which visitors write as `[MASK]` or as `<mask>`."""
     return text.replace("[MASK]", mask).replace("<mask>", mask)
-
-
-def _joins(before: str, after: str) -> bool:
-    """Whether two characters beside each other would read as parts of one word."""
-    return before.isalnum() and after.isalnum()
-
-
-def _best_fillings(candidates: list[list[tuple[int, float]]], count: int) -> list[tuple[tuple[int, float], ...]]:
-    """The `count` likeliest ways to choose one candidate per mask, best first; each mask's candidates come so, too."""
-    logs = [[math.log(max(score, _SMALLEST)) for _, score in each] for each in candidates]
-    return [
-        tuple(each[rank] for each, rank in zip(candidates, choice, strict=True)) for choice in best_choices(logs, count)
-    ]

@@ -60,4 +60,4 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits,
     def attend(self, inputs: TextClassificationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The encoder's attention over the text."""
         encoded = self.preprocess(inputs)
-        return self.attention_over(encoded.tokens, input_ids=encoded.ids)
+        return self.attend_encoder(encoded.tokens, {"input_ids": encoded.ids})

@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from models.decoding.beam_search import BeamStep, Hypothesis, beam_search, best_first
-from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, placed, reread, write
+from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, reread, write
 from models.decoding.sampling import LOOP_GUARD, Sampling
 from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
-from models.tasks.base import Loaded, TaskModel, batch_of_one
-from models.tasks.translation import MAX_BEAMS
+from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one
 from models.text.tokenizer import read_tokens
 
 _LAST_SPACES = re.compile(r"[^\S\n]+\Z")
@@ -43,6 +43,11 @@ class TextGenerationInput:
     loop_guard: int = LOOP_GUARD
     kept: tuple[int, ...] = ()
 
+    @property
+    def room(self) -> int:
+        """How many tokens are still to be chosen."""
+        return self.max_new_tokens - len(self.kept)
+
 
 @dataclass(frozen=True)
 class EncodedPrompt:
@@ -51,6 +56,11 @@ class EncodedPrompt:
     ids: Ids
     tokens: tuple[Token, ...]
     inputs: TextGenerationInput
+
+    @property
+    def given(self) -> Ids:
+        """The ids of the prompt and of what is kept, `[1, token]`."""
+        return np.concatenate([self.ids, batch_of_one(self.inputs.kept)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -67,8 +77,8 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     inputs_type = TextGenerationInput
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self.characters = byte_rule(self.tokenizer, self.settings.vocabulary)
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
@@ -88,24 +98,18 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
                 "that this model reads at once. Please shorten it or ask for less.",
                 "prompt",
             )
-        if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
-            raise InputError("This model does not know one of the tokens to go on from.", "kept")
+        self.require_known(inputs.kept)
         return EncodedPrompt(batch_of_one(ids), read_tokens(self.tokenizer, ids), inputs)
 
     def forward(self, encoded: EncodedPrompt) -> Written:
         """Write to the end by the strategy that was asked for."""
-        kept, is_over = self._kept(encoded)
-        if is_over:
-            return Written(kept)
-        if encoded.inputs.strategy == "beam":
-            *_, last = self.search(encoded)
-            return _found(last.finished, kept)
-        return Written((*kept, *self._writing(encoded)))
+        *_, written = self._growing(encoded)
+        return written
 
     def postprocess(self, inputs: TextGenerationInput, encoded: EncodedPrompt, raw: Written) -> CompletionOutput:
         """The text after the prompt, with each token's probability and alternatives."""
-        generated = generated_tokens(self.tokenizer, raw.steps)
-        return self._output(encoded, raw, placed(generated, lambda ids: self.text_after(encoded, ids)))
+        generated = generated_tokens(self.tokenizer, raw.steps, lambda ids: self.text_after(encoded, ids))
+        return self._output(encoded, raw, generated)
 
     def stream(self, inputs: TextGenerationInput) -> Iterator[CompletionOutput]:
         """The output after each token; the last one is `finished`. Closing the iterator stops the writing.
@@ -113,28 +117,28 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         While beam search goes on, the output is its likeliest draft, which may still give way to another.
         """
         encoded = self.preprocess(inputs)
-        # By the step's identity, which is quicker to look up than all its numbers; the step is held so that it stays.
-        read: dict[int, tuple[Step, GeneratedToken]] = {}
+        steps: tuple[Step, ...] = ()
+        tokens: tuple[GeneratedToken, ...] = ()
         for written in self._growing(encoded):
-            # Drafts share their first steps, so that what is new is always the end.
-            new = [step for step in written.steps if id(step) not in read]
-            old = written.steps[: len(written.steps) - len(new)]
-            start = read[id(old[-1])][1].token.end if old else 0
-            tokens = generated_tokens(self.tokenizer, new)
-            tokens = placed(tokens, lambda ids: self.text_after(encoded, ids), [step.id for step in old], start)
-            for step, token in zip(new, tokens, strict=True):
-                read[id(step)] = (step, token)
-            yield self._output(encoded, written, tuple(read[id(step)][1] for step in written.steps))
+            # Drafts share their first steps, so only what comes after these is read.
+            same = [old is new for old, new in zip(steps, written.steps, strict=False)]
+            known = same.index(False) if False in same else len(same)
+            steps, tokens = written.steps, tokens[:known]
+            tokens += generated_tokens(
+                self.tokenizer,
+                steps[known:],
+                lambda ids: self.text_after(encoded, ids),
+                [step.id for step in steps[:known]],
+                tokens[-1].token.end if tokens else 0,
+            )
+            yield self._output(encoded, written, tokens)
 
     def attend(self, inputs: TextGenerationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
         encoded = self.preprocess(inputs)
-        ids = [*encoded.ids[0].tolist(), *written]
-        network, read = self.network, self.tensor(batch_of_one(ids))
-        from models.tasks.attention import capture_decoder
-
-        with self.lock:
-            return capture_decoder(network, read, encoded.tokens + read_tokens(self.tokenizer, written))
+        tokens = encoded.tokens + read_tokens(self.tokenizer, written)
+        layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
+        return {"decoder": attention_of("decoder", layers, tokens, tokens)}
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -143,55 +147,34 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step; there is at least one step."""
-        state = DecoderState(self.engine, self._given(encoded))
-        beams, room = encoded.inputs.num_beams, self._room(encoded.inputs)
-        return beam_search(state, self.generation, beams, room, characters=self.characters)
+        inputs, state = encoded.inputs, DecoderState(self.engine, encoded.given)
+        return beam_search(state, self.generation, inputs.num_beams, inputs.room, characters=self.characters)
 
     def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
-        """The output after each token; the last one is finished."""
-        steps, is_over = self._kept(encoded)
-        if is_over:
+        """What is written after each token, what is kept first; the last one is finished."""
+        inputs, prompt_length = encoded.inputs, encoded.ids.shape[1]
+        sampling, guard = None, 0
+        if inputs.strategy == "sample":
+            sampling = Sampling(inputs.temperature, inputs.top_k, inputs.top_p, inputs.seed)
+            guard = inputs.loop_guard
+        max_length = prompt_length + inputs.max_new_tokens
+        chooser = Chooser(self.generation, max_length, sampling, guard, self.characters)
+        steps: tuple[Step, ...] = ()
+        if inputs.kept:
+            steps = reread(chooser, encoded.given, self.logits(encoded.given), prompt_length)
+        if not inputs.room or (inputs.kept and inputs.kept[-1] in self.end_ids):
             yield Written(steps)
-            return
-        if encoded.inputs.strategy == "beam":
+        elif inputs.strategy == "beam":
             for searched in self.search(encoded):
-                yield _draft(searched, steps) if searched.drafts else _found(searched.finished, steps)
-            return
-        for step in self._writing(encoded):
-            steps = (*steps, step)
-            finished = step.id in self.end_ids or len(steps) == encoded.inputs.max_new_tokens
-            yield Written(steps, finished=finished)
-
-    def _kept(self, encoded: EncodedPrompt) -> tuple[tuple[Step, ...], bool]:
-        """The steps of what is kept as if they were written now, and whether the text is over with them."""
-        inputs = encoded.inputs
-        if not inputs.kept:
-            return (), False
-        ids = self._given(encoded)
-        logits = self.logits(ids)
-        steps = tuple(reread(self._chooser(encoded), ids, logits, encoded.ids.shape[1]))
-        return steps, not self._room(inputs) or inputs.kept[-1] in self.end_ids
-
-    def _writing(self, encoded: EncodedPrompt) -> Iterator[Step]:
-        state = DecoderState(self.engine, self._given(encoded))
-        return write(state, self._chooser(encoded), self._room(encoded.inputs))
-
-    def _room(self, inputs: TextGenerationInput) -> int:
-        """How many tokens are still to be chosen."""
-        return inputs.max_new_tokens - len(inputs.kept)
-
-    def _given(self, encoded: EncodedPrompt) -> Ids:
-        """The ids of the prompt and of what is kept, `[1, token]`."""
-        return np.concatenate([encoded.ids, batch_of_one(encoded.inputs.kept)], axis=1)
-
-    def _chooser(self, encoded: EncodedPrompt) -> Chooser:
-        """How each token is chosen, or judged where a beam search chooses."""
-        inputs = encoded.inputs
-        max_length = encoded.ids.shape[1] + inputs.max_new_tokens
-        if inputs.strategy != "sample":
-            return Chooser(self.generation, max_length, characters=self.characters)
-        sampling = Sampling(inputs.temperature, inputs.top_k, inputs.top_p, inputs.seed)
-        return Chooser(self.generation, max_length, sampling, inputs.loop_guard, self.characters)
+                if searched.drafts:
+                    yield Written(steps + searched.drafts[0], finished=False)
+                else:
+                    hypotheses = best_first(each.behind(steps) for each in searched.finished)
+                    yield Written(hypotheses[0].steps, hypotheses)
+        else:
+            for step in write(DecoderState(self.engine, encoded.given), chooser, inputs.room):
+                steps = (*steps, step)
+                yield Written(steps, finished=step.id in self.end_ids or len(steps) == inputs.max_new_tokens)
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
         return CompletionOutput(
@@ -206,22 +189,8 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def text_after(self, encoded: EncodedPrompt, ids: Sequence[int]) -> str:
         """The text of `ids` as it follows the prompt: a tokenizer may treat a first token differently."""
         prompt = encoded.ids[0].tolist()
-        before = self._decode(prompt)
-        return self._decode([*prompt, *ids])[len(before) :]
-
-    def _decode(self, ids: Sequence[int]) -> str:
-        return self.tokenizer.decode(ids, skip_special_tokens=True)
-
-
-def _draft(searched: BeamStep, kept: tuple[Step, ...]) -> Written:
-    """The likeliest draft of a step of beam search behind the `kept` tokens."""
-    return Written(kept + searched.drafts[0], finished=False)
-
-
-def _found(finished: Sequence[Hypothesis], kept: tuple[Step, ...]) -> Written:
-    """The texts that beam search has `finished`, best first, after the `kept` tokens."""
-    hypotheses = best_first(each.behind(kept) for each in finished)
-    return Written(hypotheses[0].steps, hypotheses)
+        before, whole = (self.tokenizer.decode(each, skip_special_tokens=True) for each in (prompt, [*prompt, *ids]))
+        return whole[len(before) :]
 
 
 def check_settings(inputs: TextGenerationInput) -> None:

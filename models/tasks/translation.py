@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, groupby
+from typing import Any
 
 import numpy as np
 
 from models.decoding.beam_search import Hypothesis, beam_search, best_first
 from models.decoding.copying import Copy, Copying, copied_places, copies_of, is_kept
-from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, placed, reread
+from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, reread
 from models.decoding.sampling import best_choices
 from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
-from models.tasks.base import Loaded, TaskModel, batch_of_one, require_text, require_tokens
+from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one, require_text, require_tokens
 from models.text.characters import fallback_byte, over_marks, true_cased
 from models.text.sentences import sentences_of
 from models.text.tokenizer import bytes_of_pieces, read_tokens
 
-MAX_BEAMS = 8
 # A translation is rarely twice as long as its source; the rest is room for short sources.
 _TOKENS_PER_SOURCE_TOKEN = 2
 _TOKENS_ALWAYS_ALLOWED = 32
@@ -72,8 +72,8 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     inputs_type = TranslationInput
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self._pieces = bytes_of_pieces(self.tokenizer, self.settings.vocabulary)
         self._characters = byte_rule(self.tokenizer, self.settings.vocabulary)
 
@@ -82,78 +82,20 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         text = require_text(inputs.text, "text", "The text")
         if not 1 <= inputs.num_beams <= MAX_BEAMS:
             raise InputError(f"The number of beams must be from 1 to {MAX_BEAMS}.", "num_beams")
-        if not all(0 <= token_id < len(self.tokenizer) for token_id in inputs.kept):
-            raise InputError("This model does not know one of the tokens to go on from.", "kept")
+        self.require_known(inputs.kept)
         spans = sentences_of(text)
-        starts = [0, *(end for _, end in spans)]
-        sentences = tuple(
+        sentences = [
             self._encoded(text[start:end], start, text[before:start])
-            for before, (start, end) in zip(starts, spans, strict=False)
-        )
+            for before, (start, end) in zip([0, *(end for _, end in spans)], spans, strict=False)
+        ]
         require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
         self.require_window(max(len(sentence.tokens) for sentence in sentences), "text", "A sentence has")
-        kept = self._parted(inputs.kept, sentences)
+        kept = self._split(inputs.kept, sentences)
         if len(kept) > len(sentences):
             raise InputError("The part to go on from is longer than the translation may become.", "kept")
         kept += [()] * (len(sentences) - len(kept))
-        sentences = tuple(replace(each, kept=part) for each, part in zip(sentences, kept, strict=True))
-        return EncodedSource(sentences, inputs.num_beams)
-
-    def forward(self, encoded: EncodedSource) -> list[list[Hypothesis]]:
-        """The hypotheses of each sentence, best first; with one beam it is greedy search."""
-        return [self._search(sentence, encoded.num_beams) for sentence in encoded.sentences]
-
-    def postprocess(
-        self, inputs: TranslationInput, encoded: EncodedSource, raw: list[list[Hypothesis]]
-    ) -> TranslationOutput:
-        """The candidates as text, and the tokens of the best with what each was worth."""
-        choices = best_choices([[each.score for each in hypotheses] for hypotheses in raw], inputs.num_beams)
-        candidates = [[hypotheses[rank] for hypotheses, rank in zip(raw, choice, strict=True)] for choice in choices]
-        generated = self._generated(encoded, candidates[0])
-        return TranslationOutput(
-            self.identity,
-            encoded.tokens,
-            tuple(self._joined(encoded, each) for each in candidates),
-            tuple(each.token for each in generated),
-            generated,
-            self._notes(encoded, candidates[0]),
-        )
-
-    def _generated(self, encoded: EncodedSource, best: list[Hypothesis]) -> tuple[GeneratedToken, ...]:
-        """The tokens of the best candidate with the characters they stand for, as `_joined` puts sentences together."""
-        found: tuple[GeneratedToken, ...] = ()
-        text, start = "", 0
-        for sentence, each in zip(encoded.sentences, best, strict=True):
-            before = text + (sentence.gap or " ") if text else ""
-            decode = partial(self._written, before)
-            found += placed(generated_tokens(self.tokenizer, each.steps), decode, start=start)
-            text = decode(each.ids)
-            start = len(text)
-        return found
-
-    def _written(self, before: str, ids: Sequence[int]) -> str:
-        """`before` and the sentence that `ids` spell."""
-        return before + self._text(ids)
-
-    def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
-        """The attention of the encoder, the decoder and between them, over the source and what was `written`.
-
-        A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind. No
-        sentence looks into another: there the weights are zero and masked. Of a long text it is that of the first
-        sentences, as many as the window holds of what was read.
-        """
-        encoded = self.preprocess(inputs)
-        sentences = encoded.sentences
-        parts = self._parted(written, sentences)
-        if len(parts) != len(sentences):
-            # Written in one go: a run that was logged before sentences were parted.
-            sentences, parts = (self._encoded(inputs.text, 0, ""),), [written]
-        lengths = accumulate(len(sentence.tokens) for sentence in sentences)
-        count = max(1, sum(length <= self.window for length in lengths))
-        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
-        from models.tasks.attention import side_by_side
-
-        return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
+        sentences = [replace(each, kept=part) for each, part in zip(sentences, kept, strict=True)]
+        return EncodedSource(tuple(sentences), inputs.num_beams)
 
     def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
         """A sentence that stands at the character `start` of the text, after `gap`."""
@@ -171,25 +113,26 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             for each in tokens
             if each.start >= 0 and fallback_byte(each.piece) is not None
         ]
-        return EncodedSentence(
-            batch_of_one(encoded.ids),
-            tokens,
-            gap,
-            copies=tuple(copies_of(sentence, spelled, self.tokenizer.normalise)),
-            read_as=read if read != sentence else "",
-        )
+        copies = tuple(copies_of(sentence, spelled, self.tokenizer.normalise))
+        read_as = read if read != sentence else ""
+        return EncodedSentence(batch_of_one(encoded.ids), tokens, gap, copies=copies, read_as=read_as)
+
+    def forward(self, encoded: EncodedSource) -> list[list[Hypothesis]]:
+        """The hypotheses of each sentence, best first; with one beam it is greedy search."""
+        return [self._search(sentence, encoded.num_beams) for sentence in encoded.sentences]
 
     def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
         """Beam search behind the decoder's start token and what is kept; once more where it has lost a copy."""
+        copies = sentence.copies
         found = self._found(sentence, num_beams)
-        if is_kept(self._text(found[0].ids), sentence.copies):
+        if is_kept(self._text(found[0].ids), copies):
             return found
-        beams = max(num_beams, min(4 * len(sentence.copies) + 4, _MOST_COPYING_BEAMS))
-        copying = Copying(self._pieces, sentence.copies, self.generation.end_ids)
+        beams = max(num_beams, min(4 * len(copies) + 4, _MOST_COPYING_BEAMS))
+        copying = Copying(self._pieces, copies, self.generation.end_ids)
         again = self._found(sentence, beams, copying)[:num_beams]
-        if not is_kept(self._text(again[0].ids), sentence.copies):
+        if not is_kept(self._text(again[0].ids), copies):
             return found
-        return list(best_first(self._marked(each, sentence.copies) for each in again))
+        return list(best_first(self._marked(each, copies) for each in again))
 
     def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
         """The texts that one beam search finds, best first."""
@@ -198,7 +141,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         steps: tuple[Step, ...] = ()
         if sentence.kept:
             chooser = Chooser(self.generation, 1 + room, characters=self._characters)
-            steps = tuple(reread(chooser, given, self.logits(given, sentence.ids), 1))
+            steps = reread(chooser, given, self.logits(given, sentence.ids), 1)
         if len(steps) == room or (steps and steps[-1].id in ends):
             return [Hypothesis((), 0.0).behind(steps)]
         state = DecoderState(self.engine, given, sentence.ids)
@@ -219,44 +162,84 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             steps.append(replace(step, copied=is_copied))
         return Hypothesis((), 0.0).behind(tuple(steps))
 
+    def postprocess(
+        self, inputs: TranslationInput, encoded: EncodedSource, raw: list[list[Hypothesis]]
+    ) -> TranslationOutput:
+        """The candidates as text, and the tokens of the best with what each was worth."""
+        choices = best_choices([[each.score for each in hypotheses] for hypotheses in raw], inputs.num_beams)
+        candidates = [[hypotheses[rank] for hypotheses, rank in zip(raw, choice, strict=True)] for choice in choices]
+        text, generated = "", list[GeneratedToken]()
+        for sentence, each in zip(encoded.sentences, candidates[0], strict=True):
+            decode = partial(self._written, text, sentence)
+            generated += generated_tokens(self.tokenizer, each.steps, decode, start=len(text))
+            text = decode(each.ids)
+        return TranslationOutput(
+            self.identity,
+            encoded.tokens,
+            tuple(self._joined(encoded, each) for each in candidates),
+            tuple(each.token for each in generated),
+            tuple(generated),
+            self._notes(encoded, candidates[0]),
+        )
+
+    def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:
+        """One hypothesis of each sentence as one text, and the mean of their scores, by which they are in order."""
+        text = ""
+        for sentence, each in zip(encoded.sentences, chosen, strict=True):
+            text = self._written(text, sentence, each.ids)
+        return Prediction(text, sum(each.score for each in chosen) / len(chosen))
+
+    def _written(self, before: str, sentence: EncodedSentence, ids: Sequence[int]) -> str:
+        """The text `before` a sentence, the gap between them, and its translation, which `ids` spell."""
+        return (before + (sentence.gap or " ") if before else "") + self._text(ids)
+
     def _text(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(ids, skip_special_tokens=True).strip()
 
     def _notes(self, encoded: EncodedSource, best: Sequence[Hypothesis]) -> tuple[str, ...]:
         """Sentences that tell what was done to the text before the network read it, and to what it wrote."""
         notes = []
-        read_as = " ".join(sentence.read_as for sentence in encoded.sentences if sentence.read_as)
+        read_as = " ".join(" ".join(sentence.read_as for sentence in encoded.sentences).split())
         if read_as:
-            notes.append(f"The model knows few words in capitals, so it read: {' '.join(read_as.split())}")
-        copied: list[bytes] = []
-        for hypothesis in best:
-            before = False
-            for step in hypothesis.steps:
-                if step.copied:
-                    piece = self._pieces[step.id] or b""
-                    copied = [*copied[:-1], copied[-1] + piece] if before else [*copied, piece]
-                before = step.copied
+            notes.append(f"The model knows few words in capitals, so it read: {read_as}")
+        copied = [
+            b"".join(self._pieces[step.id] or b"" for step in steps).decode(errors="replace").strip()
+            for hypothesis in best
+            for is_copied, steps in groupby(hypothesis.steps, key=lambda step: step.copied)
+            if is_copied
+        ]
         if copied:
-            named = ", ".join(each.decode(errors="replace").strip() for each in copied)
-            notes.append(f"Copied from your text, because the model alone lost a part of it: {named}")
+            notes.append(f"Copied from your text, because the model alone lost a part of it: {', '.join(copied)}")
         return tuple(notes)
 
-    def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:
-        """One hypothesis of each sentence as one text, and the mean of their scores, by which they are in order."""
-        text = ""
-        for sentence, each in zip(encoded.sentences, chosen, strict=True):
-            text = self._written(text + (sentence.gap or " ") if text else "", each.ids)
-        return Prediction(text, sum(each.score for each in chosen) / len(chosen))
+    def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The attention of the encoder, the decoder and between them, over the source and what was `written`.
+
+        A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind. No
+        sentence looks into another: there the weights are zero and masked. Of a long text it is that of the first
+        sentences, as many as the window holds of what was read.
+        """
+        sentences: Sequence[EncodedSentence] = self.preprocess(inputs).sentences
+        parts = self._split(written, sentences)
+        if len(parts) != len(sentences):
+            # A run that was logged before translation went sentence by sentence was written in one go.
+            sentences, parts = [self._encoded(inputs.text, 0, "")], [written]
+        lengths = accumulate(len(sentence.tokens) for sentence in sentences)
+        count = max(1, sum(length <= self.window for length in lengths))
+        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
+        return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
 
     def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
         read = np.concatenate([self.start, batch_of_one(written)], axis=1)[:, :-1]
-        network, source_ids, read_ids = self.network, self.tensor(sentence.ids), self.tensor(read)
-        from models.tasks.attention import capture_encoder_decoder
-
-        target, read_by_decoder = (read_tokens(self.tokenizer, ids) for ids in (written, read[0].tolist()))
-        with self.lock:
-            return capture_encoder_decoder(network, source_ids, read_ids, (sentence.tokens, read_by_decoder, target))
+        output = self.look(input_ids=sentence.ids, decoder_input_ids=read)
+        source = sentence.tokens
+        target, target_read = (read_tokens(self.tokenizer, ids) for ids in (written, read[0].tolist()))
+        return {
+            "cross": attention_of("cross", output.cross_attentions, target, source),
+            "encoder": attention_of("encoder", output.encoder_attentions, source, source),
+            "decoder": attention_of("decoder", output.decoder_attentions, target_read, target_read),
+        }
 
     @property
     def start(self) -> Ids:
@@ -268,19 +251,34 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         wanted = len(sentence.tokens) * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
         return min(wanted, self.window - 1)
 
-    def _parted(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
+    def _split(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
         """The part of `ids` that belongs to each sentence: up to its end token, or all that it has room for.
 
         The last sentences may have none yet; what none has room for is one part more.
         """
-        ends = self.generation.end_ids
         parts: list[tuple[int, ...]] = []
-        left = ids
         for sentence in sentences:
-            if not left:
-                break
-            room = self._room(sentence)
-            length = next((place for place, each in enumerate(left[:room], start=1) if each in ends), room)
-            parts.append(left[:length])
-            left = left[length:]
-        return [*parts, left] if left else parts
+            if not ids:
+                return parts
+            room, ends = self._room(sentence), self.generation.end_ids
+            length = next((place for place, each in enumerate(ids[:room], start=1) if each in ends), room)
+            parts.append(ids[:length])
+            ids = ids[length:]
+        return [*parts, ids] if ids else parts
+
+
+def side_by_side(parts: Sequence[Attention]) -> Attention:
+    """The attention of texts that were read one by one as that of one text; between two of them all is masked."""
+    if len(parts) == 1:
+        return parts[0]
+    queries = tuple(token for part in parts for token in part.query_tokens)
+    keys = tuple(token for part in parts for token in part.key_tokens)
+    weights = np.zeros((parts[0].layers, parts[0].heads, len(queries), len(keys)), np.float32)
+    masked = np.ones((len(queries), len(keys)), bool)
+    row, column = 0, 0
+    for part in parts:
+        rows = slice(row, row + len(part.query_tokens))
+        columns = slice(column, column + len(part.key_tokens))
+        weights[:, :, rows, columns], masked[rows, columns] = part.weights, part.masked
+        row, column = rows.stop, columns.stop
+    return Attention(parts[0].kind, weights, queries, keys, masked)

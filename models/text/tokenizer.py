@@ -1,11 +1,9 @@
 """Tokenizers: text to ids and back, and tokens as a reader reads them."""
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
@@ -59,10 +57,18 @@ class Encoding:
     types: list[int]
 
 
-class Tokenizer(ABC):
-    """A tokenizer that reads what visitors type; attributes and methods are named as transformers names them."""
+class Tokenizer:
+    """A tokenizer of the library `tokenizers`; attributes and methods are named as transformers names them."""
 
-    def __init__(self, settings: TokenizerSettings) -> None:
+    def __init__(self, settings: TokenizerSettings, backend: tokenizers.Tokenizer) -> None:
+        self._read_settings(settings)
+        self._backend = with_marks_as_text(backend, settings.mask_token or "")
+        self.is_word_piece = type(self._backend.model).__name__ == "WordPiece"
+        self.is_byte_level = "ByteLevel" in str(self._backend.decoder)
+        # Truncation is a state of the library's object, so each size of windows has one of its own.
+        self._in_windows: dict[tuple[int, int], tokenizers.Tokenizer] = {}
+
+    def _read_settings(self, settings: TokenizerSettings) -> None:
         self.settings = settings
         self.all_special_ids = frozenset(settings.special)
         self.mask_token = settings.mask_token
@@ -71,75 +77,23 @@ class Tokenizer(ABC):
         self.bos_token_id = settings.bos_token_id
         self.eos_token_id = settings.eos_token_id
         self.cls_token_id = settings.cls_token_id
+        # How tokens read. Every text asks for the same few thousand of them.
+        self.spelt: dict[int, tuple[str, str, bool]] = {}
 
     @property
     def has_offsets(self) -> bool:
         """Whether it knows from which characters a token was made."""
         return self.settings.is_fast
 
-    @property
-    def is_word_piece(self) -> bool:
-        """Whether it spells words as BERT does, with `##` before what goes on with one."""
-        return False
-
-    @property
-    def is_byte_level(self) -> bool:
-        """Whether it spells bytes as printable characters, as GPT-2 does (Radford et al., 2019)."""
-        return False
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """The size of the vocabulary, added tokens included."""
-
-    @abstractmethod
-    def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """The tokens of `text`, or of a pair of texts, with the special tokens around them unless `special` is off."""
-
-    def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
-        """The pair in windows of at most `max_length` tokens that overlap by `stride`; each holds all of `first`."""
-        raise NotImplementedError("such tokenizers are only known for translation")
-
-    @abstractmethod
-    def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
-        """The vocabulary's spelling of each id, None for an id that it does not have."""
-
-    @abstractmethod
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
-        """The text that `ids` spell."""
-
-    def normalise(self, text: str) -> str:
-        """`text` as it is before it is split into tokens."""
-        return text
-
-
-class FastTokenizer(Tokenizer):
-    """A tokenizer of the library `tokenizers`."""
-
-    def __init__(self, settings: TokenizerSettings, backend: tokenizers.Tokenizer) -> None:
-        super().__init__(settings)
-        self._backend = with_marks_as_text(backend, settings.mask_token or "")
-        # Truncation is a state of the library's object, so each size of windows has one of its own.
-        self._in_windows: dict[tuple[int, int], tokenizers.Tokenizer] = {}
-
-    @property
-    def is_word_piece(self) -> bool:
-        """See `Tokenizer`."""
-        return type(self._backend.model).__name__ == "WordPiece"
-
-    @property
-    def is_byte_level(self) -> bool:
-        """See `Tokenizer`."""
-        return "ByteLevel" in str(self._backend.decoder)
-
     def __len__(self) -> int:
         return int(self._backend.get_vocab_size(with_added_tokens=True))
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """See `Tokenizer`."""
+        """The tokens of `text`, or of a pair of texts, with the special tokens around them unless `special` is off."""
         return _encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
     def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
-        """See `Tokenizer`."""
+        """The pair in windows of at most `max_length` tokens that overlap by `stride`; each holds all of `first`."""
         size = (max_length, stride)
         if size not in self._in_windows:
             backend = with_marks_as_text(self._backend, self.mask_token or "")
@@ -149,15 +103,15 @@ class FastTokenizer(Tokenizer):
         return [_encoding(each) for each in (found, *found.overflowing)]
 
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
-        """See `Tokenizer`."""
+        """The vocabulary's spelling of each id, None for an id that it does not have."""
         return [self._backend.id_to_token(each) for each in ids]
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
-        """See `Tokenizer`."""
+        """The text that `ids` spell."""
         return str(self._backend.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def normalise(self, text: str) -> str:
-        """See `Tokenizer`."""
+        """`text` as it is before it is split into tokens."""
         normalizer = self._backend.normalizer
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
@@ -165,8 +119,10 @@ class FastTokenizer(Tokenizer):
 class SlowTokenizer(Tokenizer):
     """A tokenizer of transformers, for checkpoints without a `tokenizer.json`, such as published Marian ones."""
 
+    is_word_piece = is_byte_level = False
+
     def __init__(self, settings: TokenizerSettings, plain: "PreTrainedTokenizerBase") -> None:
-        super().__init__(settings)
+        self._read_settings(settings)
         self._plain: Any = plain
         self._plain.split_special_tokens = True
 
@@ -174,9 +130,13 @@ class SlowTokenizer(Tokenizer):
         return len(self._plain)
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """See `Tokenizer`."""
+        """See `Tokenizer`; where a token stands is not known."""
         ids = list(self._plain(text, pair, add_special_tokens=special, verbose=False)["input_ids"])
         return Encoding(ids, [(0, 0)] * len(ids), [None] * len(ids), [0] * len(ids))
+
+    def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
+        """Raises `NotImplementedError`."""
+        raise NotImplementedError("such tokenizers are only known for translation")
 
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
         """See `Tokenizer`."""
@@ -185,6 +145,10 @@ class SlowTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """See `Tokenizer`."""
         return str(self._plain.decode(list(ids), skip_special_tokens=skip_special_tokens))
+
+    def normalise(self, text: str) -> str:
+        """`text` as it is."""
+        return text
 
 
 def with_marks_as_text(tokenizer: tokenizers.Tokenizer, mask: str = "") -> tokenizers.Tokenizer:
@@ -220,9 +184,6 @@ def _encoding(found: tokenizers.Encoding) -> Encoding:
     return Encoding(found.ids, found.offsets, found.sequence_ids, found.type_ids)
 
 
-_METASPACE = "\u2581"
-
-
 def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
     """The bytes of each id from 0 to `size` (exclusive), a space for SentencePiece's mark; None for special tokens.
 
@@ -244,11 +205,6 @@ def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
     return found + [None] * (size - known)
 
 
-_MORE_THAN_ASCII = 0x80
-# Every text asks for the same few thousand tokens: spelling each of them once costs a vocabulary's size at most.
-_KNOWN: WeakKeyDictionary[Tokenizer, dict[int, tuple[str, str, bool]]] = WeakKeyDictionary()
-
-
 def readable(tokenizer: Tokenizer, token_id: int) -> str:
     """The text of one token: WordPiece keeps its `##`, a piece that begins a word elsewhere has its space in front.
 
@@ -267,35 +223,26 @@ def read_tokens(
 
     Special tokens have none but where they stand for something that is written: what is unknown, and blanks.
     """
-    known = _KNOWN.setdefault(tokenizer, {})
-    unknown = [token_id for token_id in dict.fromkeys(map(int, ids)) if token_id not in known]
-    if unknown:
-        known.update(zip(unknown, _spelt(tokenizer, unknown), strict=True))
-    places = offsets or [_NOWHERE] * len(ids)
-    return tuple(
-        Token(text, piece, token_id, special, *(_NOWHERE if special and place[0] >= place[1] else place))
-        for token_id, place in zip(map(int, ids), places, strict=True)
-        for text, piece, special in (known[token_id],)
-    )
+    spelt, tokens = tokenizer.spelt, []
+    for token_id, place in zip(map(int, ids), offsets or [_NOWHERE] * len(ids), strict=True):
+        if token_id not in spelt:
+            (piece,) = tokenizer.convert_ids_to_tokens([token_id])
+            special = token_id in tokenizer.all_special_ids
+            spelt[token_id] = (_text(tokenizer, token_id, piece or "", special), piece or "", special)
+        text, piece, special = spelt[token_id]
+        start, end = _NOWHERE if special and place[0] >= place[1] else place
+        tokens.append(Token(text, piece, token_id, special, start, end))
+    return tuple(tokens)
 
 
-def _spelt(tokenizer: Tokenizer, ids: list[int]) -> list[tuple[str, str, bool]]:
-    """How each token reads, the vocabulary's spelling, and whether it is special."""
-    found = []
-    for token_id, piece in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True):
-        spelling, special = piece or "", token_id in tokenizer.all_special_ids
-        found.append((spelling if special else _text(tokenizer, token_id, spelling), spelling, special))
-    return found
-
-
-def _text(tokenizer: Tokenizer, token_id: int, piece: str) -> str:
-    """How a piece that is no special token reads."""
+def _text(tokenizer: Tokenizer, token_id: int, piece: str, special: bool) -> str:
+    """How a piece of the vocabulary reads."""
     byte = fallback_byte(piece)
+    if special or piece.startswith("##"):
+        return piece
     if byte is not None:
         # What is no part of a longer character reads as itself.
-        return chr(byte) if byte < _MORE_THAN_ASCII else piece
-    if piece.startswith("##"):
-        return piece
+        return chr(byte) if chr(byte).isascii() else piece
     if _METASPACE in piece:
         return piece.replace(_METASPACE, " ")
     if piece.endswith(_WORD_END):

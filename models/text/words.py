@@ -3,7 +3,7 @@
 import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,35 +19,34 @@ _SPACE = "Ġ"
 def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
     """The places of the tokens that spell each word, in order; special tokens and punctuation stand alone.
 
-    Marks that belong to the character before them (accents, the joints of emoji) stay with it.
+    Marks that belong to the character before them (accents, the joints of emoji) stay with it. WordPiece marks what
+    continues a word, the first GPT what ends one, and the others begin one with a space.
     """
     spelt = _spelt(tokens)
-    continues = _continuation_rule(tokens, spelt)
+    marks_ends = any(token.piece.endswith(_ENDS) for token in tokens)
+    marks_spaces = any(text.startswith(" ") or not text for text in spelt)
     words: list[list[int]] = []
+    # What was last spelt: of a character in several tokens, the first has it all.
+    before = ""
     for place, token in enumerate(tokens):
-        if place and not _stands_alone(token) and not _stands_alone(tokens[place - 1]) and continues(place):
+        if marks_ends:
+            continues = place > 0 and not tokens[place - 1].piece.endswith(_ENDS)
+        elif marks_spaces:
+            continues = _goes_on(before, spelt[place])
+        else:
+            continues = spelt[place].startswith(_CONTINUES)
+        if place and continues and not _stands_alone(token) and not _stands_alone(tokens[place - 1]):
             words[-1].append(place)
         else:
             words.append([place])
-    return tuple(tuple(word) for word in words)
+        before = spelt[place] or before
+    return tuple(map(tuple, words))
 
 
 def word_text(tokens: Sequence[Token], word: Sequence[int]) -> str:
     """How the word at these places reads."""
     first, *rest = _spelt([tokens[place] for place in word])
     return (first + "".join(text.removeprefix(_CONTINUES) for text in rest)).strip() or first
-
-
-def _continuation_rule(tokens: Sequence[Token], spelt: Sequence[str]) -> Callable[[int], bool]:
-    """Whether the token at a place belongs to the word before it, by the convention that these tokens are spelled in.
-
-    WordPiece marks what continues a word, the first GPT what ends one, and the others begin one with a space.
-    """
-    if any(token.piece.endswith(_ENDS) for token in tokens):
-        return lambda place: not tokens[place - 1].piece.endswith(_ENDS)
-    if any(text.startswith(" ") for text in spelt) or "" in spelt:
-        return lambda place: _goes_on(next((text for text in reversed(spelt[:place]) if text), ""), spelt[place])
-    return lambda place: spelt[place].startswith(_CONTINUES)
 
 
 def _goes_on(before: str, text: str) -> bool:
@@ -70,24 +69,22 @@ def _spelt(tokens: Sequence[Token]) -> list[str]:
     texts = [token.text for token in tokens]
     fallback = [fallback_byte(token.piece) for token in tokens]
     if any(byte is not None for byte in fallback):
-        return _decoded([[] if byte is None else [byte] for byte in fallback], texts)
-    parts = [[] if token.special else [BYTE_LEVEL.get(character) for character in token.piece] for token in tokens]
-    if any(None in part for part in parts):
+        return _decoded([b"" if byte is None else bytes([byte]) for byte in fallback], texts)
+    if any(not token.special and any(character not in BYTE_LEVEL for character in token.piece) for token in tokens):
         return texts
+    parts = [b"" if token.special else bytes(BYTE_LEVEL[each] for each in token.piece) for token in tokens]
     spaced = any(token.piece.startswith(_SPACE) and token.text.startswith(" ") for token in tokens)
-    whole = bytes(byte for part in parts for byte in part if byte is not None)
+    whole = b"".join(parts)
     try:
         # The last character may be unfinished, as the text is where a model was stopped.
         codecs.getincrementaldecoder("utf-8")().decode(whole)
     except UnicodeDecodeError:
         if not spaced:
             return texts
-    if whole.isascii():
-        return texts
-    return _decoded([[byte or 0 for byte in part] for part in parts], texts)
+    return texts if whole.isascii() else _decoded(parts, texts)
 
 
-def _decoded(parts: Sequence[Sequence[int]], texts: Sequence[str]) -> list[str]:
+def _decoded(parts: Sequence[bytes], texts: Sequence[str]) -> list[str]:
     """`texts` with what the bytes of each token spell in place of its own, where it has some."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     spelt = ["" if part else text for part, text in zip(parts, texts, strict=True)]
@@ -104,12 +101,10 @@ def _decoded(parts: Sequence[Sequence[int]], texts: Sequence[str]) -> list[str]:
 
 
 def _stands_alone(token: Token) -> bool:
-    """Whether a token is never a part of a word: special tokens are none, but for a piece that is unknown."""
     return token.is_mark or token.is_blank
 
 
 def _has_letters(text: str) -> bool:
-    """Whether a text spells a part of a word or a number, rather than punctuation."""
     return any(character.isalnum() for character in text)
 
 

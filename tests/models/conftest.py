@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.engine.choice import AUTO, EngineSettings
+from models.engine import AUTO, EngineSettings
 from models.loading import prepared
-from models.loading.assembly import wrap
+from models.loading.assembly import load_network, wrap
 from models.loading.description import save_description
-from models.loading.network import load_network
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task
 from models.tasks.base import AnyTaskModel

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from models.engine.choice import TORCH
+from models.engine import TORCH
 from models.errors import InputError
 from models.outputs import TaskOutput, generated_ids
 from models.registry import Checkpoint, Task

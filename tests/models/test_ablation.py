@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.engine.choice import TORCH, EngineSettings
+from models.engine import TORCH, EngineSettings
 from models.errors import InputError
 from models.explain.what_if import without
 from models.loading.assembly import wrap

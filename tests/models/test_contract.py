@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from models.architectures import architecture as known
-from models.engine.choice import OPENVINO
+from models.engine import OPENVINO
 from models.errors import InputError
 from models.outputs import (
     CompletionOutput,

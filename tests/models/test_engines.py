@@ -14,7 +14,7 @@ import torch
 from models.architectures import architecture as known
 from models.cancellation import only_while
 from models.decoding.generate import DecoderState
-from models.engine.choice import FLOAT32, OPENVINO, TORCH, EngineSettings, uses_openvino
+from models.engine import FLOAT32, OPENVINO, TORCH, EngineSettings, uses_openvino
 from models.errors import CheckpointUnavailable, Stopped
 from models.loading import prepared
 from models.loading.assembly import wrap

@@ -8,8 +8,7 @@ from models.inside.lens import final_logits
 from models.inside.look import compose, look_inside
 from models.inside.reading import NetworkInput, layers_of, read, record
 from models.registry import Task
-from models.tasks.attention import causal
-from models.tasks.base import AnyTaskModel
+from models.tasks.base import AnyTaskModel, causal
 from models.tasks.question_answering import QuestionAnswering
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import models.loading.assembly
-from models.engine.choice import OPENVINO, TORCH, EngineSettings
+from models.engine import OPENVINO, TORCH, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
 from models.loading.assembly import assemble, bundled_revision, wrap

@@ -10,8 +10,7 @@ import torch
 from transformers import pipeline
 
 from models.registry import Task
-from models.tasks.base import AnyTaskModel
-from models.tasks.calibration import Calibration
+from models.tasks.base import AnyTaskModel, Calibration
 from models.tasks.question_answering import MAX_ANSWER_TOKENS
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.engine.choice import AUTO, EngineSettings
+from models.engine import AUTO, EngineSettings
 from models.loading.store import ModelStore
 from models.outputs import (
     CompletionOutput,
