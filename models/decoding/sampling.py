@@ -1,6 +1,5 @@
 """From logits to a drawn token: temperature, top-k, top-p, the loop guard, and the settings of a search."""
 
-import heapq
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -113,26 +112,13 @@ def without(scores: Scores, barred: Collection[int]) -> Scores:
 def best_choices(log_scores: Sequence[Sequence[float]], count: int) -> list[tuple[int, ...]]:
     """The `count` best ways to choose one candidate per place, best first, as ranks in each place.
 
-    Each place's log scores come best first and a choice is worth their sum. The search keeps one frontier of choices,
-    so that eight places of twenty candidates cost no more than a few dozen sums.
+    A choice is worth the sum of its log scores. The best choices begin with the best ones for the places before.
     """
-
-    def worth(choice: tuple[int, ...]) -> float:
-        return sum(log_scores[place][rank] for place, rank in enumerate(choice))
-
-    start = (0,) * len(log_scores)
-    frontier = [(-worth(start), start)]
-    seen = {start}
-    choices: list[tuple[int, ...]] = []
-    while frontier and len(choices) < count:
-        _, choice = heapq.heappop(frontier)
-        choices.append(choice)
-        for place in range(len(choice)):
-            after = (*choice[:place], choice[place] + 1, *choice[place + 1 :])
-            if after[place] < len(log_scores[place]) and after not in seen:
-                seen.add(after)
-                heapq.heappush(frontier, (-worth(after), after))
-    return choices
+    choices: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    for scores in log_scores:
+        longer = [(worth - score, (*ranks, rank)) for worth, ranks in choices for rank, score in enumerate(scores)]
+        choices = sorted(longer)[:count]
+    return [ranks for _, ranks in choices]
 
 
 class Sampling:

@@ -1,6 +1,5 @@
 """From a registry entry to a model that answers: fetch it, choose its engine, wrap it for its task."""
 
-import hashlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from models.engine import BFLOAT16, EXACT, FLOAT16, FLOAT32, Engine, EngineSetti
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, import_looks, silent
 from models.loading.description import describe, load_description, tokenizer_of
-from models.loading.prepared import model_type_of, prepared_folder, trunk_of
+from models.loading.prepared import model_type_of, prepared_folder, sha256_of, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
@@ -120,13 +119,7 @@ def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_loo
 
 def bundled_revision(folder: Path) -> str:
     """The first 12 hexadecimal digits of the sha256 of the folder's weights; raises `CheckpointUnavailable`."""
-    with _weights(folder).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
-
-
-def _weights(folder: Path) -> Path:
-    """The file with the folder's own weights; raises `CheckpointUnavailable`."""
     for name in ("adapter_model.safetensors", "model.safetensors"):
         if (folder / name).exists():
-            return folder / name
+            return sha256_of(folder / name)[:12]
     raise CheckpointUnavailable(f"The bundled model {folder.name} is missing from this installation.")

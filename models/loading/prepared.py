@@ -83,14 +83,15 @@ def trunk_of(checkpoint: Checkpoint) -> Path | None:
     return BUNDLED / checkpoint.base if checkpoint.base else None
 
 
-def sums_of(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file that was made in `folder`, by name."""
-    return {path.name: _sum(path) for path in sorted(folder.iterdir()) if path.name != _SUMS}
-
-
-def _sum(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sums_of(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file that was made in `folder`, by name."""
+    return {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.name != _SUMS}
 
 
 def _is_whole(folder: Path) -> bool:
@@ -112,7 +113,7 @@ def _key(weights: Path, trunk: Path | None, half: bool) -> str:
     for folder in (weights, trunk):
         for path in sorted(folder.iterdir()) if folder else ():
             if path.suffix in _READ:
-                digest.update(f"{path.name} {_sum(path)}".encode())
+                digest.update(f"{path.name} {sha256_of(path)}".encode())
     return digest.hexdigest()[:24]
 
 
