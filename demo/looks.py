@@ -1,7 +1,7 @@
 """Looks into an answer: attention, attribution, what if, the tree of strategies. None is a run, none is logged."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -51,16 +51,11 @@ def source_of(run: Run, output: TaskOutput) -> AttentionSource:
     """Where the attention behind a run's answer can be had."""
     # Lists, which JSON has for tuples, could not be looked up.
     fields = [(name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items()]
-    return AttentionSource(
-        run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=_origin_of(run)
-    )
-
-
-def _origin_of(run: Run) -> Origin:
     # Callers without a session do not share one: each of their runs stands alone.
     session = owner(run.session_id) or run.id
     until = float("inf") if keeps(run.session_id) else run.created_utc.timestamp() + HELD_FOR_S
-    return Origin((session,) if session else (), run.id, until)
+    origin = Origin((session,) if session else (), run.id, until)
+    return AttentionSource(run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=origin)
 
 
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
@@ -75,17 +70,17 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """An answer before and after a change, and where the attention behind the second one can be had."""
+    """An answer before and after a change."""
 
     before: TaskOutput
     after: TaskOutput
-    source: AttentionSource
 
 
 class Inspection:
     """Looks again at what a model read and wrote; safe to call from many threads.
 
-    What is found is held in `cache`, so that an equal question of the same session is not computed again.
+    What is found is held in `cache`, so that an equal question of the same session is not computed again. Whatever is
+    computed raises `InputError`, and logs the details of any other error.
     """
 
     def __init__(self, settings: Settings, store: ModelStore, turns: Turns, cache: SessionCache) -> None:
@@ -96,11 +91,7 @@ class Inspection:
 
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
-
-        def capture() -> Attentions:
-            return self._ask(source, lambda model, inputs: model.attend(inputs, source.written))
-
-        return self._cache.get_or_make(source.origin, ("attention", source), capture)
+        return self._look(source, ("attention", source), lambda model, inputs: model.attend(inputs, source.written))
 
     def holds_attention(self, source: AttentionSource) -> bool:
         """Whether the attention of a run is in memory, so that showing it needs no model."""
@@ -115,8 +106,7 @@ class Inspection:
 
             return attribute(model, inputs, source.written, target)
 
-        key = "attribution", source, target
-        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, attributed))
+        return self._look(source, ("attribution", source, target), attributed)
 
     def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
         """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
@@ -126,8 +116,7 @@ class Inspection:
 
             return decided_layers(cast("TextGeneration", model), inputs, source.written)
 
-        key = "decided", source
-        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, decided))
+        return self._look(source, ("decided", source), decided)
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).
@@ -136,7 +125,7 @@ class Inspection:
         """
         off = SwitchedOff(kind or source.task.kinds[0], layer, head)
         before = self._answer(replace(source, switched_off=None), exact=True)
-        return self._changed(before, replace(source, switched_off=off))
+        return Changed(before, self._answer(replace(source, switched_off=off)))
 
     def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
         """The answer to the text, and to the text with `token` in place of the one at `position`, counted from 0.
@@ -145,43 +134,44 @@ class Inspection:
         knows none, nothing leaves the word out.
         """
         token = self._word(token, "The word", "token")
-        tokens = self._answer(source).tokens
+        before = self._answer(source)
 
         def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
             from models.explain.what_if import replaced
 
-            return asdict(replaced(model, inputs, tokens, position, token, last))
+            return asdict(replaced(model, inputs, before.tokens, position, token, last))
 
         fields = clean(source.task, self._ask(source, changed), self._settings.limits)
-        return self._changed(self._answer(source), replace(source, inputs=tuple(sorted(fields.items()))))
-
-    def _changed(self, before: TaskOutput, other: AttentionSource) -> Changed:
-        after = self._answer(other)
-        return Changed(before, after, replace(other, written=generated_ids(after)))
+        return Changed(before, self._answer(replace(source, inputs=tuple(sorted(fields.items())))))
 
     def _answer(self, source: AttentionSource, *, exact: bool = False) -> TaskOutput:
         """The answer of the engine, or of the exact network that looks inside use."""
         asked = replace(source, written=())
 
-        def ask(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
+        def answer(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
             return cast(TaskOutput, (model.exact if exact else model).answer(inputs))
 
-        return self._cache.get_or_make(source.origin, ("answer", asked, exact), lambda: self._ask(asked, ask))
+        return self._look(asked, ("answer", asked, exact), answer)
+
+    def _look(self, source: AttentionSource, key: Hashable, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
+        """What `ask` finds out, from memory if it is there."""
+        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, ask))
 
     def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
-        """Call `ask` with the model of `source`; raises `InputError`, and logs the details of any other error."""
+        """What `ask` finds out with the model of `source`, without the heads that were off for it."""
         if source.is_forgotten:
             raise InputError(FORGOTTEN)
-        try:
+        with errors_in_a_sentence(f"looking into a {source.task} run"):
             model = self._store.load(find(source.checkpoint, source.task))
             import_looks()
-            with self._turns.large(), _as_in(source, model) as asked:
-                return ask(asked, asked.inputs_type(**dict(source.inputs)))
-        except InputError:
-            raise
-        except Exception as error:
-            _log.exception("looking into a %s run failed", source.task)
-            raise InputError(OUR_FAULT) from error
+            inputs = model.inputs_type(**dict(source.inputs))
+            with self._turns.large():
+                if source.switched_off is None:
+                    return ask(model, inputs)
+                from models.explain.what_if import without
+
+                with without(model, source.switched_off):
+                    return ask(model.exact, inputs)
 
     def _word(self, value: object, label: str, field: str) -> str:
         word, most = plain_text(value, label, field), self._settings.limits.word
@@ -193,31 +183,26 @@ class Inspection:
         return word
 
 
-@contextmanager
-def _as_in(source: AttentionSource, model: "AnyTaskModel") -> Iterator["AnyTaskModel"]:
-    """The model with the heads switched off that were off for `source`."""
-    if source.switched_off is None:
-        yield model
-        return
-    from models.explain.what_if import without
-
-    with without(model, source.switched_off):
-        yield model.exact
-
-
 def grow_tree(
     settings: Settings, store: ModelStore, fields: Mapping[str, Any], checkpoint: str, progress: Progress
 ) -> DecodeTree:
     """The tree for the fields of a completion, whose strategy plays no part; raises `InputError`."""
     cleaned = clean(Task.COMPLETION, fields, settings.limits)
     found = find(plain_text(checkpoint, "The checkpoint", "checkpoint"), Task.COMPLETION)
-    try:
+    with errors_in_a_sentence("a decode tree"):
         model = cast("TextGeneration", store.load(found, progress))
         from models.explain.strategy_tree import decode_tree
 
         return decode_tree(model, model.inputs_type(**cleaned))
+
+
+@contextmanager
+def errors_in_a_sentence(what: str) -> Iterator[None]:
+    """Log any error but an `InputError` as one of `what`, and raise one with a sentence for the visitor instead."""
+    try:
+        yield
     except InputError:
         raise
     except Exception as error:
-        _log.exception("a decode tree failed")
+        _log.exception("%s failed", what)
         raise InputError(OUR_FAULT) from error

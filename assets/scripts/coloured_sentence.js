@@ -8,12 +8,10 @@ let chosen = 0, pointed = null, receives = false, text = null, waited = 0;
 
 const percent = (share) => {
   const hundredths = 100 * share;
-  if (hundredths >= 99.999) return '100\u202f%';
-  if (hundredths >= 99.95) return 'over 99.9\u202f%';
-  if (hundredths > 99) return `${hundredths.toFixed(1)}\u202f%`;
-  if (hundredths >= 9.95) return `${hundredths.toFixed(0)}\u202f%`;
-  if (hundredths >= 0.1) return `${hundredths.toFixed(1)}\u202f%`;
-  return 'under 0.1\u202f%';
+  if (hundredths < 0.1) return 'under 0.1\u202f%';
+  if (hundredths >= 99.95 && hundredths < 99.999) return 'over 99.9\u202f%';
+  const whole = (hundredths >= 9.95 && hundredths <= 99) || hundredths >= 99.999;
+  return `${hundredths.toFixed(whole ? 0 : 1)}\u202f%`;
 };
 const name = (token) => token.dataset.name;
 const filled = (template, given) => template.replace(/\{(from|to|share)\}/g, (_, place) => given[place]);
@@ -53,8 +51,8 @@ function paint() {
   const numbered = new Set(order.slice(0, NUMBERED).filter((other) => raw[other] / WHOLE >= LEAST_NUMBERED));
 
   for (const token of box.querySelectorAll('.word')) {
-    token.removeAttribute('data-step');
-    token.removeAttribute('data-share');
+    delete token.dataset.step;
+    delete token.dataset.share;
     token.classList.remove('masked');
   }
   targets.forEach((token, other) => {

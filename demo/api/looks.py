@@ -11,16 +11,14 @@ from demo.api.tasks import add_endpoint, run_to_read, short_text, truth
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.log.run import Run
 from demo.looks import Changed
-from demo.plots.sheet import attention_sheet as attention_sheet_png
-from demo.plots.sheet import data_uri, sheet_geometry
+from demo.plots import sheet
 from demo.runs import AttentionSource, DemoService
 from demo.settings import MODEL_QUEUE
 from demo.walk.view import InsideRequest, look
 from models.errors import InputError
 from models.explain.aggregation import agreement, reduce
 from models.explain.head_roles import head_roles as roles_of_heads
-from models.inside.outputs import Look
-from models.outputs import MEAN, Attention, Attentions
+from models.outputs import MEAN, Attention
 from models.registry import Task, find
 from models.text.words import merge_words, word_text, words_of
 
@@ -31,6 +29,16 @@ def add_look_endpoints(service: DemoService) -> None:
     def run_of(request: gr.Request, run_id: str) -> tuple[Run, AttentionSource]:
         run = run_to_read(service, request, run_id)
         return run, service.source_of(run)
+
+    def attention_of(request: gr.Request, run_id: str, kind: str) -> tuple[dict[str, Any], Attention]:
+        """The attention of that kind, the first one where it is empty, and the fields that answers about it share."""
+        kind = short_text(kind, "The kind", "kind")
+        run, source = run_of(request, run_id)
+        attentions = service.attention(source)
+        if kind and kind not in attentions:
+            raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
+        chosen = attentions[kind or next(iter(attentions))]
+        return {**contract.answered(run), "kind": chosen.kind, "kinds": list(attentions)}, chosen
 
     def attention(
         request: gr.Request,
@@ -51,11 +59,24 @@ def add_look_endpoints(service: DemoService) -> None:
             words: True to merge the pieces of words into words.
             how: head for that layer and head; mean or maximum over all heads; rollout for attention through the layers.
         """
-        words = truth(words, "The choice of words", "words")
-        how_named, kind = short_text(how, "The way", "how"), short_text(kind, "The kind", "kind")
-        layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
-        run, source = run_of(request, run_id)
-        return _attention_rows(run, service.attention(source), kind, layer, head, words, how_named)
+        words, way = truth(words, "The choice of words", "words"), short_text(how, "The way", "how")
+        layer, head = _place(layer, head)
+        shared, chosen = attention_of(request, run_id, kind)
+        weights = reduce(chosen, way, layer, head)
+        queries, keys = chosen.query_tokens, chosen.key_tokens
+        named = [token.text for token in queries], [token.text for token in keys]
+        if words:
+            of_queries, of_keys = words_of(queries), words_of(keys)
+            weights = merge_words(weights, of_queries, of_keys)
+            named = [word_text(queries, word) for word in of_queries], [word_text(keys, word) for word in of_keys]
+        return contract.shaped(
+            contract.AttentionRows,
+            chosen,
+            **shared,
+            query_tokens=named[0],
+            key_tokens=named[1],
+            weights=weights.astype(np.float64).tolist(),
+        )
 
     def attention_sheet(request: gr.Request, run_id: str, kind: str = "", dark: bool = False) -> contract.Sheet:
         """Draw the attention of all heads in a run as one small picture: layers as rows, heads as columns.
@@ -65,13 +86,10 @@ def add_look_endpoints(service: DemoService) -> None:
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
             dark: True for a picture on a dark ground.
         """
-        dark, kind = truth(dark, "The choice of a dark ground", "dark"), short_text(kind, "The kind", "kind")
-        run, source = run_of(request, run_id)
-        attentions = service.attention(source)
-        chosen = _of_kind(attentions, kind)
-        found = {**contract.answered(run), "kind": chosen.kind, "kinds": list(attentions)}
-        image = data_uri(attention_sheet_png(chosen, dark))
-        return contract.shaped(contract.Sheet, sheet_geometry(chosen), **found, image=image)
+        dark = truth(dark, "The choice of a dark ground", "dark")
+        shared, chosen = attention_of(request, run_id, kind)
+        image = sheet.data_uri(sheet.attention_sheet(chosen, dark))
+        return contract.shaped(contract.Sheet, sheet.sheet_geometry(chosen), **shared, image=image)
 
     def head_roles(request: gr.Request, run_id: str, kind: str = "") -> contract.HeadRoles:
         """Tell what each head does in a run: looks at the previous token, the separator, broadly, and so on.
@@ -80,12 +98,9 @@ def add_look_endpoints(service: DemoService) -> None:
             run_id: The run_id of an earlier answer.
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
         """
-        kind = short_text(kind, "The kind", "kind")
-        run, source = run_of(request, run_id)
-        attentions = service.attention(source)
-        chosen = _of_kind(attentions, kind)
-        roles: list[Any] = [contract.shaped(contract.RoleOfHead, each) for each in roles_of_heads(chosen)]
-        return {**contract.answered(run), "kind": chosen.kind, "kinds": list(attentions), "roles": roles}
+        shared, chosen = attention_of(request, run_id, kind)
+        roles = [contract.shaped(contract.RoleOfHead, each) for each in roles_of_heads(chosen)]
+        return contract.shaped(contract.HeadRoles, chosen, **shared, roles=roles)
 
     def attribution(request: gr.Request, run_id: str, target: str = "") -> contract.Attributed:
         """Tell what each token did for the answer of a run: integrated gradients, in units of the answer's logit.
@@ -96,7 +111,7 @@ def add_look_endpoints(service: DemoService) -> None:
         """
         run, source = run_of(request, run_id)
         found = service.attribution(source, target)
-        first = _of_kind(service.attention(source), "")
+        first = next(iter(service.attention(source).values()))
         tokens = [token.text for token in found.tokens]
         agreed = agreement(found, first.matrix(), first.masked)
         return contract.shaped(contract.Attributed, found, **contract.answered(run), tokens=tokens, agreement=agreed)
@@ -110,7 +125,7 @@ def add_look_endpoints(service: DemoService) -> None:
             head: The head, counted from 0; -1 for all heads of the layer.
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
         """
-        layer, head = whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
+        layer, head = _place(layer, head)
         kind = short_text(kind, "The kind", "kind")
         run, source = run_of(request, run_id)
         return _comparison(run, service.ablate(source, layer, head, kind))
@@ -143,47 +158,35 @@ def add_look_endpoints(service: DemoService) -> None:
         started = time.perf_counter()
         kind, checkpoint = short_text(kind, "The kind", "kind"), short_text(checkpoint, "The checkpoint", "checkpoint")
         text = str(clean_fields(INSIDE_FIELDS, {"text": text}, service.settings.limits)["text"])
-        request = InsideRequest(
-            step="",
-            text=text,
-            checkpoint=find(checkpoint or Task.FILL_MASK.endpoint).name,
-            layer=whole_number(layer, "The layer", "layer"),
-            head=whole_number(head, "The head", "head"),
-            position=whole_number(position, "The position", "position"),
+        layer, head = _place(layer, head)
+        position = whole_number(position, "The position", "position")
+        found = find(checkpoint or Task.FILL_MASK.endpoint).name
+        seen = look(service.inside, InsideRequest("", text, found, layer, head, position), kind)
+        numbers, place, lens = seen.numbers, seen.position, seen.lens
+        # The row of the token that is followed.
+        rows = {name: getattr(numbers, name)[place].tolist() for name in ("scores", "scaled", "masked", "weights")}
+        guesses = [contract.shaped(contract.GuessesOfLayer, each) for each in lens.layers] if lens else []
+        return contract.shaped(
+            contract.InsideNumbers,
+            seen,
+            **rows,
+            duration_ms=round((time.perf_counter() - started) * 1000, 1),
+            tokens=[token.text for token in seen.tokens],
+            query=numbers.queries[place].tolist(),
+            keys=numbers.keys.tolist(),
+            values=numbers.values.tolist(),
+            divisor=numbers.divisor,
+            output=numbers.outputs[place].tolist(),
+            guesses_about=lens.about if lens else "",
+            guesses_by_layer=guesses,
         )
-        return _inside_numbers(look(service.inside, request, kind), started)
 
     for endpoint in (attention, attention_sheet, head_roles, attribution, ablate, replace_token, inside):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 
 
-def _of_kind(attentions: Attentions, kind: str) -> Attention:
-    if kind and kind not in attentions:
-        raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
-    return attentions[kind] if kind else next(iter(attentions.values()))
-
-
-def _attention_rows(
-    run: Run, attentions: Attentions, kind: str, layer: int, head: int, words: bool, how: str
-) -> contract.AttentionRows:
-    chosen = _of_kind(attentions, kind)
-    weights = reduce(chosen, how, layer, head)
-    query_tokens = [token.text for token in chosen.query_tokens]
-    key_tokens = [token.text for token in chosen.key_tokens]
-    if words:
-        queries, keys = words_of(chosen.query_tokens), words_of(chosen.key_tokens)
-        weights = merge_words(weights, queries, keys)
-        query_tokens = [word_text(chosen.query_tokens, word) for word in queries]
-        key_tokens = [word_text(chosen.key_tokens, word) for word in keys]
-    return contract.shaped(
-        contract.AttentionRows,
-        chosen,
-        **contract.answered(run),
-        kinds=list(attentions),
-        query_tokens=query_tokens,
-        key_tokens=key_tokens,
-        weights=weights.astype(np.float64).tolist(),
-    )
+def _place(layer: object, head: object) -> tuple[int, int]:
+    return whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
 
 
 def _comparison(run: Run, changed: Changed) -> contract.Comparison:
@@ -206,25 +209,3 @@ def _said(answer: dict[str, Any]) -> object:
             return translations[0]["text"]
         case _:
             return answer["text"]
-
-
-def _inside_numbers(seen: Look, started: float) -> contract.InsideNumbers:
-    """The row of the token that is followed; `started` is when the question came, in seconds of the same clock."""
-    head, place = seen.numbers, seen.position
-    rows = {name: getattr(head, name)[place].tolist() for name in ("scores", "scaled", "masked", "weights")}
-    return contract.shaped(
-        contract.InsideNumbers,
-        seen,
-        **rows,
-        duration_ms=round((time.perf_counter() - started) * 1000, 1),
-        tokens=[token.text for token in seen.tokens],
-        query=head.queries[place].tolist(),
-        keys=head.keys.tolist(),
-        values=head.values.tolist(),
-        divisor=head.divisor,
-        output=head.outputs[place].tolist(),
-        guesses_about=seen.lens.about if seen.lens else "",
-        guesses_by_layer=[contract.shaped(contract.GuessesOfLayer, each) for each in seen.lens.layers]
-        if seen.lens
-        else [],
-    )

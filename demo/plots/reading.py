@@ -16,18 +16,13 @@ _LEAST_SAID = 0.005
 def percent(share: float) -> str:
     """A share of one as visitors read it: `62 %`, `3.4 %`, `under 0.1 %`, `over 99.9 %`."""
     hundredths = 100 * share
-    if hundredths >= 99.999:
-        number = "100"
-    elif hundredths >= 99.95:
-        number = "over 99.9"
-    elif hundredths > 99:
-        number = f"{hundredths:.1f}"
-    elif hundredths >= 9.95:
-        number = f"{hundredths:.0f}"
-    elif hundredths >= 0.1:
-        number = f"{hundredths:.1f}"
-    else:
+    if hundredths < 0.1:
         number = "under 0.1"
+    elif 99.95 <= hundredths < 99.999:
+        number = "over 99.9"
+    else:
+        digits = 0 if 9.95 <= hundredths <= 99 or hundredths >= 99.999 else 1
+        number = f"{hundredths:.{digits}f}"
     return f"{number}\u202f%"
 
 

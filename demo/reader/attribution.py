@@ -13,7 +13,7 @@ from demo.plots.view import AttentionView
 from demo.runs import DemoService, Finished
 from demo.widgets.bars import direction
 from demo.widgets.notice import alert
-from demo.widgets.tables import folded_table
+from demo.widgets.tables import fold_out, table
 from models.errors import InputError
 from models.explain.aggregation import agreement
 from models.outputs import Attribution
@@ -112,7 +112,7 @@ def attribution_text(attribution: Attribution, agreement: float | None, words: b
         f"{decimals(attribution.value)} with this text and {decimals(attribution.baseline_value)} with every word "
         f"blank. The words share out the difference of {_signed(attribution.value - attribution.baseline_value)} "
         f"among them.</p><p>{_agreement(agreement)}</p>"
-        + folded_table("Attribution as a table", ("Word", "Score"), rows)
+        + fold_out("The same as a table", table(("Word", "Score"), rows), "Attribution as a table")
     )
 
 

@@ -5,6 +5,7 @@ import html
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -28,14 +29,7 @@ from demo.theme import script
 from demo.widgets.bars import bars
 from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES
-from demo.widgets.saved import (
-    TextFile,
-    create_saved_file,
-    csv_file,
-    following_the_system,
-    json_file,
-    offline_page,
-)
+from demo.widgets.saved import SavedFile, TextFile, csv_file, following_the_system, html_file, json_file, offline_page
 from models.errors import InputError
 from models.outputs import MEAN, FillMaskOutput, HeadRole, SentimentOutput, TaskOutput, Token
 from models.registry import REGISTRY
@@ -196,6 +190,11 @@ def _answer(output: TaskOutput) -> str:
             return words
 
 
+_FILES: dict[str, Callable[[Taken], TextFile]] = {
+    "Numbers (CSV)": lambda taken: csv_file(as_csv(taken), taken.stem),
+    "Numbers (JSON)": lambda taken: json_file(as_json(taken), taken.stem),
+    "Page (HTML)": lambda taken: html_file(as_page(taken), taken.stem),
+}
 _HELP = (
     '<p class="quiet">The picture and its numbers as they are above, as files. The page is one file that works without '
     "a network. The link opens this run with its text, settings and view, here on this host; it works only from when "
@@ -215,25 +214,14 @@ def create_take_away(
     with gr.Accordion("Take it away: picture, numbers, page, link", open=False, elem_classes="tool"):
         gr.HTML(_HELP)
         with gr.Row(elem_classes="history-actions"):
-            picture, as_csv_file, as_json_file, as_page_file, link = (
-                gr.Button(name, min_width=170, scale=0)
-                for name in ("Picture (PNG)", "Numbers (CSV)", "Numbers (JSON)", "Page (HTML)", "Link")
-            )
+            names = ("Picture (PNG)", *_FILES, "Link")
+            picture, *files, link = (gr.Button(name, min_width=170, scale=0) for name in names)
         saved = gr.HTML("", label="What was saved")
         shared = gr.HTML("", js_on_load=script("shared_link.js"), elem_classes="shared-link", label="The link")
-        file = create_saved_file()
+        file = SavedFile()
 
-    def to_csv(*values: Any) -> TextFile:
-        taken = take(*values)
-        return csv_file(as_csv(taken), taken.stem)
-
-    def to_json(*values: Any) -> TextFile:
-        taken = take(*values)
-        return json_file(as_json(taken), taken.stem)
-
-    def to_page(*values: Any) -> TextFile:
-        taken = take(*values)
-        return TextFile(as_page(taken), f"{taken.stem}.html", "text/html;charset=utf-8")
+    def written(make: Callable[[Taken], TextFile], *values: Any) -> TextFile:
+        return make(take(*values))
 
     def share(session_id: str, *values: Any) -> str:
         taken = take(*values)
@@ -251,8 +239,8 @@ def create_take_away(
     picture.click(None, None, saved, js=script("save_picture.js"))
     # What may have to capture attention anew waits in the line of the models.
     computed: dict[str, Any] = QUICK | {"queue": True, "concurrency_id": MODEL_QUEUE}
-    for button, make in ((as_csv_file, to_csv), (as_json_file, to_json), (as_page_file, to_page)):
-        file.connect(button, make, asked, **computed)
+    for button, make in zip(files, _FILES.values(), strict=True):
+        file.connect(button, partial(written, make), asked, **computed)
     link.click(for_visitors(share), [session, *asked], shared, **computed)
     shared.delete(for_visitors(unshare), [session, *asked], shared, **QUICK)
     return [saved, shared]

@@ -18,7 +18,6 @@ from demo.reader.controls import create_controls
 from demo.reader.export import Taken, create_take_away
 from demo.reader.heads import create_head_sheet, head_agreement, sheet
 from demo.reader.sentence import coloured_sentence, said
-from demo.reader.table import KEEP_OPEN
 from demo.reader.what_if import create_try_it, words_to_replace
 from demo.recorded import Recorded
 from demo.runs import DemoService, Finished
@@ -28,6 +27,7 @@ from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.glossary import with_terms
 from demo.widgets.notice import alert, held
+from demo.widgets.tables import KEEP_OPEN
 from demo.writing.text import decided_strip
 from models.errors import InputError
 from models.explain.opening import opening

@@ -1,4 +1,4 @@
-"""The sentence whose words are coloured by attention, and one sentence on what it shows."""
+"""The sentence whose words are coloured by attention, one sentence on what it shows, and the numbers as a table."""
 
 import base64
 import html
@@ -9,8 +9,9 @@ import numpy as np
 from demo.plots.heatmap import DRAWN_WHOLE
 from demo.plots.reading import link_to_read, named, percent, read_out, said_role, scale_top, why_here, wording
 from demo.plots.view import MOST_SHOWN, NOT_SHOWN, AttentionView, is_resting_place, own_keys
-from demo.reader.table import attention_table
+from demo.widgets import tables
 from demo.widgets.bars import direction
+from demo.widgets.tables import fold_out, table
 from models.outputs import HeadRole, Token
 
 _MASKED, _WHOLE = 65535, 65534
@@ -131,3 +132,28 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
     does = f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
     remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
     return f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
+
+
+_WHOLE_COLUMNS = 12
+_STRONGEST = ("most to", "then to", "then to")
+_MOST_ROWS = 128
+
+
+def attention_table(view: AttentionView) -> str:
+    """The numbers of `view`, folded away; a row is a query, as in the picture."""
+    keys = list(map(tables.named, view.key_tokens))
+    weights = np.where(view.masked, -1.0, view.weights)[:_MOST_ROWS]
+    if len(keys) <= _WHOLE_COLUMNS:
+        heads = ["From \\ to", *keys]
+        cells = [[percent(weight) if weight >= 0 else "masked" for weight in row] for row in weights.tolist()]
+    else:
+        heads = ["From", *_STRONGEST]
+        order = np.argsort(-weights, axis=1, kind="stable")[:, : len(_STRONGEST)]
+        cells = [
+            [f"{keys[key]} {percent(float(row[key]))}" if row[key] >= 0 else "" for key in strongest]
+            for row, strongest in zip(weights, order, strict=True)
+        ]
+    rows = [[tables.named(token), *row] for token, row in zip(view.query_tokens, cells, strict=False)]
+    left_out = len(view.query_tokens) - _MOST_ROWS
+    more = f'<p class="quiet">The first {_MOST_ROWS} rows; {left_out} more are not listed.</p>' if left_out > 0 else ""
+    return fold_out("The same as a table", table(heads, rows), "Attention as a table", more)

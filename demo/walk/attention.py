@@ -16,9 +16,6 @@ from demo.walk.step import (
     WalkStep,
     distance,
     few,
-    fold_out,
-    framed,
-    named,
     number,
     numbers,
     place,
@@ -26,13 +23,13 @@ from demo.walk.step import (
     quiet,
     read_out,
     strip,
-    table,
     track,
 )
 from demo.walk.view import Inside, InsideRequest, look, look_at_source
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.notice import create_notice, noticed
+from demo.widgets.tables import fold_out, framed, named, table
 from models.errors import InputError
 from models.inside.formulas import shares
 from models.inside.outputs import Look, Numbers

@@ -7,10 +7,11 @@ from typing import Any
 import gradio as gr
 
 from demo.plots.walk import costs_figure
-from demo.walk.step import BuiltStep, WalkStep, fold_out, framed, place, plot, quiet, read_out, table
+from demo.walk.step import BuiltStep, WalkStep, place, plot, quiet, read_out
 from demo.walk.view import Inside, InsideRequest
 from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
+from demo.widgets.tables import fold_out, framed, table
 from models.inside.formulas import layer_costs
 from models.inside.outputs import ParameterCount
 from models.inside.parameters import published_sizes

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from demo.events import QUICK
 from demo.plots.walk import position_grid, vector_strips
 from demo.recorded import recorded_tokens
-from demo.walk.step import BuiltStep, WalkStep, fold_out, framed, named, place, plot, quiet, read_out, table
+from demo.walk.step import BuiltStep, WalkStep, place, plot, quiet, read_out
 from demo.walk.view import Inside, InsideRequest
 from demo.widgets.bars import direction
 from demo.widgets.figure import drawn
+from demo.widgets.tables import fold_out, framed, named, table
 from models.inside.formulas import PAPERS_BASE, sinusoidal
 from models.inside.outputs import EmbeddedText, Numbers, Piece, TokenizedText
 

@@ -15,9 +15,6 @@ from demo.walk.step import (
     WalkStep,
     distance,
     few,
-    fold_out,
-    framed,
-    named,
     number,
     numbers,
     place,
@@ -25,11 +22,11 @@ from demo.walk.step import (
     quiet,
     read_out,
     strip,
-    table,
     track,
 )
 from demo.walk.view import Inside, InsideRequest, look_at_guess, look_at_source
 from demo.widgets.figure import drawn
+from demo.widgets.tables import fold_out, framed, named, table
 from models.inside.outputs import BlockNumbers, Guess, Lens, Look, Stage, Station
 
 _BLOCK_TEXT = (

@@ -1,6 +1,5 @@
-"""What a step of the walk is, and the parts that steps share: places on the page, tables, strips, numbers in words."""
+"""What a step of the walk is, and the parts that steps share: places on the page, strips, numbers in words."""
 
-import html
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +8,10 @@ import gradio as gr
 import numpy as np
 from gradio.components import Component
 
-from demo.plots.template import label
 from demo.plots.walk import strip_image
-from demo.reader.table import KEEP_OPEN
 from demo.walk.view import Inside, InsideRequest
+from demo.widgets.tables import KEEP_OPEN
 from models.inside.outputs import Numbers
-from models.outputs import Token
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,27 +63,6 @@ def quiet(text: str) -> str:
     return f'<p class="quiet">{text}</p>'
 
 
-def framed(shown: str, name: str, kind: str = "") -> str:
-    """A table in a frame that scrolls by itself where it is too wide; `name` is read out for the frame."""
-    classes = f"table-frame {kind}".strip()
-    return f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{shown}</div>'
-
-
-def fold_out(summary: str, table: str, name: str) -> str:
-    """A table in a frame under a line that unfolds it."""
-    return f'<details class="as-table"><summary>{summary}</summary>{framed(table, name)}</details>'
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML already, or whole `<td>` elements; the first cell of a row names it."""
-    head = "".join(f'<th scope="col">{each}</th>' for each in heads)
-    body = ""
-    for first, *rest in rows:
-        cells = "".join(each if each.startswith("<td") else f"<td>{each}</td>" for each in rest)
-        body += f'<tr><th scope="row">{first}</th>{cells}</tr>'
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def strip(vector: Numbers, top: float) -> str:
     """A vector as a strip of colours; `top` is the number that gets the full colour. Tables have its numbers."""
     return f'<img class="vector-strip" alt="" src="{strip_image(vector, top)}">'
@@ -95,11 +71,6 @@ def strip(vector: Numbers, top: float) -> str:
 def track(share: float) -> str:
     """A bar of this share of its track."""
     return f'<span class="bar-track"><span style="width:{100 * share:.1f}%"></span></span>'
-
-
-def named(token: Token) -> str:
-    """A token's name, as it is read."""
-    return f"<bdi>{html.escape(label(token))}</bdi>"
 
 
 def number(value: float, digits: int) -> str:

@@ -9,9 +9,10 @@ import numpy as np
 
 from demo.plots.reading import percent
 from demo.plots.template import label
-from demo.walk.step import BuiltStep, WalkStep, fold_out, framed, named, place, quiet, read_out, table
+from demo.walk.step import BuiltStep, WalkStep, place, quiet, read_out
 from demo.walk.view import Inside, InsideRequest
 from demo.widgets.bars import bars
+from demo.widgets.tables import fold_out, framed, named, table
 from models.inside.formulas import EXAMPLE
 from models.inside.outputs import Numbers, TranslationSteps
 from models.outputs import Prediction, Token, softmax

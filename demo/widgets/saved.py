@@ -5,7 +5,6 @@ import hashlib
 import html
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import gradio as gr
@@ -14,7 +13,7 @@ from gradio.components.plot import PlotData
 from plotly.offline import get_plotlyjs
 
 from demo.events import QUICK, for_visitors
-from demo.theme import ASSETS
+from demo.theme import ASSETS, script
 from demo.widgets import Updates
 
 _SAVE = """
@@ -47,11 +46,16 @@ def json_file(text: str, stem: str) -> TextFile:
     return TextFile(text, f"{stem}.json", "application/json")
 
 
-@dataclass(frozen=True, eq=False)
-class SavedFile:
-    """Where a file's parts are on their way to the browser's folder."""
+def html_file(text: str, stem: str) -> TextFile:
+    """A page."""
+    return TextFile(text, f"{stem}.html", "text/html;charset=utf-8")
 
-    parts: tuple[gr.Textbox, gr.Textbox, gr.Textbox]
+
+class SavedFile:
+    """A file on its way to the browser's folder, in hidden parts of the page that several buttons may share."""
+
+    def __init__(self) -> None:
+        self._parts = [gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type")]
 
     def connect(
         self, button: gr.Button, make: Callable[..., TextFile], inputs: Sequence[Component], **event: Any
@@ -65,15 +69,14 @@ class SavedFile:
             file = make(*values)
             return file.text, file.name, file.media_type
 
-        made = button.click(for_visitors(written), list(inputs), list(self.parts), **QUICK | event)
-        saved = made.success(None, list(self.parts), None, js=_SAVE)
-        saved.then(lambda: "", None, self.parts[0], **QUICK)
+        made = button.click(for_visitors(written), list(inputs), self._parts, **QUICK | event)
+        saved = made.success(None, self._parts, None, js=_SAVE)
+        saved.then(lambda: "", None, self._parts[0], **QUICK)
 
 
 def create_saved_file() -> SavedFile:
     """The hidden parts of a file; several buttons may share them."""
-    text, name, kind = (gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type"))
-    return SavedFile((text, name, kind))
+    return SavedFile()
 
 
 _STYLES = ("style.css", "decoder.css", "inside.css", "inside_head.css", "lecture.css", "taken_page.css")
@@ -81,19 +84,21 @@ _STYLES = ("style.css", "decoder.css", "inside.css", "inside_head.css", "lecture
 
 def offline_page(title: str, body: str, scripts: Sequence[str] = ()) -> str:
     """The file: `body` is HTML, `scripts` run after it. Its policy forbids every request and every other script."""
-    allowed = " ".join(f"'{_digest(script)}'" for script in scripts) or "'none'"
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     policy = (
         f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {allowed}; "
         "base-uri 'none'; form-action 'none'"
     )
+    style = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _STYLES)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer">'
-        f"<title>{html.escape(title)}</title><style>{_style()}</style></head>\n"
+        f"<title>{html.escape(title)}</title><style>{style}</style></head>\n"
         f'<body class="gradio-container">{body}\n'
-        f"{''.join(f'<script>{script}</script>' for script in scripts)}</body></html>\n"
+        f"{''.join(f'<script>{each}</script>' for each in scripts)}</body></html>\n"
     )
 
 
@@ -119,26 +124,10 @@ def plotting(figures: Sequence[str]) -> list[str]:
         return []
     # In a script, "</" might end it.
     given = f"[{','.join(figures)}]".replace("</", "<\\/")
-    return [
-        get_plotlyjs().replace("</script", "<\\/script"),
-        f"const figures = {given};\n{_script('offline_plots.js')}",
-    ]
+    plotly = get_plotlyjs().replace("</script", "<\\/script")
+    return [plotly, f"const figures = {given};\n{script('offline_plots.js')}"]
 
 
 def following_the_system() -> str:
     """The script that keeps a page light or dark as the visitor's system is."""
-    return _script("offline_page.js")
-
-
-@cache
-def _script(name: str) -> str:
-    return (ASSETS / "scripts" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _style() -> str:
-    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _STYLES)
-
-
-def _digest(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return script("offline_page.js")

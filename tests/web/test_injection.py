@@ -24,8 +24,7 @@ from demo.plots.view import AttentionView, view_of
 from demo.plots.walk import norms_figure, scores_matrix, shares_matrix
 from demo.reader.attribution import attribution_text
 from demo.reader.export import as_page
-from demo.reader.sentence import coloured_sentence, said
-from demo.reader.table import attention_table
+from demo.reader.sentence import attention_table, coloured_sentence, said
 from demo.tabs.fill_mask import draw_answer
 from demo.walk.attention import head_picture, head_said, head_table
 from demo.walk.input import input_picture, tokens_picture
