@@ -190,8 +190,9 @@ class InsideTab:
             asked = from_query(query, inside_examples()[0].request)
             if asked is None:
                 return {self.stepper: gr.skip()}
-            step = asked.step if asked.step in self.built else STEPS[0].key
-            return _both(self.open(asked), self.show(step, *self.values(asked), *own))
+            if asked.step not in self.built:
+                asked = replace(asked, step=STEPS[0].key)
+            return _both(self.open(asked), self.show(asked.step, *self.values(asked), *own))
 
         def opened(request: gr.Request, *own: Any) -> Updates:
             shown = arrive(request.query_params, own)
@@ -230,7 +231,15 @@ class InsideTab:
         built = self.built[step]
         drawn = built.draw(request, *(values[each] for each in built.inputs))
         # The words belong to the text as it stands in the field.
-        choices = self._choices(replace(request, text=wanted.text), place, values)
+        controls = self._set_to(replace(request, text=wanted.text), place)
+        choices = {control: controls[control] for control in self.choices.values()}
+        for control, update in choices.items():
+            # Somebody quick may have chosen something else by the time that this arrives.
+            if update["value"] == values[control]:
+                del update["value"]
+        if "value" not in choices[self.choices["position"]]:
+            # A word says whose list it is of: this list is there, too.
+            del choices[self.choices["position"]]
         pictures = dict(zip(built.outputs, drawn, strict=True))
         return {**terms_linked(self._silent | choices | pictures), self.here: request.to_query()}
 
@@ -240,25 +249,6 @@ class InsideTab:
         asked = InsideRequest(step, text, checkpoint, int(layer) - 1, int(head) - 1)
         chosen = ChosenWord.read(position)
         return self.inside.follow(asked, chosen) if chosen else asked
-
-    def _choices(self, request: InsideRequest, place: WalkChoices, asked: Mapping[Any, Any] | None = None) -> Updates:
-        """The choices that this text and model leave, each at what `request` has.
-
-        What was `asked` as it is stays: somebody quick may have chosen something else by the time that this arrives.
-        """
-        layer, head, position = self.choices.values()
-        word = str(ChosenWord.of(request))
-        updates: Updates = {
-            layer: gr.update(maximum=place.shape.layers, value=request.layer + 1),
-            head: gr.update(maximum=place.shape.heads, value=request.head + 1),
-            position: gr.update(choices=_words_of(request, place.tokens.pieces), value=word),
-        }
-        for control in [each for each in updates if asked and updates[each]["value"] == asked[each]]:
-            del updates[control]["value"]
-        if "value" not in updates[position]:
-            # A word says whose list it is of: this list is there, too.
-            del updates[position]
-        return updates
 
     def part(self, step: str, *asked: Any) -> tuple[str, list[str]]:
         """The step as a part of a page to save, and the figures in it; raises `InputError`."""
@@ -300,22 +290,25 @@ class InsideTab:
 
     def open(self, request: InsideRequest) -> Updates:
         """The controls set to `request`, and the frame of its step; draw it next."""
-        step = request.step if request.step in self.built else STEPS[0].key
         try:
             checked, place = self.inside.checked(request)
-            choices = self._choices(replace(checked, text=request.text), place)
         except InputError:
-            choices = {}
-        return _both(self._set_to(request) | choices, self.turn(step))
+            checked, place = request, None
+        return _both(self._set_to(replace(checked, text=request.text), place), self.turn(request.step))
 
     def try_example(self, number: int) -> Updates:
         """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
-        request, place = self.inside.checked(inside_examples()[number].request)
-        return self._set_to(request) | self._choices(request, place)
+        return self._set_to(*self.inside.checked(inside_examples()[number].request))
 
-    def _set_to(self, request: InsideRequest) -> Updates:
+    def _set_to(self, request: InsideRequest, place: WalkChoices | None) -> Updates:
+        """The controls at `request`, with the choices of `place`, the other ones as they are without."""
         values = zip(self.shared, self.values(request), strict=True)
-        return {control: gr.update(value=value) for control, value in values}
+        updates: Updates = {control: gr.update(value=value) for control, value in values}
+        if place is not None:
+            layer, head, position = (updates[control] for control in self.choices.values())
+            layer["maximum"], head["maximum"] = place.shape
+            position["choices"] = _words_of(request, place.tokens.pieces)
+        return updates
 
     @property
     def _silent(self) -> Updates:

@@ -60,7 +60,7 @@ def _create_head(inside: Inside) -> BuiltStep:
             "112 96", label="Scores", info="of one query with each key; Enter works them out", max_lines=1
         )
         width = gr.Slider(1, 128, 64, step=1, label="d_k", info="how many numbers a key has")
-    _create_own_numbers(scores, width, worked_row, "Softmax of your scores", _ROWS)
+    _create_own_numbers(scores, width, _worked_row, "Softmax of your scores", _ROWS)
 
     def draw(request: InsideRequest) -> Sequence[str]:
         seen = look_at_source(inside, request)
@@ -171,7 +171,7 @@ def _create_masking(inside: Inside) -> BuiltStep:
             lines=4, max_lines=8,
         )  # fmt: skip
         divisor = gr.Slider(1, 16, 4, step=1, label="Divided by", info="√d_k")
-    _create_own_numbers(square, divisor, worked_square, "The lecture's masked scores", _SQUARES)
+    _create_own_numbers(square, divisor, _worked_square, "The lecture's masked scores", _SQUARES)
     gr.HTML(quiet(_DIVIDED), label="Why four")
 
     def draw(request: InsideRequest) -> Sequence[Any]:
@@ -180,13 +180,13 @@ def _create_masking(inside: Inside) -> BuiltStep:
             there, _ = inside.checked(replace(request, checkpoint=name, position=FROM_THE_MODEL))
             seen = look(inside, there)
             figures = drawn(scores_matrix(seen)), drawn(shares_matrix(seen))
-            values += [f"<h3>{title}</h3>{masking_said(seen)}", *figures, masking_table(seen, title)]
+            values += [f"<h3>{title}</h3>{_masking_said(seen)}", *figures, _masking_table(seen, title)]
         return values
 
     return BuiltStep(outputs, draw)
 
 
-def masking_said(seen: Look) -> str:
+def _masking_said(seen: Look) -> str:
     """A sentence on the head that is shown and its weight on tokens that are still to come."""
     head, count = seen.numbers, len(seen.tokens)
     if head.masked.any():
@@ -199,7 +199,7 @@ def masking_said(seen: Look) -> str:
     )
 
 
-def masking_table(seen: Look, title: str) -> str:
+def _masking_table(seen: Look, title: str) -> str:
     """The shares of a short text in full; of a longer one each row's strongest."""
     head, tokens = seen.numbers, [named(token) for token in seen.tokens]
     rows: list[Sequence[str]] = []
@@ -256,9 +256,9 @@ def _create_own_numbers(
     tried.load_input_event.then(*drawing, **QUICK)
 
 
-def worked_row(text: str, width: float) -> str:
+def _worked_row(text: str, width: float) -> str:
     """One query's scores, divided by √`width`, and their softmax, as a table with a column for each key."""
-    scores, root = scores_of(text, square=False)[0], float(np.sqrt(width))
+    scores, root = _scores_of(text, square=False)[0], float(np.sqrt(width))
     scaled, weights = shares(scores, root)
     rows = [
         ("score", *numbers(scores, 2)),
@@ -269,9 +269,9 @@ def worked_row(text: str, width: float) -> str:
     return framed(table(heads, rows), "Softmax of your scores")
 
 
-def worked_square(text: str, divisor: float) -> str:
+def _worked_square(text: str, divisor: float) -> str:
     """A square of scores divided by `divisor`, with −∞ above the diagonal, and the softmax of each row."""
-    scores = scores_of(text, square=True)
+    scores = _scores_of(text, square=True)
     masked = np.triu(np.ones(scores.shape, dtype=bool), k=1)
     scaled, weights = shares(scores, divisor, masked)
     heads = ["", *(f"to {place}" for place in range(1, len(scores) + 1))]
@@ -288,7 +288,7 @@ def worked_square(text: str, divisor: float) -> str:
     return f'<div class="worked-squares">{"".join(sections)}</div>'
 
 
-def scores_of(text: str, square: bool) -> Numbers:
+def _scores_of(text: str, square: bool) -> Numbers:
     """The numbers that `text` has, a row in each line; raises `InputError` for what are none.
 
     `square` asks for as many rows as columns, otherwise for one row.

@@ -37,12 +37,12 @@ def _create(inside: Inside) -> BuiltStep:
     def draw(request: InsideRequest) -> Sequence[Any]:
         count = inside.parameters(request)
         sizes = len(inside.checked(request)[1].tokens.pieces), count.width
-        return parameters_picture(count), costs_said(*sizes), drawn(costs_figure(*sizes)), costs_table(*sizes)
+        return _parameters_picture(count), _costs_said(*sizes), drawn(costs_figure(*sizes)), _costs_table(*sizes)
 
     return BuiltStep(outputs, draw)
 
 
-def parameters_picture(count: ParameterCount) -> str:
+def _parameters_picture(count: ParameterCount) -> str:
     """Each part as a bar of its share, and how each was counted."""
     shares = [
         Prediction(f"{each.name}: {each.recomputed:,}", each.recomputed / count.total)
@@ -80,7 +80,7 @@ def _published() -> str:
     return f"<h3>The sizes that papers state</h3>{quiet(said)}{papers}"
 
 
-def costs_said(length: int, width: int) -> str:
+def _costs_said(length: int, width: int) -> str:
     """A sentence on the kind of layer that costs less for this text, and where that turns."""
     own, recurrent = (each.operations for each in layer_costs(length, width)[:2])
     compared = "as many multiplications as"
@@ -97,8 +97,7 @@ def costs_said(length: int, width: int) -> str:
     )
 
 
-def costs_table(length: int, width: int) -> str:
-    """Operations, waiting and longest path for this n and d."""
+def _costs_table(length: int, width: int) -> str:
     heads = ("layer", "operations", "that is", "must wait for one another", "longest path between two tokens")
     rows = [(name, formula, *(f"{each:,}" for each in costs)) for name, formula, *costs in layer_costs(length, width)]
     name = f"What a layer costs for n = {length} and d = {width}"

@@ -153,19 +153,18 @@ def _create_vectors(inside: Inside) -> BuiltStep:
     def draw(request: InsideRequest) -> Sequence[Any]:
         seen = inside.embeddings(request)
         return (
-            embeddings_said(seen, request.position),
+            _embeddings_said(seen, request.position),
             drawn(vector_strips(_strips(seen, request.position), own_scale=_NORMED)),
-            embeddings_table(seen, request.position),
-            own_positions_said(seen),
+            _embeddings_table(seen, request.position),
+            _own_positions_said(seen),
             drawn(position_grid(seen.positions)),
-            positions_table(seen.positions, "The model’s own positions"),
+            _positions_table(seen.positions, "The model’s own positions"),
         )
 
     return BuiltStep([said, strips, numbers, own_said, own, own_numbers], draw)
 
 
-def embeddings_said(seen: EmbeddedText, position: int) -> str:
-    """A sentence on the strips of the token at `position`, and that their sum is the model's own input."""
+def _embeddings_said(seen: EmbeddedText, position: int) -> str:
     normed = (
         " BERT then <em>norms</em> each vector: shifts and stretches its numbers to mean 0 and spread 1, then scales "
         "and shifts each by what it has learned (layer norm); that strip has a scale of its own."
@@ -181,8 +180,7 @@ def embeddings_said(seen: EmbeddedText, position: int) -> str:
     )
 
 
-def embeddings_table(seen: EmbeddedText, position: int) -> str:
-    """The first numbers of each strip, and the length of its whole vector."""
+def _embeddings_table(seen: EmbeddedText, position: int) -> str:
     rows = [
         (name, f"{np.linalg.norm(vector):.3f}", *(f"{each:.4f}" for each in vector[:_SHOWN_NUMBERS]))
         for name, vector in _strips(seen, position).items()
@@ -237,8 +235,8 @@ def _create_positions() -> None:
     def draw(length: float, dimension: float, base: float) -> Sequence[Any]:
         encoding = sinusoidal(int(length), int(dimension), base)
         words = _ROBOT if length == len(_ROBOT) else ()
-        table = positions_table(encoding, "Positional encoding", words, digits=8)
-        return drawn(position_grid(encoding, words)), table
+        as_table = _positions_table(encoding, "Positional encoding", words, digits=8)
+        return drawn(position_grid(encoding, words)), as_table
 
     figure, numbers = draw(_LENGTH, _DIMENSION, PAPERS_BASE)
     outputs = [plot("Positional encoding", value=figure), place("Positional encoding as numbers", value=numbers)]
@@ -246,8 +244,7 @@ def _create_positions() -> None:
     examples.load_input_event.then(draw, sliders, outputs, **QUICK)
 
 
-def own_positions_said(seen: EmbeddedText) -> str:
-    """A sentence on the model's kind of positions."""
+def _own_positions_said(seen: EmbeddedText) -> str:
     name = html.escape(seen.checkpoint.name)
     if seen.learned:
         said = (
@@ -262,7 +259,7 @@ def own_positions_said(seen: EmbeddedText) -> str:
     return f"<h3>The model’s own positions, {len(seen.positions)} of them</h3>{quiet(said)}"
 
 
-def positions_table(
+def _positions_table(
     positions: NDArray[np.float64] | Numbers, name: str, words: Sequence[str] = (), digits: int = 4
 ) -> str:
     """The first rows and columns of `positions` `[position, component]`."""

@@ -69,20 +69,19 @@ def _create_block(inside: Inside) -> BuiltStep:
     def draw(request: InsideRequest) -> Sequence[Any]:
         seen = look_at_source(inside, request)
         return (
-            block_said(seen),
-            block_picture(seen.block),
-            block_table(seen.block),
-            path_said(seen),
+            _block_said(seen),
+            _block_picture(seen.block),
+            _block_table(seen.block),
+            _path_said(seen),
             drawn(norms_figure(seen)),
             drawn(cosines_figure(seen)),
-            path_table(seen),
+            _path_table(seen),
         )
 
     return BuiltStep(outputs, draw)
 
 
-def block_said(seen: Look) -> str:
-    """The block in one sentence, where its norms stand, and how near it is to the model's own."""
+def _block_said(seen: Look) -> str:
     block = seen.block
     where = (
         "Here layer norm stands in front of each part, as in GPT-2."
@@ -98,7 +97,7 @@ def block_said(seen: Look) -> str:
     )
 
 
-def block_picture(block: BlockNumbers) -> str:
+def _block_picture(block: BlockNumbers) -> str:
     """The stations from top to bottom, the size of what passes on each arrow, and the ways past the two parts."""
     shown = ""
     for part in _parts(block):
@@ -156,8 +155,7 @@ def _box(title: str, explained: str, size: str, shown: str) -> str:
     )
 
 
-def block_table(block: BlockNumbers) -> str:
-    """Every station with the size, length, mean, spread and first numbers of the vector there."""
+def _block_table(block: BlockNumbers) -> str:
     rows = []
     for stage in block.stages:
         vector = stage.vector
@@ -167,8 +165,7 @@ def block_table(block: BlockNumbers) -> str:
     return fold_out("The stations as a table", table(heads, rows), "Stations of the block")
 
 
-def path_said(seen: Look) -> str:
-    """How far the token's vector has turned from its input by the last layer."""
+def _path_said(seen: Look) -> str:
     lengths, cosines = seen.path.norms[:, seen.position], seen.path.cosines[:, seen.position]
     return (
         "<h3>Through all layers</h3>"
@@ -178,8 +175,7 @@ def path_said(seen: Look) -> str:
     )
 
 
-def path_table(seen: Look) -> str:
-    """The length and cosine of the followed token's vector after every layer, beside the mean of all tokens."""
+def _path_table(seen: Look) -> str:
     rows = []
     for layer, (norms, cosines) in enumerate(zip(seen.path.norms, seen.path.cosines, strict=True)):
         own = norms[seen.position], cosines[seen.position]
@@ -218,9 +214,9 @@ def _create_guess(inside: Inside) -> BuiltStep:
         assert seen.lens is not None  # noqa: S101
         return (
             lens_said(seen, seen.lens),
-            last_step_picture(seen, seen.lens),
+            _last_step_picture(seen, seen.lens),
             lens_picture(seen.lens),
-            lens_table(seen.lens),
+            _lens_table(seen.lens),
         )
 
     return BuiltStep(outputs, draw)
@@ -241,8 +237,7 @@ def lens_said(seen: Look, lens: Lens) -> str:
     return read_out(f"{asked} “{_shown(final)}”, with {percent(final.probability)} of the probability. {when}")
 
 
-def last_step_picture(seen: Look, lens: Lens) -> str:
-    """The last vector, the sizes of the last map, and the likeliest choices as bars."""
+def _last_step_picture(seen: Look, lens: Lens) -> str:
     width = len(lens.vector)
     bars = "".join(
         f'<li><span class="bar-name">{_shown(guess)}</span>{track(guess.probability)}'
@@ -278,15 +273,14 @@ def lens_picture(lens: Lens) -> str:
 
 def _cell(guess: Guess, final: str) -> str:
     shade = min(_SHADES, round(guess.probability * _SHADES + 0.4))
-    framed = " final-guess" if guess.text == final else ""
+    mark = " final-guess" if guess.text == final else ""
     return (
-        f'<td class="lens-cell{framed}" data-step="{shade}"><span>{_shown(guess)}</span> '
+        f'<td class="lens-cell{mark}" data-step="{shade}"><span>{_shown(guess)}</span> '
         f'<span class="lens-share">{percent(guess.probability)}</span></td>'
     )
 
 
-def lens_table(lens: Lens) -> str:
-    """Logits and probabilities of the likeliest guesses after every layer."""
+def _lens_table(lens: Lens) -> str:
     most = max(len(each.guesses) for each in lens.layers)
     rows = []
     for each in lens.layers:

@@ -40,12 +40,12 @@ def _create(inside: Inside) -> BuiltStep:
         count = len(seen.generated)
         number = min(max(int(number), 1), count)
         weights = np.asarray(seen.cross[_PAIRING] if where == "one" else seen.cross[-1].mean(axis=0))
-        return gr.update(maximum=max(count, 2), value=number), translation_picture(seen, number, weights)
+        return gr.update(maximum=max(count, 2), value=number), _translation_picture(seen, number, weights)
 
     return BuiltStep([slider, picture], draw, [slider, where])
 
 
-def translation_picture(seen: TranslationSteps, number: int, weights: Numbers) -> str:
+def _translation_picture(seen: TranslationSteps, number: int, weights: Numbers) -> str:
     """The text before token `number`, counted from 1, where the decoder looks, and the likeliest next tokens.
 
     `weights` are `[written token, source token]`.
@@ -60,8 +60,8 @@ def translation_picture(seen: TranslationSteps, number: int, weights: Numbers) -
         for token, weight in zip(seen.source, row.tolist(), strict=True)
     )
     rows = [
-        (named(written.token), percent(written.probability), *map(percent, weights))
-        for written, weights in zip(seen.generated, weights.tolist(), strict=True)
+        (named(one.token), percent(one.probability), *map(percent, looks))
+        for one, looks in zip(seen.generated, weights.tolist(), strict=True)
     ]
     all_steps = table(["writes", "probability", *map(named, seen.source)], rows)
     return (

@@ -16,7 +16,6 @@ from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.text.tokenizer import readable
 
-WORD_HERE, NEXT_WORD, LABEL, ANSWER_STARTS = "word here", "next word", "label", "first token of the answer"
 _TOP = 5
 
 
@@ -30,10 +29,10 @@ def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, posit
     names: Sequence[str] | None = None
     match model:
         case TextClassification():
-            about, position, names = LABEL, 0, model.settings.labels
+            about, position, names = "label", 0, model.settings.labels
             logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
         case QuestionAnswering():
-            about, position, names = ANSWER_STARTS, 0, [token.text for token in reading.tokens]
+            about, position, names = "first token of the answer", 0, [token.text for token in reading.tokens]
             logits = final_logits(model, recording, vectors) / model.settings.calibration.temperature
             if any(reading.segments):
                 # Of two texts, an answer begins in the second one or, where there is none, at the start token.
@@ -43,7 +42,7 @@ def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, posit
         case _ if reading.kind == "encoder" and not isinstance(model, FillMask):
             return None
         case _:
-            about = WORD_HERE if isinstance(model, FillMask) else NEXT_WORD
+            about = "word here" if isinstance(model, FillMask) else "next word"
             logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
     best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
     rows = zip(logits.tolist(), best.indices.tolist(), best.values.tolist(), strict=True)

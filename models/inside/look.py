@@ -76,13 +76,12 @@ def look_inside(
     text that cannot be read and for a layer, head, position or kind that is not there.
     """
     reading = read(model, text, kind)
-    place = reading.place(position)
+    place = reading.guess_at if position == FROM_THE_MODEL else position
+    _require(place, "Token", "this text has tokens", len(reading.tokens), "position")
     recording = record(model, reading)
     layers, heads = len(recording.parts), recording.parts[0].heads
-    if not 0 <= layer < layers:
-        raise InputError(f"Layer {layer} is not there: this model has layers 0 to {layers - 1}.", "layer")
-    if not 0 <= head < heads:
-        raise InputError(f"Head {head} is not there: this model has heads 0 to {heads - 1}.", "head")
+    _require(layer, "Layer", "this model has layers", layers, "layer")
+    _require(head, "Head", "this model has heads", heads, "head")
     masked = causal(len(reading.tokens)) & (reading.kind == "decoder")
     cross = recording.cross[layer] if recording.cross else None
     composed = compose(recording.parts[layer], recording.vectors[layer], masked, cross)
@@ -102,6 +101,11 @@ def look_inside(
         _vector_path(recording),
         lens(model, reading, recording, place),
     )
+
+
+def _require(number: int, what: str, there: str, count: int, field: str) -> None:
+    if not 0 <= number < count:
+        raise InputError(f"{what} {number} is not there: {there} 0 to {count - 1}.", field)
 
 
 def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:

@@ -14,9 +14,9 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Piece:
-    """A token of a model's input in the vocabulary's own spelling, from character `start` to `end` of its text.
+    """A token in the vocabulary's own spelling, from character `start` to `end` of its text (0 and 0 for marks).
 
-    Padding is not `attended`, `special` marks stand for no text; both have 0 for `start` and `end`.
+    Padding is not `attended`.
     """
 
     piece: str
@@ -72,10 +72,7 @@ class TranslationSteps:
 
 @dataclass(frozen=True)
 class ParameterPart:
-    """The numbers in one part of a model, `recomputed` from its sizes by `formula`, and `held` by its tensors.
-
-    A tensor that two parts share is counted in the first.
-    """
+    """The numbers in one part of a model, `recomputed` from its sizes by `formula`, and `held` by its own tensors."""
 
     name: str
     formula: str
@@ -165,10 +162,7 @@ class BlockNumbers:
 
 @dataclass(frozen=True, eq=False)
 class VectorPath:
-    """The tokens' vectors `[layer + 1, token]`: `norms` are lengths, `cosines` those to the token's own input.
-
-    Row 0 is the input, row n what comes out of layer n.
-    """
+    """The lengths of all tokens' vectors and their cosines to the input, `[layer + 1, token]`; row 0 is the input."""
 
     norms: Numbers
     cosines: Numbers

@@ -109,31 +109,23 @@ _FIRST_GPTS_WORDS = 40_478
 
 def published_sizes() -> tuple[PublishedSize, ...]:
     """BERT's two sizes (Devlin et al., 2019) and GPT-2's four (Radford et al., 2019, table 2), counted from shapes."""
-    bert_counted = "embeddings, layers and pooler; no task head. The paper rounds to tens of millions."
-    gpt2_counted = (
-        f"embeddings, layers and last norm, with the {_FIRST_GPTS_WORDS:,} tokens of the first GPT’s list; with the "
-        "50,257 of its own, as released, it is {:.0f} million."
-    )
-    berts = (("BERT-base", 12, 768, 110), ("BERT-large", 24, 1024, 340))
-    gpts = (
+    found = []
+    for name, layers, width, stated in (("BERT-base", 12, 768, 110), ("BERT-large", 24, 1024, 340)):
+        counted = "embeddings, layers and pooler; no task head. The paper rounds to tens of millions."
+        found.append(PublishedSize(name, layers, width, _bert_total(layers, width), stated, counted))
+    for name, layers, width, stated in (
         ("GPT-2, smallest", 12, 768, 117),
         ("GPT-2, medium", 24, 1024, 345),
         ("GPT-2, large", 36, 1280, 762),
         ("GPT-2, largest", 48, 1600, 1542),
-    )
-    return (
-        *(
-            PublishedSize(name, layers, width, _bert_total(layers, width), stated, bert_counted)
-            for name, layers, width, stated in berts
-        ),
-        *(
-            PublishedSize(
-                name, layers, width, gpt2_total(layers, width, _FIRST_GPTS_WORDS), stated,
-                gpt2_counted.format(gpt2_total(layers, width, 50_257) / 1e6),
-            )
-            for name, layers, width, stated in gpts
-        ),
-    )  # fmt: skip
+    ):
+        counted = (
+            f"embeddings, layers and last norm, with the {_FIRST_GPTS_WORDS:,} tokens of the first GPT’s list; with "
+            f"the 50,257 of its own, as released, it is {gpt2_total(layers, width, 50_257) / 1e6:.0f} million."
+        )
+        total = gpt2_total(layers, width, _FIRST_GPTS_WORDS)
+        found.append(PublishedSize(name, layers, width, total, stated, counted))
+    return tuple(found)
 
 
 def gpt2_total(layers: int, width: int, words: int) -> int:

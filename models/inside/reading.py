@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from models.architectures import LayerNames, architecture
 from models.errors import InputError
-from models.inside.tokens import FROM_THE_MODEL, place_to_follow, texts_of
+from models.inside.tokens import place_to_follow, texts_of
 from models.outputs import Token
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, batch_of_one, require_text
@@ -91,16 +91,6 @@ class NetworkInput:
     segments: tuple[int, ...]
     guess_at: int
 
-    def place(self, position: int) -> int:
-        """The token at `position`, counted from 0; `FROM_THE_MODEL` is the guess's. Raises `InputError`."""
-        if position == FROM_THE_MODEL:
-            return self.guess_at
-        if not 0 <= position < len(self.tokens):
-            raise InputError(
-                f"Token {position} is not there: this text has tokens 0 to {len(self.tokens) - 1}.", "position"
-            )
-        return position
-
 
 def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
     """`text` as `model` reads it, seen from the side called `kind` (the model's first where it is empty).
@@ -117,10 +107,8 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
         return _translated(model, text, kind, kinds)
     if isinstance(model, TextGeneration):
         prompt = model.preprocess(TextGenerationInput(text, max_new_tokens=1))
-        count = len(prompt.tokens)
-        return NetworkInput(
-            kind, kinds, {"input_ids": model.tensor(prompt.ids)}, prompt.tokens, (0,) * count, count - 1
-        )
+        inputs, count = {"input_ids": model.tensor(prompt.ids)}, len(prompt.tokens)
+        return NetworkInput(kind, kinds, inputs, prompt.tokens, (0,) * count, count - 1)
     return _encoded(model, text, kinds)
 
 
