@@ -1,1 +1,1 @@
-"""The inside of a Transformer, step by step and with its own numbers: one module per step."""
+"""The inside of a Transformer, step by step: numbers worked out by the equations and compared with the model's own."""
