@@ -29,7 +29,7 @@ from demo.theme import script
 from demo.widgets.bars import bars
 from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES
-from demo.widgets.saved import SavedFile, TextFile, csv_file, following_the_system, html_file, json_file, offline_page
+from demo.widgets.saved import SavedFile, TextFile, csv_file, html_file, json_file, offline_page
 from models.errors import InputError
 from models.outputs import MEAN, FillMaskOutput, HeadRole, SentimentOutput, TaskOutput, Token
 from models.registry import REGISTRY
@@ -136,7 +136,7 @@ def as_page(taken: Taken) -> str:
         f"<main><h1>{title}</h1>{taken_part(taken)}<h2>What made it</h2>"
         f'<p class="quiet">{"<br>".join(map(html.escape, made_by))}</p></main>'
     )
-    return offline_page(title, body, [following_the_system() + taken_script()])
+    return offline_page(title, body, taken_script())
 
 
 def taken_part(taken: Taken) -> str:

@@ -12,7 +12,7 @@ from demo.tabs.task_tab import TaskTab, lead
 from demo.widgets import PRESSED, Updates
 from demo.widgets.kept_note import kept_note
 from demo.widgets.runs import run_list
-from demo.widgets.saved import create_saved_file, csv_file, json_file
+from demo.widgets.saved import SavedFile, csv_file, json_file
 from models.registry import Task
 
 _LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
@@ -51,7 +51,7 @@ def create_history_tab(
         skipped = gr.State(0)
         with gr.Row(elem_classes="history-actions"):
             newer, older = (gr.Button(name, visible=False, **size) for name in ("Newer runs", "Older runs"))
-        file = create_saved_file()
+        file = SavedFile()
     page = [runs, skipped, newer, older]
 
     def show(session_id: str, skip: int = 0) -> Updates:

@@ -23,7 +23,7 @@ from demo.widgets import Updates
 from demo.widgets.glossary import terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_list
 from demo.widgets.notice import create_notice, noticed
-from demo.widgets.saved import TextFile, create_saved_file, following_the_system, json_file, offline_page, plotting
+from demo.widgets.saved import SavedFile, TextFile, html_file, json_file, offline_page
 from models.errors import InputError
 from models.inside.outputs import Piece
 from models.inside.parameters import shape_of
@@ -159,7 +159,7 @@ class InsideTab:
             with gr.Row(elem_classes="history-actions"):
                 page = gr.Button("Page (HTML)", min_width=170, scale=0)
                 numbers = gr.Button("Numbers (JSON)", min_width=170, scale=0)
-            file = create_saved_file()
+            file = SavedFile()
         queued: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
         file.connect(page, self.page_file, self.inputs, **queued)
         file.connect(numbers, self.numbers_file, self.inputs, **queued)
@@ -258,9 +258,8 @@ class InsideTab:
     def page_file(self, step: str, *asked: Any) -> TextFile:
         """The step as a page of its own; raises `InputError`."""
         body, figures = self.part(step, *asked)
-        scripts = [following_the_system(), *plotting(figures)]
-        text = offline_page(f"Inside: {_BY_KEY[step].title}", f"<main>{body}</main>", scripts)
-        return TextFile(text, f"clearhead-inside-{step}.html", "text/html;charset=utf-8")
+        page = offline_page(f"Inside: {_BY_KEY[step].title}", f"<main>{body}</main>", figures=figures)
+        return html_file(page, f"clearhead-inside-{step}")
 
     def numbers_file(self, step: str, *asked: Any) -> TextFile:
         """The numbers that the step is drawn from; raises `InputError`."""

@@ -26,7 +26,7 @@ from demo.walk.view import InsideRequest
 from demo.widgets import Updates
 from demo.widgets.figure import for_room
 from demo.widgets.lecture_bar import leads_only_here, lecture_bar, lecture_refused, marked, reach_notice
-from demo.widgets.saved import TextFile, create_saved_file, following_the_system, offline_page, plotting
+from demo.widgets.saved import SavedFile, TextFile, html_file, offline_page
 from models.errors import InputError
 from models.registry import Task
 
@@ -45,9 +45,8 @@ def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: In
             f'{len(lecture.steps)}</p><h1>{html.escape(step.title)}</h1><p class="lecture-text">{marked(step.text)}</p>'
             f"{picture}</section>"
         )
-    scripts = [following_the_system() + taken_script(), *plotting(figures)]
-    page = offline_page(lecture.title, f'<main class="prose">{"".join(sections)}</main>', scripts)
-    return TextFile(page, f"clearhead-lecture-{lecture.name}.html", "text/html;charset=utf-8")
+    body = f'<main class="prose">{"".join(sections)}</main>'
+    return html_file(offline_page(lecture.title, body, taken_script(), figures), f"clearhead-lecture-{lecture.name}")
 
 
 def _picture(view: InsideRequest | TaskView, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> Picture:
@@ -93,7 +92,7 @@ def open_lectures(
     """
     views = LectureViews(task_tabs, inside)
     address = gr.Textbox("", visible="hidden", label="Address")
-    file = create_saved_file()
+    file = SavedFile()
 
     def turn(address: str, request: gr.Request) -> Updates:
         try:

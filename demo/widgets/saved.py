@@ -74,18 +74,23 @@ class SavedFile:
         saved.then(lambda: "", None, self._parts[0], **QUICK)
 
 
-def create_saved_file() -> SavedFile:
-    """The hidden parts of a file; several buttons may share them."""
-    return SavedFile()
-
-
 _STYLES = ("style.css", "decoder.css", "inside.css", "inside_head.css", "lecture.css", "taken_page.css")
 
 
-def offline_page(title: str, body: str, scripts: Sequence[str] = ()) -> str:
-    """The file: `body` is HTML, `scripts` run after it. Its policy forbids every request and every other script."""
+def offline_page(title: str, body: str, own_script: str = "", figures: Sequence[str] = ()) -> str:
+    """The file: `body` is HTML, `own_script` runs after it. Its policy forbids every request and every other script.
+
+    The `figures`, JSON of plotly figures, are drawn into the body's elements of the class `offline-plot`, in their
+    order. The page is light or dark as the visitor's system is.
+    """
+    scripts = [script("offline_page.js"), *([own_script] if own_script else [])]
+    if figures:
+        # In a script, "</" might end it.
+        given = f"[{','.join(figures)}]".replace("</", "<\\/")
+        plotly = get_plotlyjs().replace("</script", "<\\/script")
+        scripts += [plotly, f"const figures = {given};\n{script('offline_plots.js')}"]
     digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = (
         f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {allowed}; "
         "base-uri 'none'; form-action 'none'"
@@ -105,7 +110,7 @@ def offline_page(title: str, body: str, scripts: Sequence[str] = ()) -> str:
 def of_updates(components: Iterable[Any], updates: Updates) -> tuple[str, list[str]]:
     """The HTML and plots that `updates` hold, in the order of `components`, as one HTML text; and its figures.
 
-    A figure is the JSON of a plotly figure; it is drawn by `plotting` into the element that stands for it.
+    A figure is the JSON of a plotly figure; `offline_page` draws it into the element that stands for it.
     """
     parts, figures = [], []
     for component in components:
@@ -116,18 +121,3 @@ def of_updates(components: Iterable[Any], updates: Updates) -> tuple[str, list[s
         elif isinstance(value, str):
             parts.append(f'<div class="{" ".join(component.elem_classes or [])} prose">{value}</div>')
     return "".join(parts), figures
-
-
-def plotting(figures: Sequence[str]) -> list[str]:
-    """The scripts that draw `figures` into a page's elements of the class `offline-plot`, in their order."""
-    if not figures:
-        return []
-    # In a script, "</" might end it.
-    given = f"[{','.join(figures)}]".replace("</", "<\\/")
-    plotly = get_plotlyjs().replace("</script", "<\\/script")
-    return [plotly, f"const figures = {given};\n{script('offline_plots.js')}"]
-
-
-def following_the_system() -> str:
-    """The script that keeps a page light or dark as the visitor's system is."""
-    return script("offline_page.js")
