@@ -1,6 +1,5 @@
 """A view of the walk: what it asks for, as an address has it, and the numbers that answer it."""
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
-from demo.looks import OUR_FAULT
+from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import EmbeddedText, Look, ParameterCount, TokenizedText, TranslationSteps
@@ -34,8 +33,6 @@ _NUMBER = re.compile(r"-?[0-9]{1,6}")
 
 MOST_TOKENS = 64
 """Up to this many tokens every step can be drawn so that each of them is named."""
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -197,19 +194,11 @@ class Inside:
 
     @contextmanager
     def model(self, checkpoint: str) -> Iterator["AnyTaskModel"]:
-        """The model to look into; within, torch may be imported.
-
-        Raises `InputError`; the details of any other error go to the host's log.
-        """
-        try:
+        """The model to look into; within, torch may be imported. Raises `InputError`."""
+        with errors_in_a_sentence(f"looking inside {checkpoint}"):
             model = self._store.load(REGISTRY[checkpoint])
             import_looks()
             yield model
-        except InputError:
-            raise
-        except Exception as error:
-            _log.exception("looking inside %s failed", checkpoint)
-            raise InputError(OUR_FAULT) from error
 
 
 def _drawable(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedText:
