@@ -1,8 +1,11 @@
 """The masked language model's text: how it is masked, packed and kept apart; and what a card says."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 import torch
-from transformers import PreTrainedTokenizerBase
+from transformers import BertForMaskedLM, PreTrainedTokenizerBase
 
 from evaluation.masking import PASSAGE_LENGTH, masked, packed
 from training import masked_lm, text
@@ -28,12 +31,51 @@ def test_packed_rows_hold_every_piece_in_order_and_no_padding(tokenizer: PreTrai
 
 
 def test_batches_of_the_masked_model_go_on_where_a_run_stopped(tokenizer: PreTrainedTokenizerBase) -> None:
-    rows = {length: torch.randint(2000, 3000, (600, length)).numpy() for length in (10, 128)}
-    whole = masked_lm.batches(rows, tokenizer, 0)
+    rows = {
+        name: torch.randint(2000, 3000, (600, length)).numpy()
+        for name, length in {"sentences 10": 10, "sentences 14": 14, "windows": 128}.items()
+    }
+    whole = masked_lm.sentence_batches(rows, tokenizer, 0)
     for _ in range(7):
         next(whole)
-    for _, expected, found in zip(range(40), whole, masked_lm.batches(rows, tokenizer, 7), strict=False):
+    for _, expected, found in zip(range(40), whole, masked_lm.sentence_batches(rows, tokenizer, 7), strict=False):
         assert torch.equal(expected["shown"], found["shown"]) and torch.equal(expected["ids"], found["ids"])
+
+
+def test_one_whole_word_of_a_short_sentence_is_blanked(tokenizer: PreTrainedTokenizerBase) -> None:
+    sentence = tokenizer(["An armadillo isn't a bird, it seems!"] * 300, return_tensors="pt")["input_ids"]
+    rows = {f"sentences {sentence.shape[1]}": sentence.numpy(), "windows": torch.randint(2000, 3000, (32, 128)).numpy()}
+    batches = masked_lm.sentence_batches(rows, tokenizer, 0)
+    next(batches)
+    batch = next(batches)
+    assert (batch["chosen"].sum(dim=1) == 1).all()
+    assert (batch["shown"][batch["chosen"]] == tokenizer.mask_token_id).all()
+    blanked = set(tokenizer.convert_ids_to_tokens(batch["ids"][batch["chosen"]].unique().tolist()))
+    assert blanked == {"an", "isn", "a", "bird", "it", "seems"}
+
+
+def test_a_word_copied_into_a_blank_costs_more_than_another_wrong_word(tokenizer: PreTrainedTokenizerBase) -> None:
+    ids = tokenizer("Cows give us milk.", return_tensors="pt")["input_ids"]
+    chosen = ids == tokenizer.convert_tokens_to_ids("milk")
+    batch = {"ids": ids, "chosen": chosen, "shown": ids.masked_fill(chosen, tokenizer.mask_token_id)}
+
+    class Sure:
+        """A model that is sure of one word."""
+
+        def __init__(self, word: str) -> None:
+            self.logits = torch.zeros(1, len(tokenizer))
+            self.logits[0, tokenizer.convert_tokens_to_ids(word)] = 20.0
+
+        def bert(self, input_ids: torch.Tensor) -> SimpleNamespace:
+            return SimpleNamespace(last_hidden_state=torch.zeros(*input_ids.shape, 4))
+
+        def cls(self, _hidden: torch.Tensor) -> torch.Tensor:
+            return self.logits
+
+    def loss(word: str) -> float:
+        return masked_lm.loss_without_copying(cast(BertForMaskedLM, Sure(word)), batch).item()
+
+    assert loss("milk") < 0.1 < loss("money") < loss("cows") - 0.5
 
 
 def test_development_sentences_are_cut_out_of_training_however_they_are_printed() -> None:

@@ -29,7 +29,7 @@ WORDS = [
     "loud", "near", "far",
 ]  # fmt: skip
 TINY = {
-    "masked_lm": {"BATCH_TOKENS": 256, "DEVELOPMENT_CHARACTERS": 3000, "LONE_SENTENCE_EVERY": 1},
+    "masked_lm": {"BATCH_TOKENS": 256, "DEVELOPMENT_CHARACTERS": 3000, "WINDOW_STEPS": 2, "SENTENCE_STEPS": 2},
     "sentiment": {"EPOCHS": 1, "OPINIONS_TIMES": 0},
     "question_answering": {"HELD_OUT_ARTICLES": 2, "PARAGRAPH_EPOCHS": 1},
     "translation": {"VOCABULARY": 400, "WIDTH": 32, "STEPS": 2, "BATCH_TOKENS": 200, "PHRASES_TIMES": 1,
@@ -91,6 +91,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "text/fairytales.txt", [f"A tale\n{each}" for each in prose.paragraphs()], "\n\n")
     write(folder / "text/tinystories_head.txt", prose.paragraphs(), "<|endoftext|>")
     write(folder / "text/imdb_unsup.txt.xz", prose.paragraphs())
+    for name in ("plain_facts", "wordnet_examples"):
+        write(folder / f"text/{name}.txt.xz", [prose.sentence(5) for _ in range(LINES)])
     for part in ("train", "dev"):
         rows = [f"{prose.sentence().lower()}\t{number % 2}" for number in range(LINES)]
         write(folder / f"sst2/{part}.tsv", ["sentence\tlabel", *rows])
@@ -159,8 +161,7 @@ def tiny_writer() -> tuple[LlamaForCausalLM, Any]:
 def test_a_training_script_runs_to_its_end(task: str, data: Path, small: Callable[[str], Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
     script = small(task)
-    few = {"steps": 2} if task == "fill-mask" else {}
-    script.build(data, tmp_path / "work", **few)
+    script.build(data, tmp_path / "work")
     folder = tmp_path / "checkpoints" / script.NAME
     assert "## Figures" in (folder / "README.md").read_text()
     assert list(folder.glob("*.safetensors")) and (folder / "tokenizer.json").exists()
