@@ -140,14 +140,14 @@ def tokenised(data: Path, file: Path, tokenizer: PreTrainedTokenizerBase) -> dic
             return ids
 
         paragraphs, sentences, development = read_training_text(data)
-        by_length: dict[int, list[list[int]]] = {}
+        found: dict[int, list[list[int]]] = {}
         for ids in encoded(sentences):
-            by_length.setdefault(len(ids) + 2, []).append([tokenizer.cls_token_id, *ids, tokenizer.sep_token_id])
-        rows = {f"sentences {length}": by_length[length] for length in SENTENCE_LENGTHS if length in by_length}
+            found.setdefault(len(ids) + 2, []).append([tokenizer.cls_token_id, *ids, tokenizer.sep_token_id])
+        rows = {f"sentences {length}": np.array(found[length]) for length in SENTENCE_LENGTHS if length in found}
         rows["windows"] = packed(encoded(paragraphs), tokenizer)
         rows["development"] = packed(encoded(development), tokenizer)[:DEVELOPMENT_ROWS]
         (file.parent / "development.txt").write_text("\n".join(development), encoding="utf-8")
-        np.savez(file, allow_pickle=False, **{name: np.array(each, dtype=np.uint16) for name, each in rows.items()})
+        np.savez(file, allow_pickle=False, **{name: each.astype(np.uint16) for name, each in rows.items()})
     with np.load(file) as arrays:
         return dict(arrays)
 
@@ -195,7 +195,7 @@ def words_masked(
 
 def sentence_batches(rows: dict[str, np.ndarray], tokenizer: PreTrainedTokenizerBase, step: int) -> Iterator[Batch]:
     """Endless batches of windows and of lone sentences in turns, from `step` on."""
-    pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     is_word = torch.tensor([piece.isalpha() and (len(piece) > 1 or piece in "ai") for piece in pieces])
     continues = torch.tensor([piece.startswith("##") for piece in pieces])
     lone = [array for name, array in rows.items() if name.startswith("sentences")]
