@@ -24,7 +24,8 @@ os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from demo.log.database import require_url
-from demo.log.session_log import SessionLog, Upkeep
+from demo.log.session_log import SessionLog
+from demo.log.upkeep import Upkeep
 from demo.page import build_demo
 from demo.runs import DemoService
 from demo.settings import SettingError, Settings

@@ -21,7 +21,7 @@ import psutil
 from benchmarks.fast_app import score_of
 from benchmarks.visitors import UNHURRIED, Served, call, served
 from demo.log.database import open_database
-from demo.log.repository import RunRepository
+from demo.log.upkeep import every_run
 
 LATEST_KILL_S = 0.2
 FAST_PAGE = [sys.executable, "-m", "benchmarks.fast_app"]
@@ -97,7 +97,7 @@ def is_alive(process: psutil.Process) -> bool:
 def logged(database_url: str) -> dict[str, str]:
     """The texts of all answered runs in the log, by run."""
     database = open_database(database_url)
-    texts = {run.id: run.inputs["text"] for run in RunRepository(database).every_run() if run.answer}
+    texts = {run.id: run.inputs["text"] for run in every_run(database) if run.answer}
     database.close()
     return texts
 

@@ -118,20 +118,18 @@ def lectures_of(folder: str | None, inside_steps: Collection[str], limits: Limit
     than they allow, and goes without a step that they refuse, which the host's log names. Raises `LectureError` for the
     first of the host's own that cannot be used.
     """
-    shipped = (read_lecture(path, inside_steps, limits, shipped=True) for path in _files(SHIPPED))
+    shipped = (_read(path, inside_steps, limits, shipped=True) for path in sorted(SHIPPED.glob("*.json")))
     found = {each.name: each for each in shipped if each.steps}
     if folder is not None:
         if not Path(folder).is_dir():
             raise LectureError(f"CLEARHEAD_LECTURES must name a folder, and {folder!r} is none.")
-        found |= {path.stem: read_lecture(path, inside_steps, limits) for path in _files(Path(folder))}
+        own = sorted(Path(folder).glob("*.json"))
+        found |= {path.stem: _read(path, inside_steps, limits, shipped=False) for path in own}
     return found
 
 
-def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits, shipped: bool = False) -> Lecture:
-    """The lecture in a file; raises `LectureError` that names the file, the step and what is wrong with it.
-
-    What is `shipped` is cut to `limits` and is without the steps that they refuse.
-    """
+def _read(path: Path, inside_steps: Collection[str], limits: Limits, shipped: bool) -> Lecture:
+    """The lecture in a file; raises `LectureError` that names the file, the step and what is wrong with it."""
     if not re.fullmatch(_NAME, path.stem):
         raise LectureError(f"{path.name}: a lecture's file name is made of a to z, digits and hyphens, 40 at most.")
     try:
@@ -143,7 +141,13 @@ def read_lecture(path: Path, inside_steps: Collection[str], limits: Limits, ship
     steps = []
     for number, step in enumerate(written.steps, start=1):
         try:
-            view = _view(step, inside_steps, limits, shipped, written.counts_from)
+            if (step.inside is None) == (step.tab is None):
+                raise InputError("It needs a view, either “inside” or “tab”.")
+            view: InsideRequest | TaskView
+            if step.inside is not None:
+                view = _inside_view(step.inside, inside_steps, limits, written.counts_from)
+            elif step.tab is not None:
+                view = _task_view(step.tab, limits, clip=shipped)
             steps.append(LectureStep(step.title, step.text, view, step.inside.picture if step.inside else 1))
         except InputError as error:
             if not shipped:
@@ -196,23 +200,11 @@ class _WrittenLecture(_Strict):
     steps: list[_WrittenStep] = Field(min_length=1, max_length=_MOST_STEPS)
 
 
-def _view(
-    step: _WrittenStep, inside_steps: Collection[str], limits: Limits, clip: bool, first: int
-) -> InsideRequest | TaskView:
-    if step.inside is not None and step.tab is None:
-        return _inside_view(step.inside, inside_steps, limits, first)
-    if step.tab is not None and step.inside is None:
-        return _task_view(step.tab, limits, clip)
-    raise InputError("It needs a view, either “inside” or “tab”.")
-
-
 def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: Limits, first: int) -> InsideRequest:
-    if asked.step not in inside_steps:
-        raise InputError(f"Inside has no step “{asked.step}”; there are {', '.join(inside_steps)}.")
+    _require_known(asked.step, inside_steps, f"Inside has no step “{asked.step}”; there are")
     bundled = [each.name for each in checkpoints_inside()]
     checkpoint = asked.checkpoint or bundled[0]
-    if checkpoint not in bundled:
-        raise InputError(f"“{checkpoint}” is no bundled model; there are {', '.join(bundled)}.")
+    _require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model; there are")
     text = clean_fields(INSIDE_FIELDS, {"text": asked.text}, limits)["text"]
     layer, head = (first if each is None else each for each in (asked.layer, asked.head))
     position = max(0, asked.position - first) if asked.position >= 0 else asked.position
@@ -221,19 +213,21 @@ def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: L
 
 def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     tasks = {each.endpoint: each for each in Task}
-    if asked.task not in tasks:
-        raise InputError(f"There is no task “{asked.task}”; there are {', '.join(tasks)}.")
+    _require_known(asked.task, tasks, f"There is no task “{asked.task}”; there are")
     task = tasks[asked.task]
-    unknown = [name for name in asked.fields if name not in FIELDS[task]]
-    if unknown:
-        raise InputError(f"“{asked.task}” has no field “{unknown[0]}”; there are {', '.join(FIELDS[task])}.")
+    for name in asked.fields:
+        _require_known(name, FIELDS[task], f"“{asked.task}” has no field “{name}”; there are")
     # A room has no network beyond this host.
     bundled = [each.name for each in checkpoints_for(task) if not each.hub_id]
     checkpoint = asked.checkpoint or bundled[0]
-    if checkpoint not in bundled:
-        raise InputError(f"“{checkpoint}” is no bundled model for “{asked.task}”; there is {', '.join(bundled)}.")
+    _require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model for “{asked.task}”; there is")
     fields = clipped(task, asked.fields, limits) if clip else asked.fields
     return TaskView(task, clean(task, fields, limits), checkpoint, ReaderSettings(**asked.attention.model_dump()))
+
+
+def _require_known(name: str, known: Iterable[str], complaint: str) -> None:
+    if name not in known:
+        raise InputError(f"{complaint} {', '.join(known)}.")
 
 
 def _first_fault(error: ValidationError) -> str:
@@ -243,7 +237,3 @@ def _first_fault(error: ValidationError) -> str:
     if len(place) > 1 and place[0] == "“steps”":
         place = place[1:]
     return ", ".join([*place, fault["msg"][0].lower() + fault["msg"][1:]]) + "."
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return sorted(folder.glob("*.json"))

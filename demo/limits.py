@@ -59,29 +59,26 @@ class Field:
         return bool(self.limit)
 
 
+_TEXT = Field("The text", str, "text")
+_KEPT = Field("The tokens to go on from", tuple)
+_SIDE_BY_SIDE = "how many drafts are kept side by side while writing (beam search)"
+
 FIELDS: dict[Task, dict[str, Field]] = {
     Task.FILL_MASK: {
-        "text": Field("The text", str, "text"),
-        "top_k": Field(
-            "The number of candidates", int, slider=Slider("Words to show", 1, 20, meaning="the likeliest ones")
-        ),
+        "text": _TEXT,
+        "top_k": Field("The number of candidates", int, slider=Slider("Words to show", 1, 20, 1, "the likeliest ones")),
         "word": Field("The word", str, "word", may_be_empty=True),
     },
-    Task.SENTIMENT: {"text": Field("The text", str, "text")},
+    Task.SENTIMENT: {"text": _TEXT},
     Task.QUESTION_ANSWERING: {
         "question": Field("The question", str, "question"),
         "context": Field("The text", str, "context"),
         "top_k": Field("The number of answers", int, slider=Slider("Answers to show", 1, 10)),
     },
     Task.TRANSLATION: {
-        "text": Field("The text", str, "text"),
-        "num_beams": Field(
-            "The number of beams",
-            int,
-            most="beams",
-            slider=Slider("Beams", 1, 8, 1, "how many drafts are kept side by side while writing (beam search)"),
-        ),
-        "kept": Field("The tokens to go on from", tuple),
+        "text": _TEXT,
+        "num_beams": Field("The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, _SIDE_BY_SIDE)),
+        "kept": _KEPT,
     },
     Task.COMPLETION: {
         "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
@@ -103,13 +100,13 @@ FIELDS: dict[Task, dict[str, Field]] = {
             int,
             slider=Slider("Loop guard", 0, 8, 1, "so many tokens in a row come at most twice; 0: off"),
         ),
-        "kept": Field("The tokens to go on from", tuple),
+        "kept": _KEPT,
     },
 }
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
 
 
-INSIDE_FIELDS = {"text": Field("The text", str, "text")}
+INSIDE_FIELDS = {"text": _TEXT}
 """What is looked at step by step, which belongs to no task."""
 
 
@@ -124,12 +121,33 @@ def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, An
 def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     """Clean fields that belong to no task; `known` describes each of them."""
     for name, value in fields.items():
-        if isinstance(value, str):
-            _require_size(name, value, known[name], limits)
+        most = getattr(limits, known[name].limit) if known[name].is_text else _CHOICE_CHARACTERS
+        if isinstance(value, str) and len(value) > most:
+            raise InputError(
+                f"{known[name].label} is {len(value):,} characters long, and at most {most:,} are read here. "
+                "Please shorten it.",
+                name,
+            )
     cleaned = {name: _value(name, value, known[name]) for name, value in fields.items()}
-    for name, value in cleaned.items():
-        _require_at_most(name, value, known[name], limits)
+    for name, number in cleaned.items():
+        if known[name].most and number > (most := getattr(limits, known[name].most)):
+            raise InputError(f"{known[name].label} must be from 1 to {most}.", name)
     return cleaned
+
+
+def _value(name: str, value: object, field: Field) -> Any:
+    if field.type is tuple:
+        if not isinstance(value, list | tuple) or len(value) > _MOST_IDS:
+            raise InputError(f"{field.label} must be a list of at most {_MOST_IDS:,} whole numbers.", name)
+        return tuple(whole_number(each, "The id of a token", name) for each in value)
+    if field.type is int:
+        return whole_number(value, field.label, name)
+    if field.type is float:
+        return finite_number(value, field.label, name)
+    text = plain_text("" if value is None else value, field.label, name)
+    if field.is_text and not field.may_be_empty and not says_anything(text):
+        raise InputError(f"{field.label} is empty. Please type something first.", name)
+    return text
 
 
 def clipped(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
@@ -194,39 +212,6 @@ def plain_text(value: object, label: str, field: str) -> str:
         " " if unicodedata.category(character) == "Cc" and character not in _KEPT_CONTROLS else character
         for character in value.translate(_OF_WINDOWS)
     )
-
-
-def _ids(name: str, value: object, field: Field) -> tuple[int, ...]:
-    if not isinstance(value, list | tuple) or len(value) > _MOST_IDS:
-        raise InputError(f"{field.label} must be a list of at most {_MOST_IDS:,} whole numbers.", name)
-    return tuple(whole_number(each, "The id of a token", name) for each in value)
-
-
-def _require_size(name: str, value: str, field: Field, limits: Limits) -> None:
-    most = getattr(limits, field.limit) if field.is_text else _CHOICE_CHARACTERS
-    if len(value) > most:
-        raise InputError(
-            f"{field.label} is {len(value):,} characters long, and at most {most:,} are read here. Please shorten it.",
-            name,
-        )
-
-
-def _require_at_most(name: str, value: object, field: Field, limits: Limits) -> None:
-    if field.most and isinstance(value, int) and value > getattr(limits, field.most):
-        raise InputError(f"{field.label} must be from 1 to {getattr(limits, field.most)}.", name)
-
-
-def _value(name: str, value: object, field: Field) -> str | int | float | tuple[int, ...]:
-    if field.type is tuple:
-        return _ids(name, value, field)
-    if field.type is int:
-        return whole_number(value, field.label, name)
-    if field.type is float:
-        return finite_number(value, field.label, name)
-    text = plain_text("" if value is None else value, field.label, name)
-    if field.is_text and not field.may_be_empty and not says_anything(text):
-        raise InputError(f"{field.label} is empty. Please type something first.", name)
-    return text
 
 
 LARGE_AT_ONCE = 2

@@ -19,7 +19,6 @@ from demo.log.run import Run, dump_answer, keeps, load_answer, owner
 from demo.log.session_log import SessionLog
 from demo.looks import OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
 from demo.settings import Settings
-from demo.sharing import Sharing
 from demo.walk.view import Inside
 from models.errors import InputError, Stopped
 from models.loading import Progress, silent
@@ -161,14 +160,13 @@ def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[
 class DemoService(Inspection):
     """Runs tasks for visitors, keeps what they did and looks into it; safe to call from many threads."""
 
-    def __init__(self, settings: Settings, store: ModelStore, runs: SessionLog) -> None:
+    def __init__(self, settings: Settings, store: ModelStore, log: SessionLog) -> None:
         super().__init__(settings, store, Turns(), SessionCache(settings.attention_mb * 10**6))
         self.settings = settings
-        self._runs = runs
+        self.log = log
         self._watchers: list[Callable[[Run], None]] = []
         self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []
         self.inside = Inside(settings, store)
-        self.sharing = Sharing(runs)
 
     def watch(self, watcher: Callable[[Run], None]) -> None:
         """Tell `watcher` about every run that ends, well or not."""
@@ -181,11 +179,11 @@ class DemoService(Inspection):
     @property
     def history_is_kept(self) -> bool:
         """Whether runs survive a restart; false while the database cannot be opened or written."""
-        return self._runs.lasting
+        return self.log.lasting
 
     def is_kept(self, run: Run) -> bool:
         """Whether a run outlives a restart; one does not while the database fails, or as its visitor wished."""
-        return self._runs.is_kept(run.id)
+        return self.log.is_kept(run.id)
 
     def new_session(self) -> str:
         """The id of a new session; whoever knows it can read the session's runs, so nobody can guess it."""
@@ -269,24 +267,24 @@ class DemoService(Inspection):
 
     def history(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
         """The runs of a session, newest first: all of them, or at most so many after the first `skip`."""
-        return self._runs.for_session(session_id, most, skip)
+        return self.log.for_session(session_id, most, skip)
 
     def get(self, run_id: str) -> Run:
         """A run by its unguessable id; raises `InputError` when it is not there."""
-        run = self._runs.get(run_id)
+        run = self.log.get(run_id)
         if run is None:
             raise InputError(NO_SUCH_RUN, "run_id")
         return run
 
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget one run of a session; says whether it was there."""
-        there = self._runs.delete(run_id, session_id)
+        there = self.log.delete(run_id, session_id)
         self.forget(session_id, run_id)
         return there
 
     def delete_all(self, session_id: str) -> int:
         """Forget every run of a session; says how many there were."""
-        count = self._runs.delete_all(session_id)
+        count = self.log.delete_all(session_id)
         self.forget(session_id)
         return count
 
@@ -362,7 +360,7 @@ class DemoService(Inspection):
         for watcher in self._watchers:
             watcher(run)
         try:
-            self._runs.record(run)
+            self.log.record(run)
         except SQLAlchemyError:
             # The database is well, but takes no such run.
             _log.exception("run %s could not be written to the session log", run.id, extra={"run_id": run.id})

@@ -138,18 +138,13 @@ class Settings(_FromEnvironment):
             raise SettingError(_sentence(error)) from error
 
 
-def _fields() -> dict[str, FieldInfo]:
-    """Every field by the name of its variable, in the order in which they are defined."""
-    found: dict[str, FieldInfo] = {}
-    for name, field in Settings.model_fields.items():
-        if name == "limits":
-            found |= {str(each.validation_alias): each for each in Limits.model_fields.values()}
-        elif field.description:
-            found[f"{_PREFIX}{name.upper()}"] = field
-    return found
-
-
-VARIABLES = {name: str(field.description) for name, field in _fields().items()}
+_FIELDS: dict[str, FieldInfo] = {
+    str(field.validation_alias or f"{_PREFIX}{name.upper()}"): field
+    for settings in (Settings, Limits)
+    for name, field in settings.model_fields.items()
+    if field.description
+}
+VARIABLES = {name: str(field.description) for name, field in _FIELDS.items()}
 """Every environment variable that is read, and what it sets."""
 
 
@@ -161,7 +156,7 @@ def _sentence(error: ValidationError) -> str:
     if fault["type"] == "literal_error":
         known = str(fault["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
         return f"{name} must be one of {known}, not {fault['input']!r}."
-    least = next((each.ge for each in _fields()[name].metadata if hasattr(each, "ge")), 0)
+    least = next((each.ge for each in _FIELDS[name].metadata if hasattr(each, "ge")), 0)
     return f"{name} must be a whole number from {least}, not {str(fault['input'])!r}."
 
 

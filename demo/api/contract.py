@@ -138,11 +138,16 @@ class Completion(Answered):
     finished: bool
 
 
-class AttentionRows(Answered):
-    """`weights[query][key]` of one layer and head or of many; but for the maximum, every row sums to one."""
+class OfKind(Answered):
+    """The kind of attention that the answer is about, and all that the run has."""
 
     kind: str
     kinds: list[str]
+
+
+class AttentionRows(OfKind):
+    """`weights[query][key]` of one layer and head or of many; but for the maximum, every row sums to one."""
+
     query_tokens: list[str]
     key_tokens: list[str]
     weights: list[list[float]]
@@ -150,15 +155,13 @@ class AttentionRows(Answered):
     heads: int
 
 
-class Sheet(Answered):
+class Sheet(OfKind):
     """All heads as one PNG in a data URI, layers as rows and heads as columns, and where each is, in pixels.
 
     The thumbnail of a layer and head, counted from 0, begins at `gap + head * (cell_width + gap)` from the left and
     `gap + layer * (cell_height + gap)` from the top.
     """
 
-    kind: str
-    kinds: list[str]
     image: str
     layers: int
     heads: int
@@ -178,11 +181,9 @@ class RoleOfHead(TypedDict):
     share: float
 
 
-class HeadRoles(Answered):
+class HeadRoles(OfKind):
     """The role of every head, layer by layer."""
 
-    kind: str
-    kinds: list[str]
     roles: list[RoleOfHead]
 
 
@@ -340,7 +341,9 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
         case SentimentOutput():
             own["scores"] = {each.text: each.score for each in output.scores}
         case TranslationOutput() | CompletionOutput():
-            own["tokens"] = _written(output)
+            own["tokens"] = [
+                shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated
+            ]
     return shaped(shape, output, **own)
 
 
@@ -351,7 +354,3 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.TRANSLATION: Translations,
     Task.COMPLETION: Completion,
 }
-
-
-def _written(output: TranslationOutput | CompletionOutput) -> list[WrittenToken]:
-    return [shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated]

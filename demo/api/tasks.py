@@ -95,8 +95,9 @@ def add_endpoints(service: DemoService) -> None:
 
 def _add_task_endpoints(service: DemoService) -> None:
     def run(
-        shape: Callable[..., contract.Shape], request: gr.Request, task: Task, fields: dict[str, Any], checkpoint: str
+        shape: Callable[..., contract.Shape], request: gr.Request, checkpoint: str, **fields: Any
     ) -> contract.Shape:
+        (task,) = (task for task, each in contract.SHAPES.items() if each is shape)
         done = service.run(session_to_log(service, request), task, fields, checkpoint)
         return contract.answer_of(shape, done.run, done.output)
 
@@ -111,9 +112,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
             word: A word of your own, whose probability and rank at each blank you want to know.
         """
-        return run(
-            contract.FilledMasks, request, Task.FILL_MASK, {"text": text, "top_k": top_k, "word": word}, checkpoint
-        )
+        return run(contract.FilledMasks, request, checkpoint, text=text, top_k=top_k, word=word)
 
     def sentiment(request: gr.Request, text: str, checkpoint: str = "") -> contract.Sentiment:
         """Tell whether a text praises or blames: the probability of each label (BERT, fine-tuned).
@@ -122,7 +121,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             text: The text to judge.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        return run(contract.Sentiment, request, Task.SENTIMENT, {"text": text}, checkpoint)
+        return run(contract.Sentiment, request, checkpoint, text=text)
 
     def question_answering(
         request: gr.Request, question: str, context: str, top_k: int = 3, checkpoint: str = ""
@@ -135,8 +134,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             top_k: How many answers, from 1 to 10.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        fields = {"question": question, "context": context, "top_k": top_k}
-        return run(contract.FoundAnswers, request, Task.QUESTION_ANSWERING, fields, checkpoint)
+        return run(contract.FoundAnswers, request, checkpoint, question=question, context=context, top_k=top_k)
 
     def translation(request: gr.Request, text: str, num_beams: int = 4, checkpoint: str = "") -> contract.Translations:
         """Translate a text, English to French unless the checkpoint says otherwise (encoder-decoder, beam search).
@@ -146,7 +144,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             num_beams: How many candidates the beam search keeps, from 1 (greedy search) to 8.
             checkpoint: The name of a checkpoint; empty for the bundled one.
         """
-        return run(contract.Translations, request, Task.TRANSLATION, {"text": text, "num_beams": num_beams}, checkpoint)
+        return run(contract.Translations, request, checkpoint, text=text, num_beams=num_beams)
 
     def completion(
         request: gr.Request,
@@ -175,18 +173,9 @@ def _add_task_endpoints(service: DemoService) -> None:
             checkpoint: The name of a checkpoint; empty for the bundled one.
             loop_guard: For sample: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
         """
-        fields = {
-            "prompt": prompt,
-            "max_new_tokens": max_new_tokens,
-            "strategy": strategy,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "num_beams": num_beams,
-            "seed": seed,
-            "loop_guard": loop_guard,
-        }
-        return run(contract.Completion, request, Task.COMPLETION, fields, checkpoint)
+        sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "loop_guard": loop_guard}
+        writing = {"max_new_tokens": max_new_tokens, "strategy": strategy, "num_beams": num_beams}
+        return run(contract.Completion, request, checkpoint, prompt=prompt, **writing, **sampling)
 
     for endpoint in (fill_mask, sentiment, question_answering, translation, completion):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
@@ -217,16 +206,9 @@ def _add_decoder_endpoints(service: DemoService) -> None:
             seed: For sampling: the random seed.
             loop_guard: For sampling: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
         """
-        fields = {
-            "prompt": prompt,
-            "max_new_tokens": whole_number(steps, "The number of steps", "steps"),
-            "num_beams": num_beams,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "seed": seed,
-            "loop_guard": loop_guard,
-        }
+        sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "loop_guard": loop_guard}
+        length = whole_number(steps, "The number of steps", "steps")
+        fields = {"prompt": prompt, "max_new_tokens": length, "num_beams": num_beams, **sampling}
         return contract.shaped(contract.Tree, service.decode_tree(fields, checkpoint))
 
     def fork(request: gr.Request, run_id: str, step: int, token_id: int) -> contract.Completion:

@@ -10,35 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import (
-    JSON,
-    URL,
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    DateTime,
-    Dialect,
-    Double,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    QueuePool,
-    String,
-    Table,
-    create_engine,
-    event,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Column, Connection, Engine, Table, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.types import TypeDecorator
 
+from demo.log.run import Run
 from demo.settings import SettingError
+from models.registry import Task
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 _WAIT_FOR_A_LOCK_MS = 1_000
@@ -56,30 +36,29 @@ class DatabaseGone(Exception):
 class _Moment(TypeDecorator[datetime]):
     """A moment that knows it is UTC: SQLite keeps no time zone, so it is set again on the way out."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a moment without a time zone: nobody could say later which one was meant."""
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        # Nobody could say later which moment was meant.
         if value is not None and value.tzinfo is None:
             raise ValueError("a time without a time zone cannot be logged")
         return value and value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """The moment in UTC."""
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         return value and (value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC))
 
 
 class _Text(TypeDecorator[str]):
     """Text that every database takes: PostgreSQL holds no NUL, and none holds half of a character."""
 
-    impl = String
+    impl = sa.String
     cache_ok = True
 
-    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
-        """Replace what cannot be stored by its escape sequence; the texts of visitors are in JSON, which does so."""
+    def process_bind_param(self, value: object, dialect: sa.Dialect) -> str | None:
         if value is None:
             return None
+        # The texts of visitors are in JSON, which escapes by itself.
         return str(value).replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -87,7 +66,7 @@ def _required(name: str, kind: Any, *options: Any, **more: Any) -> Column[Any]:
     return Column(name, kind, *options, nullable=False, **more)
 
 
-_TABLES = MetaData()
+_TABLES = sa.MetaData()
 
 SESSIONS = Table("sessions", _TABLES, Column("id", _Text(64), primary_key=True), _required("created_utc", _Moment))
 """Visitors' sessions: an unguessable id each, and nothing about the visitor."""
@@ -96,29 +75,32 @@ RUNS = Table(
     "runs",
     _TABLES,
     # Counts the runs in the order in which they were written, which two runs of one millisecond need.
-    Column("number", Integer, primary_key=True),
+    Column("number", sa.Integer, primary_key=True),
     _required("id", _Text(32), unique=True),
-    _required("session_id", _Text(64), ForeignKey("sessions.id", ondelete="CASCADE")),
+    _required("session_id", _Text(64), sa.ForeignKey("sessions.id", ondelete="CASCADE")),
     _required("task", _Text(32)),
     _required("checkpoint", _Text),
     _required("revision", _Text),
     _required("license", _Text),
-    _required("inputs", JSON),
-    _required("parameters", JSON),
-    Column("seed", BigInteger),
-    Column("answer", JSON(none_as_null=True)),
-    _required("duration_ms", Double),
+    _required("inputs", sa.JSON),
+    _required("parameters", sa.JSON),
+    Column("seed", sa.BigInteger),
+    Column("answer", sa.JSON(none_as_null=True)),
+    _required("duration_ms", sa.Double),
     Column("error", _Text),
     _required("created_utc", _Moment),
-    Index("ix_runs_session_id_number", "session_id", "number"),
+    sa.Index("ix_runs_session_id_number", "session_id", "number"),
 )
 """The columns are the fields of `demo.log.run.Run`."""
+
+WHOLE_RUNS = sa.select(*(each for each in RUNS.c if each is not RUNS.c.number))
+"""All runs, in the rows that `run_of` reads."""
 
 SHARED_RUNS = Table(
     "shared_runs",
     _TABLES,
     Column("key", _Text(64), primary_key=True),
-    _required("run_id", _Text(32), ForeignKey("runs.id", ondelete="CASCADE"), unique=True),
+    _required("run_id", _Text(32), sa.ForeignKey("runs.id", ondelete="CASCADE"), unique=True),
     _required("created_utc", _Moment),
 )
 """Runs that their owners let others see: whoever has the unguessable key. A key goes when its run goes."""
@@ -126,15 +108,15 @@ SHARED_RUNS = Table(
 COUNTED_RUNS = Table(
     "counted_runs",
     _TABLES,
-    Column("number", Integer, primary_key=True),
+    Column("number", sa.Integer, primary_key=True),
     _required("task", _Text(32)),
-    _required("duration_ms", Double),
-    _required("failed", Boolean),
+    _required("duration_ms", sa.Double),
+    _required("failed", sa.Boolean),
     _required("day_utc", _Moment),
 )
 """Runs that their visitors did not want kept: that there was one, on which day, and nothing of what it said."""
 
-_VERSION = Table("alembic_version", _TABLES, Column("version_num", String(32), primary_key=True))
+_VERSION = Table("alembic_version", _TABLES, Column("version_num", sa.String(32), primary_key=True))
 """The revision of the tables; it is named as in the databases of earlier releases."""
 
 _REVISIONS = ("0001", "0002", "0003")
@@ -143,6 +125,11 @@ _REVISIONS = ("0001", "0002", "0003")
 Each only added tables, so making those that are missing brings any of them up to date. A revision that changes a table
 needs its statements in `migrate`.
 """
+
+
+def run_of(row: sa.Row[Any]) -> Run:
+    """The run in a row of `WHOLE_RUNS`."""
+    return Run(**{**row._mapping, "task": Task(row.task)})
 
 
 class Database:
@@ -163,7 +150,7 @@ class Database:
         """Its size with everything that lies beside it."""
         if self.engine.url.get_backend_name() == "postgresql":
             with self.reading() as connection:
-                return int(connection.scalar(text("SELECT pg_database_size(current_database())")) or 0)
+                return int(connection.scalar(sa.text("SELECT pg_database_size(current_database())")) or 0)
         return bytes_of(self.file)
 
     @contextmanager
@@ -243,7 +230,7 @@ def open_database(database_url: str) -> Database:
     return Database(engine)
 
 
-def file_of(url: URL) -> Path | None:
+def file_of(url: sa.URL) -> Path | None:
     """The file of an SQLite database, `None` for one in memory and for a server's."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
         return None
@@ -299,8 +286,8 @@ def migrate(engine: Engine) -> None:
     with engine.execution_options(writes=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             # Another process may be starting too; SQLite's transaction has locked it out already.
-            connection.execute(text("SET LOCAL lock_timeout = '10s'"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('clearhead migrations'))"))
+            connection.execute(sa.text("SET LOCAL lock_timeout = '10s'"))
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('clearhead migrations'))"))
         require_known(_current_revision(connection))
         _TABLES.create_all(connection)
         connection.execute(_VERSION.delete())
@@ -308,7 +295,7 @@ def migrate(engine: Engine) -> None:
 
 
 def _current_revision(connection: Connection) -> str | None:
-    return connection.scalar(select(_VERSION)) if inspect(connection).has_table(_VERSION.name) else None
+    return connection.scalar(sa.select(_VERSION)) if sa.inspect(connection).has_table(_VERSION.name) else None
 
 
 def _inode(file: Path | None) -> tuple[int, int] | None:
@@ -319,7 +306,7 @@ def _inode(file: Path | None) -> tuple[int, int] | None:
     return found and (found.st_dev, found.st_ino)
 
 
-def _create_engine(url: URL) -> Engine:
+def _create_engine(url: sa.URL) -> Engine:
     # An error must not carry what a visitor typed into the host's log. There are as many connections as Gradio has
     # threads for handlers: a visitor waits for the database, not for a connection.
     options: dict[str, Any] = {"hide_parameters": True, "json_serializer": json.dumps}
@@ -330,9 +317,9 @@ def _create_engine(url: URL) -> Engine:
         options["connect_args"] = {"connect_timeout": _WAIT_FOR_A_SERVER_S, "options": session}
     elif backend == "sqlite" and file_of(url) is None:
         # One connection is one database here, so all threads take turns on a single one.
-        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 30}
+        options |= {"poolclass": sa.QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 30}
         options["connect_args"] = {"check_same_thread": False}
-    engine = create_engine(url, **options)
+    engine = sa.create_engine(url, **options)
     if backend == "sqlite":
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -1,19 +1,29 @@
-"""The session log as the service uses it: its database may fail and come back while visitors run models."""
+"""The session log: runs in a database, which may fail and come back while visitors run models."""
 
 import logging
+import secrets
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any
 
+from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
-from demo.log.database import DatabaseGone, open_database
-from demo.log.repository import RunRepository
+from demo.log.database import (
+    COUNTED_RUNS,
+    RUNS,
+    SESSIONS,
+    SHARED_RUNS,
+    WHOLE_RUNS,
+    Database,
+    DatabaseGone,
+    open_database,
+    run_of,
+)
 from demo.log.run import Run, keeps, owner, with_wish
 from models.errors import InputError
 
@@ -22,10 +32,13 @@ _MOST_WAITING = 2_000
 _MOST_PASSING = 300
 _PASSES_WITHIN = timedelta(hours=1)
 _NOT_OPENED_YET = "it is not open yet"
-_LOOKS_EVERY_S = 2.0
-_DAY_S = 86_400.0
-
-Result = TypeVar("Result")
+_KEY_BYTES = 24
+_SESSION_THERE = select(SESSIONS.c.id).where(SESSIONS.c.id == bindparam("session_id"))
+_NOT_YOURS = "Only a run that this browser made and that is still in its History can be shared. Run it here first."
+_LEADS_NOWHERE = (
+    "This link leads to no run: the run was deleted, is no longer shared, or belongs to another host. "
+    "What you see here are the recorded examples."
+)
 
 
 class LogUnavailable(InputError):
@@ -47,9 +60,11 @@ class SessionLog:
 
     def __init__(self, database_url: str) -> None:
         self._url = database_url
-        self._repository: RunRepository | None = None
+        self._database: Database | None = None
         self._waiting: OrderedDict[str, Run] = OrderedDict()
         self._passing: OrderedDict[str, Run] = OrderedDict()
+        # SQLite lets one transaction write at a time, and one that finds it taken sleeps for longer than a write takes.
+        self._turn = threading.Lock()
         # Held while a run goes from memory to the database, so that it cannot be deleted in between.
         self._moving = threading.RLock()
         self._recovering = threading.Lock()
@@ -61,7 +76,7 @@ class SessionLog:
     @property
     def lasting(self) -> bool:
         """Whether runs survive a restart now."""
-        return not self.why_not and self._repository is not None and self._repository.database.lasting
+        return not self.why_not and self._database is not None and self._database.lasting
 
     def is_kept(self, run_id: str) -> bool:
         """Whether a run is in the database, or was when it was last seen."""
@@ -72,15 +87,16 @@ class SessionLog:
 
         Of a session that wants nothing kept, only the fact is written.
         """
-        if not keeps(run.session_id):
+        kept = keeps(run.session_id)
+        if not kept:
             self._hold(self._passing, run, _MOST_PASSING)
-            with suppress(LogUnavailable):
-                self._write(lambda runs: runs.count(run))
-            return
         try:
-            self._write(lambda runs: runs.record(run))
+            if self.why_not:
+                # Nobody waits for a database that is known to fail.
+                raise LogUnavailable
+            self._write(run)
         except LogUnavailable as error:
-            if self._hold(self._waiting, run, _MOST_WAITING):
+            if kept and self._hold(self._waiting, run, _MOST_WAITING):
                 _log.error("more than %d runs wait for the session log; the oldest is lost", _MOST_WAITING)
             if isinstance(error.__cause__, DatabaseGone):
                 # Nothing has to be waited for: a file that went away is made anew at once.
@@ -89,7 +105,7 @@ class SessionLog:
     def get(self, run_id: str) -> Run | None:
         """The run with this id, wherever it is."""
         in_memory = self._waiting.get(run_id) or self._passing.get(run_id)
-        return in_memory or self.ask(lambda runs: runs.get(run_id))
+        return in_memory or self._first(WHOLE_RUNS.where(RUNS.c.id == run_id))
 
     def for_session(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
         """The runs of a session, newest first: all, or at most `most` after the first `skip`.
@@ -101,8 +117,11 @@ class SessionLog:
             waiting = tuple(run for run in reversed(self._waiting.values()) if run.session_id == session_id)
         first = waiting[skip:] if most is None else waiting[skip : skip + most]
         left = None if most is None else most - len(first)
+        of_session = WHOLE_RUNS.where(RUNS.c.session_id == session_id).order_by(RUNS.c.number.desc())
         try:
-            written = self.ask(lambda runs: runs.for_session(session_id, left, max(0, skip - len(waiting))))
+            with self.reading() as connection:
+                found = connection.execute(of_session.limit(left).offset(max(0, skip - len(waiting))))
+                written = [run_of(row) for row in found]
         except LogUnavailable:
             return first
         ids = {run.id for run in waiting}
@@ -114,38 +133,57 @@ class SessionLog:
             for held, own in ((self._passing, with_wish(session_id, keep=False)), (self._waiting, owner(session_id))):
                 if run_id in held:
                     return held[run_id].session_id == own and bool(held.pop(run_id))
-            there = self.ask(lambda runs: runs.delete(run_id, owner(session_id)))
-        self._wipe()
+            of_session = RUNS.c.session_id == owner(session_id)
+            with self.writing() as connection:
+                there = connection.execute(RUNS.delete().where(RUNS.c.id == run_id, of_session)).rowcount == 1
+        self.wipe()
         return there
 
     def delete_all(self, session_id: str) -> int:
         """Delete a session with all its runs; says how many runs it had."""
+        session_id, unkept = owner(session_id), with_wish(session_id, keep=False)
         with self._moving:
-            _drop(self._passing, lambda run: run.session_id == with_wish(session_id, keep=False))
-            count = self.ask(lambda runs: runs.delete_all(owner(session_id)))
-            count += _drop(self._waiting, lambda run: run.session_id == owner(session_id))
-        self._wipe()
+            _drop(self._passing, lambda run: run.session_id == unkept)
+            with self.writing() as connection:
+                count = connection.execute(RUNS.delete().where(RUNS.c.session_id == session_id)).rowcount
+                connection.execute(SESSIONS.delete().where(SESSIONS.c.id == session_id))
+            count += _drop(self._waiting, lambda run: run.session_id == session_id)
+        self.wipe()
         return count
 
-    def purge(self, days: int) -> int:
-        """Delete the runs older than `days`; says how many there were."""
-        count = self.ask(lambda runs: runs.purge(days))
-        if count:
-            self._wipe()
-        return count
+    def share(self, run_id: str, session_id: str) -> str:
+        """The unguessable key under which anyone can see a run of this session; raises `InputError` for any other."""
+        with self.writing() as connection:
+            if connection.scalar(_own(run_id, session_id)) is None:
+                raise InputError(_NOT_YOURS)
+            key = connection.scalar(select(SHARED_RUNS.c.key).where(SHARED_RUNS.c.run_id == run_id))
+            if key is None:
+                key = secrets.token_urlsafe(_KEY_BYTES)
+                row = {"key": key, "run_id": run_id, "created_utc": datetime.now(UTC)}
+                connection.execute(SHARED_RUNS.insert(), row)
+            return str(key)
 
-    def ask(self, work: Callable[[RunRepository], Result]) -> Result:
-        """What `work` returns; raises `LogUnavailable` for a failure of the database."""
-        repository = self._repository
-        if repository is None:
-            raise LogUnavailable
+    def unshare(self, run_id: str, session_id: str) -> bool:
+        """Let the link of a run lead nowhere from now on; says whether there was one."""
+        with self.writing() as connection:
+            shared = SHARED_RUNS.c.run_id.in_(_own(run_id, session_id))
+            return connection.execute(SHARED_RUNS.delete().where(shared)).rowcount == 1
+
+    def shared_of(self, session_id: str) -> frozenset[str]:
+        """The ids of the runs of this session that are shared; none while the database cannot be read."""
+        own = select(SHARED_RUNS.c.run_id).join(RUNS).where(RUNS.c.session_id == owner(session_id))
         try:
-            return work(repository)
-        except (SQLAlchemyError, DatabaseGone) as error:
-            if not _is_failure(error):
-                raise
-            self._fails(error)
-            raise LogUnavailable from error
+            with self.reading() as connection:
+                return frozenset(connection.scalars(own))
+        except LogUnavailable:
+            return frozenset()
+
+    def shared(self, key: str) -> Run:
+        """The run that is shared under `key`; raises `InputError` where there is none."""
+        run = self._first(WHOLE_RUNS.join(SHARED_RUNS).where(SHARED_RUNS.c.key == key))
+        if run is None:
+            raise InputError(_LEADS_NOWHERE)
+        return run
 
     def recover(self) -> bool:
         """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
@@ -156,8 +194,10 @@ class SessionLog:
         try:
             if self.why_not:
                 self.close()
-                self._repository = RunRepository(open_database(self._url))
+                self._database = open_database(self._url)
             self._write_waiting()
+        except LogUnavailable:
+            return False
         except Exception as error:
             # Whatever it is: visitors get their answers all the same.
             self._fails(error)
@@ -175,13 +215,50 @@ class SessionLog:
             before = datetime.now(UTC) - _PASSES_WITHIN
             _drop(self._passing, lambda run: run.created_utc < before)
         if self._to_wipe:
-            self._wipe()
+            self.wipe()
+
+    def wipe(self) -> None:
+        """Take what was deleted out of every file of the database, now or when nobody reads it any more."""
+        # The deletion itself is done, so nothing that goes wrong here is told to whoever asked for it.
+        self._to_wipe = True
+        with suppress(LogUnavailable), self._using() as database:
+            self._to_wipe = not database.wipe_deleted()
 
     def close(self) -> None:
         """Close the database."""
-        repository, self._repository = self._repository, None
-        if repository is not None:
-            repository.database.close()
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads; raises `LogUnavailable` for a failure of the database."""
+        with self._using() as database, database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes, committed when the block ends; raises `LogUnavailable` as `reading` does."""
+        with self._using() as database, database.writing() as connection:
+            yield connection
+
+    @contextmanager
+    def _using(self) -> Iterator[Database]:
+        database = self._database
+        if database is None:
+            raise LogUnavailable
+        try:
+            yield database
+        except (SQLAlchemyError, DatabaseGone) as error:
+            if not _is_failure(error):
+                raise
+            self._fails(error)
+            raise LogUnavailable from error
+
+    def _first(self, runs: Select[Any]) -> Run | None:
+        with self.reading() as connection:
+            row = connection.execute(runs).first()
+        return run_of(row) if row else None
 
     def _hold(self, held: OrderedDict[str, Run], run: Run, most: int) -> bool:
         """Hold a run in memory; says whether the oldest had to make room."""
@@ -189,36 +266,47 @@ class SessionLog:
             held[run.id] = run
             return len(held) > most and bool(held.popitem(last=False))
 
+    def _write(self, run: Run) -> None:
+        insert = self._insert if keeps(run.session_id) else self._count
+        with self._turn:
+            try:
+                insert(run)
+            except IntegrityError:
+                # Another process may have written the session in this very moment; now it is there.
+                insert(run)
+
+    def _insert(self, run: Run) -> None:
+        with self.writing() as connection:
+            if connection.scalar(_SESSION_THERE, {"session_id": run.session_id}) is None:
+                connection.execute(SESSIONS.insert(), {"id": run.session_id, "created_utc": datetime.now(UTC)})
+            connection.execute(RUNS.insert(), {**vars(run), "task": run.task.value})
+
+    def _count(self, run: Run) -> None:
+        day = run.created_utc.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        row = {"task": run.task.value, "duration_ms": run.duration_ms, "failed": run.error is not None, "day_utc": day}
+        with self.writing() as connection:
+            connection.execute(COUNTED_RUNS.insert(), row)
+
     def _write_waiting(self) -> None:
-        while (repository := self._repository) is not None and self._waiting:
+        while self._waiting:
             with self._moving:
                 run = next(iter(self._waiting.values()))
                 try:
-                    if repository.get(run.id) is None:
-                        repository.record(run)
-                except SQLAlchemyError as error:
-                    if _is_failure(error):
-                        raise
+                    if self._first(WHOLE_RUNS.where(RUNS.c.id == run.id)) is None:
+                        self._write(run)
+                except SQLAlchemyError:
                     _log.exception("run %s cannot be written to the session log", run.id)
                 del self._waiting[run.id]
-
-    def _write(self, work: Callable[[RunRepository], None]) -> None:
-        """Like `ask`, but raises `LogUnavailable` at once while the database is known to fail."""
-        if self.why_not:
-            raise LogUnavailable
-        self.ask(work)
-
-    def _wipe(self) -> None:
-        # The deletion itself is done, so nothing that goes wrong here is told to whoever asked for it.
-        self._to_wipe = True
-        with suppress(LogUnavailable):
-            self._to_wipe = not self.ask(lambda runs: runs.database.wipe_deleted())
 
     def _fails(self, error: Exception) -> None:
         why = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
         if why != self.why_not:
             _log.error("runs are not kept, because the session log cannot be written: %s", why, exc_info=error)
         self.why_not = why
+
+
+def _own(run_id: str, session_id: str) -> Select[Any]:
+    return select(RUNS.c.id).where(RUNS.c.id == run_id, RUNS.c.session_id == owner(session_id))
 
 
 def _drop(runs: OrderedDict[str, Run], is_meant: Callable[[Run], bool]) -> int:
@@ -234,49 +322,3 @@ def _is_failure(error: Exception) -> bool:
     if isinstance(error, StatementError):
         return isinstance(error, DBAPIError) and not isinstance(error, IntegrityError | DataError)
     return not isinstance(error, SQLAlchemyError) or isinstance(error, NoFreeConnection)
-
-
-class Upkeep:
-    """Looks after `runs` in a thread of its own: the log comes back after a failure, and forgets what is old.
-
-    `retention_days` is how long a run is kept, `None` for good; `forget_old` drops what has been held in memory for its
-    time.
-    """
-
-    def __init__(
-        self,
-        runs: SessionLog,
-        retention_days: int | None,
-        clock: Callable[[], float] = time.monotonic,
-        forget_old: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._runs = runs
-        self._retention_days = retention_days
-        self._clock = clock
-        self._forget_old = forget_old
-        self._purge_at = float("-inf")
-
-    def start(self) -> None:
-        """Begin; it ends with the process."""
-        threading.Thread(target=self._work, name="session log", daemon=True).start()
-
-    def look(self) -> None:
-        """Do what is due now."""
-        self._forget_old()
-        self._runs.recover()
-        self._runs.tidy()
-        if self._retention_days is None or self._clock() < self._purge_at:
-            return
-        with suppress(LogUnavailable):
-            gone = self._runs.purge(self._retention_days)
-            self._purge_at = self._clock() + _DAY_S
-            if gone:
-                _log.info("%d runs older than %d days were deleted", gone, self._retention_days)
-
-    def _work(self) -> None:
-        while True:
-            try:
-                self.look()
-            except Exception:
-                _log.exception("the upkeep of the session log failed; it goes on")
-            time.sleep(_LOOKS_EVERY_S)

@@ -226,14 +226,14 @@ def create_take_away(
     def share(session_id: str, *values: Any) -> str:
         taken = take(*values)
         try:
-            key = service.sharing.share(taken.finished.run.id, session_id)
+            key = service.log.share(taken.finished.run.id, session_id)
         except InputError as error:
             return alert(error.sentence)
         return _shared_link(key, taken.place.as_fragment(), service.history_is_kept)
 
     def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
         # Not what is on screen: sharing ends also where that is forgotten.
-        service.sharing.unshare(finished.run.id, session_id)
+        service.log.unshare(finished.run.id, session_id)
         return _STOPPED
 
     picture.click(None, None, saved, js=script("save_picture.js"))

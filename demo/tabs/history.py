@@ -60,7 +60,7 @@ def create_history_tab(
         while session_id and not (found := service.history(session_id, RUNS_OF_A_PAGE + 1, skip)) and skip:
             skip = max(0, skip - RUNS_OF_A_PAGE)
         return {
-            runs: run_list(found[:RUNS_OF_A_PAGE], service.history_is_kept, service.sharing.of(session_id)),
+            runs: run_list(found[:RUNS_OF_A_PAGE], service.history_is_kept, service.log.shared_of(session_id)),
             skipped: skip,
             newer: gr.update(visible=skip > 0),
             older: gr.update(visible=len(found) > RUNS_OF_A_PAGE),
@@ -86,7 +86,7 @@ def create_history_tab(
         return show(session_id, skip)
 
     def unshare(session_id: str, skip: int, event: gr.EventData) -> Updates:
-        service.sharing.unshare(str(event.run), session_id)
+        service.log.unshare(str(event.run), session_id)
         return show(session_id, skip)
 
     def forget(session_id: str) -> Updates:

@@ -32,7 +32,7 @@ def open_shared_runs(
     def open_run(address: str) -> Updates:
         link = link_of(address)
         try:
-            run = service.sharing.open(link.key)
+            run = service.log.shared(link.key)
         except InputError as error:
             return {notice: _told(error.sentence, "alert")}
         made = f"{run.created_utc:%d %b %Y, %H:%M} UTC"

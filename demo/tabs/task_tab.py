@@ -327,7 +327,7 @@ class TaskTab:
     ) -> str:
         """The end of an address: of the run as it is shown where it is the visitor's own, else of the tab."""
         try:
-            key = self.service.sharing.share(finished.run.id, session_id)
+            key = self.service.log.share(finished.run.id, session_id)
         except InputError:
             return "?tab=" + TAB_NAMES[self.task]
         place = ReaderSettings(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped)

@@ -19,11 +19,10 @@ from demo.runs import DemoService, Finished
 from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
-from demo.web.gradio_private import States, answer_tools_in_json
+from demo.web.gradio_private import ModelQueue, States, answer_tools_in_json
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
 from demo.web.metrics import Metrics, memory_bytes
-from demo.web.model_queue import ModelQueue
 from demo.web.streams import Streams
 from demo.web.visitors import Visitors
 from models.loading.store import ModelStore

@@ -12,11 +12,11 @@ from itsdangerous import BadSignature, Signer
 from itsdangerous.signer import SigningAlgorithm
 from sqlalchemy.engine import make_url
 
+from demo.log.database import file_of
 from demo.settings import SettingError, Settings
 from demo.web.gradio_private import component_class
 
 _log = logging.getLogger(__name__)
-_FILE_ENDING = ".secret"
 _TOKEN_CHARACTERS = 200
 _LEAST_SECRET_BYTES = 16
 
@@ -75,9 +75,8 @@ def host_secret(settings: Settings) -> bytes:
     """
     if settings.secret is not None:
         return _long_enough(settings.secret.encode(), "CLEARHEAD_SECRET")
-    url = make_url(settings.database_url)
-    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
-        path = Path(str(url.database)).with_suffix(_FILE_ENDING)
+    if database := file_of(make_url(settings.database_url)):
+        path = database.with_suffix(".secret")
         try:
             return _long_enough(_kept(path), f"the secret in {path}")
         except OSError as error:

@@ -12,15 +12,15 @@ import pytest
 
 from demo.log.__main__ import main
 from demo.log.database import open_database
-from demo.log.repository import RunRepository
 from demo.log.run import Run, with_wish
 from demo.log.session_log import SessionLog
+from demo.log.upkeep import every_run
 from tests.log.runs import failed_run, finished_run
 
 
 def every(runs: SessionLog) -> list[Run]:
-    assert runs._repository is not None
-    return list(runs._repository.every_run())
+    assert runs._database is not None
+    return list(every_run(runs._database))
 
 
 Said = Callable[..., tuple[int, str, str]]
@@ -62,8 +62,7 @@ def test_a_backup_while_runs_are_written_holds_those_before_it_and_is_one_file(
     runs.record(finished_run("after"))
     assert [path.name for path in copy.parent.iterdir()] == ["copy.sqlite3"]
     assert copy.stat().st_mode & 0o077 == 0
-    kept = RunRepository(open_database(f"sqlite:///{copy}"))
-    assert [run.id for run in kept.every_run()] == ["a", "b", "c"]
+    assert [run.id for run in every_run(open_database(f"sqlite:///{copy}"))] == ["a", "b", "c"]
 
 
 @only_sqlite

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import text
 
 from demo.log.database import CannotOpen, Database, migrate, open_database, revision_in
-from demo.log.repository import RunRepository
 from demo.log.run import with_wish
 from demo.log.session_log import SessionLog
 from tests.log.postgres import Postgres
@@ -37,8 +36,8 @@ def test_every_connection_has_wal_foreign_keys_and_patience(tmp_path: Path) -> N
 
 
 def test_a_run_without_a_session_is_refused_by_the_foreign_key(tmp_path: Path) -> None:
+    SessionLog(url_of(tmp_path / "runs.sqlite3")).record(finished_run("a"))
     opened = open_database(url_of(tmp_path / "runs.sqlite3"))
-    RunRepository(opened).record(finished_run("a"))
     with pytest.raises(Exception, match="FOREIGN KEY"), opened.engine.begin() as connection:
         connection.execute(text("UPDATE runs SET session_id = 'nobody'"))
     with opened.engine.begin() as connection:
@@ -88,8 +87,7 @@ def test_a_database_of_an_earlier_release_opens_with_all_that_it_holds(tmp_path:
     connection.close()
     runs = SessionLog(url_of(path))
     assert runs.lasting
-    key = runs.ask(lambda kept: kept.share("old", "a-session", "new key"))
-    assert key == ("old key" if revision == "0002" else "new key")
+    assert (runs.share("old", "a-session") == "old key") == (revision == "0002")
     runs.record(finished_run("new"))
     runs.record(finished_run("not kept", session_id=with_wish("", keep=False)))
     assert [run.id for run in runs.for_session("a-session")] == ["new", "old"]
@@ -98,8 +96,10 @@ def test_a_database_of_an_earlier_release_opens_with_all_that_it_holds(tmp_path:
 
 
 def test_migrating_again_changes_nothing_and_loses_nothing(database_url: str) -> None:
+    runs = SessionLog(database_url)
+    runs.record(finished_run("a"))
+    runs.close()
     opened = open_database(database_url)
-    RunRepository(opened).record(finished_run("a"))
     migrate(opened.engine)
     opened.close()
     again = SessionLog(database_url)

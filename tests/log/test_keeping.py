@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from demo.log.run import keeps, owner, with_wish
-from demo.log.session_log import SessionLog, Upkeep
-from demo.sharing import Sharing
+from demo.log.session_log import SessionLog
+from demo.log.upkeep import Upkeep, days
 from models.errors import InputError
 from tests.log.runs import finished_run
 
@@ -38,8 +38,8 @@ def test_a_run_that_is_not_to_be_kept_is_counted_and_its_text_is_written_nowhere
     assert b"marmalade" not in content
     assert b"secret" not in content
     assert UNKEPT.encode() not in content
-    assert runs._repository is not None
-    (day,) = runs._repository.days()
+    assert runs._database is not None
+    (day,) = days(runs._database)
     assert (day.runs, day.not_kept) == (2, 1)
 
 
@@ -60,7 +60,7 @@ def test_it_is_in_no_history_and_cannot_be_shared_but_deleted(runs: SessionLog) 
         runs.record(finished_run(run_id, session_id=UNKEPT))
     assert [run.id for run in runs.for_session(UNKEPT)] == ["before"]
     with pytest.raises(InputError):
-        Sharing(runs).share("first", UNKEPT)
+        runs.share("first", UNKEPT)
     assert not runs.delete("first", "another-session")
     assert runs.delete("first", UNKEPT)
     assert runs.get("first") is None
@@ -70,8 +70,8 @@ def test_it_is_in_no_history_and_cannot_be_shared_but_deleted(runs: SessionLog) 
 
 
 def test_what_was_kept_before_still_belongs_to_its_visitor(runs: SessionLog) -> None:
-    assert Sharing(runs).share("before", UNKEPT)
-    assert Sharing(runs).unshare("before", UNKEPT)
+    assert runs.share("before", UNKEPT)
+    assert runs.unshare("before", UNKEPT)
     assert runs.delete("before", UNKEPT)
 
 

@@ -22,7 +22,7 @@ def imported_by(modules: str, among: str) -> str:
     "modules",
     [
         "models, models.registry, models.loading.store, models.outputs, models.errors, models.registry",
-        "demo.settings, demo.runs, demo.log.repository",
+        "demo.settings, demo.runs, demo.log.session_log",
         "demo.page",
     ],
 )

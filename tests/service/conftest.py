@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from demo.log.repository import RunRepository
 from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
@@ -16,14 +15,14 @@ from tests.service.scripted import Build, ScriptedModel, ScriptedStore, TextInpu
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> RunRepository:
+def runs(tmp_path: Path) -> SessionLog:
     return SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
 
 
 @pytest.fixture
-def build(runs: RunRepository) -> Build:
+def build(runs: SessionLog) -> Build:
     def built(
-        script: Callable[[Any], TaskOutput] = sentiment, inputs_type: type = TextInput, runs: RunRepository = runs
+        script: Callable[[Any], TaskOutput] = sentiment, inputs_type: type = TextInput, runs: SessionLog = runs
     ) -> DemoService:
         store = ScriptedStore(ScriptedModel(script, inputs_type))
         return DemoService(Settings(limits=Limits(text=1_000)), cast(ModelStore, store), runs)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from demo.log.repository import RunRepository
+from demo.log.session_log import SessionLog
 from demo.runs import OUR_FAULT, DemoService
 from demo.web.metrics import STOPPED, Metrics
 from models.errors import InputError, Stopped
@@ -30,7 +30,7 @@ def failing(_inputs: Any) -> TaskOutput:
     raise RuntimeError("a secret at /home/host/weights")
 
 
-def test_a_run_is_logged_with_all_its_settings_before_the_answer_is_returned(build: Build, runs: RunRepository) -> None:
+def test_a_run_is_logged_with_all_its_settings_before_the_answer_is_returned(build: Build, runs: SessionLog) -> None:
     service = build()
     finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
     logged = runs.get(finished.run.id)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from demo.log.repository import RunRepository
 from demo.log.session_log import SessionLog
-from demo.sharing import ReaderSettings, Sharing, link_of
+from demo.sharing import ReaderSettings, link_of
 from models.errors import InputError
 from tests.log.runs import finished_run
 
@@ -14,7 +13,7 @@ PLACE = ReaderSettings("cross", "head", layer=3, head=11, words=False, specials=
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> RunRepository:
+def runs(tmp_path: Path) -> SessionLog:
     runs = SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
     runs.record(finished_run("mine", session_id="me"))
     runs.record(finished_run("my other", session_id="me"))
@@ -53,41 +52,38 @@ def test_what_is_no_setting_counts_as_not_given(fragment: str) -> None:
     assert link_of(f"?shared=a#{fragment}").place == ReaderSettings()
 
 
-def test_a_run_is_seen_under_its_key_and_under_nothing_else(runs: RunRepository) -> None:
-    sharing = Sharing(runs)
-    key = sharing.share("mine", "me")
+def test_a_run_is_seen_under_its_key_and_under_nothing_else(runs: SessionLog) -> None:
+    key = runs.share("mine", "me")
     assert len(key) >= 32
-    assert sharing.open(key).id == "mine"
-    assert sharing.share("mine", "me") == key
+    assert runs.shared(key).id == "mine"
+    assert runs.share("mine", "me") == key
     for other in ("mine", "my other", key[:-1], key.swapcase(), ""):
         with pytest.raises(InputError, match="deleted, is no longer shared, or belongs to another host"):
-            sharing.open(other)
+            runs.shared(other)
 
 
 @pytest.mark.parametrize(("run_id", "session_id"), [("mine", "somebody"), ("mine", ""), ("", "me"), ("nowhere", "me")])
-def test_nobody_shares_what_is_not_theirs(runs: RunRepository, run_id: str, session_id: str) -> None:
+def test_nobody_shares_what_is_not_theirs(runs: SessionLog, run_id: str, session_id: str) -> None:
     with pytest.raises(InputError, match="Only a run that this browser made"):
-        Sharing(runs).share(run_id, session_id)
+        runs.share(run_id, session_id)
 
 
-def test_a_link_ends_when_its_owner_says_so_and_a_new_one_has_another_key(runs: RunRepository) -> None:
-    sharing = Sharing(runs)
-    key = sharing.share("mine", "me")
-    assert not sharing.unshare("mine", "somebody")
-    assert sharing.open(key).id == "mine"
-    assert sharing.unshare("mine", "me")
+def test_a_link_ends_when_its_owner_says_so_and_a_new_one_has_another_key(runs: SessionLog) -> None:
+    key = runs.share("mine", "me")
+    assert not runs.unshare("mine", "somebody")
+    assert runs.shared(key).id == "mine"
+    assert runs.unshare("mine", "me")
     with pytest.raises(InputError):
-        sharing.open(key)
-    assert sharing.share("mine", "me") != key
+        runs.shared(key)
+    assert runs.share("mine", "me") != key
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_a_link_goes_with_its_run(runs: RunRepository, everything: bool) -> None:
-    sharing = Sharing(runs)
-    key = sharing.share("mine", "me")
+def test_a_link_goes_with_its_run(runs: SessionLog, everything: bool) -> None:
+    key = runs.share("mine", "me")
     if everything:
         runs.delete_all("me")
     else:
         runs.delete("mine", "me")
     with pytest.raises(InputError):
-        sharing.open(key)
+        runs.shared(key)

@@ -10,29 +10,30 @@ from pathlib import Path
 
 import pytest
 
-from demo.log.database import open_database
-from demo.log.repository import RunRepository
-from demo.log.session_log import SessionLog, Upkeep
+from demo.log.session_log import SessionLog
+from demo.log.upkeep import Upkeep, purge
 from models.cancellation import only_while
+from models.errors import InputError
 from tests.log.processes import start_python
 from tests.log.runs import failed_run, finished_run
 
 
 @pytest.fixture
-def runs(database_url: str) -> Iterator[RunRepository]:
-    database = open_database(database_url)
-    yield RunRepository(database)
-    database.close()
+def runs(database_url: str) -> Iterator[SessionLog]:
+    log = SessionLog(database_url)
+    assert log.lasting
+    yield log
+    log.close()
 
 
-def test_a_run_comes_back_as_it_was_written(runs: RunRepository) -> None:
+def test_a_run_comes_back_as_it_was_written(runs: SessionLog) -> None:
     run = finished_run("a", inputs={"text": "naïve 🙂 שלום \u0000"}, seed=2**32 - 1)
     runs.record(run)
     assert runs.get("a") == run
     assert runs.get("b") is None
 
 
-def test_a_failed_run_has_no_answer_and_keeps_its_sentence(runs: RunRepository) -> None:
+def test_a_failed_run_has_no_answer_and_keeps_its_sentence(runs: SessionLog) -> None:
     runs.record(failed_run("a"))
     kept = runs.get("a")
     assert kept is not None
@@ -40,7 +41,7 @@ def test_a_failed_run_has_no_answer_and_keeps_its_sentence(runs: RunRepository) 
     assert kept.error == "The text is empty."
 
 
-def test_a_session_sees_its_own_runs_newest_first(runs: RunRepository) -> None:
+def test_a_session_sees_its_own_runs_newest_first(runs: SessionLog) -> None:
     for run_id in ("first", "second", "third"):
         runs.record(finished_run(run_id))
     runs.record(finished_run("elsewhere", session_id="another-session"))
@@ -49,7 +50,7 @@ def test_a_session_sees_its_own_runs_newest_first(runs: RunRepository) -> None:
     assert pages == [["third", "second"], ["first"], []]
 
 
-def test_a_run_is_deleted_only_by_its_own_session(runs: RunRepository) -> None:
+def test_a_run_is_deleted_only_by_its_own_session(runs: SessionLog) -> None:
     runs.record(finished_run("a"))
     assert not runs.delete("a", "another-session")
     assert runs.get("a") is not None
@@ -58,7 +59,7 @@ def test_a_run_is_deleted_only_by_its_own_session(runs: RunRepository) -> None:
     assert not runs.delete("a", "a-session")
 
 
-def test_delete_all_forgets_one_session_and_leaves_the_others(runs: RunRepository) -> None:
+def test_delete_all_forgets_one_session_and_leaves_the_others(runs: SessionLog) -> None:
     for run_id in ("a", "b"):
         runs.record(finished_run(run_id))
     runs.record(finished_run("c", session_id="another-session"))
@@ -69,7 +70,7 @@ def test_delete_all_forgets_one_session_and_leaves_the_others(runs: RunRepositor
     assert [run.id for run in runs.for_session("a-session")] == ["d"]
 
 
-def test_a_moment_keeps_its_time_zone_and_needs_one(runs: RunRepository) -> None:
+def test_a_moment_keeps_its_time_zone_and_needs_one(runs: SessionLog) -> None:
     run = finished_run("a")
     runs.record(finished_run("b", created_utc=run.created_utc.astimezone(timezone(timedelta(hours=5)))))
     kept = runs.get("b")
@@ -80,32 +81,32 @@ def test_a_moment_keeps_its_time_zone_and_needs_one(runs: RunRepository) -> None
         runs.record(finished_run("c", created_utc=run.created_utc.replace(tzinfo=None)))
 
 
-def written_by_many_threads(runs: RunRepository) -> set[str]:
+def written_by_many_threads(runs: SessionLog) -> set[str]:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: runs.record(finished_run(str(number))), range(80)))
     return {run.id for run in runs.for_session("a-session")}
 
 
-def test_a_run_is_written_even_if_its_visitor_has_left(runs: RunRepository) -> None:
+def test_a_run_is_written_even_if_its_visitor_has_left(runs: SessionLog) -> None:
     with only_while(lambda: False):
         runs.record(finished_run("left"))
     assert runs.get("left") is not None
 
 
-def test_many_threads_write_into_one_new_session(runs: RunRepository) -> None:
+def test_many_threads_write_into_one_new_session(runs: SessionLog) -> None:
     assert written_by_many_threads(runs) == {str(number) for number in range(80)}
 
 
 def test_many_threads_share_a_database_in_memory() -> None:
-    runs = RunRepository(open_database("sqlite://"))
+    runs = SessionLog("sqlite://")
     assert written_by_many_threads(runs) == {str(number) for number in range(80)}
-    assert not runs.database.lasting
+    assert not runs.lasting
 
 
 _ODD = "NUL \0, half of a character \ud800, 🙂 and \\u0000"
 
 
-def test_what_a_database_cannot_hold_is_held_all_the_same(runs: RunRepository) -> None:
+def test_what_a_database_cannot_hold_is_held_all_the_same(runs: SessionLog) -> None:
     runs.record(failed_run("odd", session_id=_ODD, checkpoint=_ODD, parameters={"strategy": _ODD}))
     (kept,) = runs.for_session(_ODD)
     assert kept.parameters == {"strategy": _ODD}
@@ -115,14 +116,14 @@ def test_what_a_database_cannot_hold_is_held_all_the_same(runs: RunRepository) -
     assert runs.delete_all(_ODD) == 2
 
 
-def test_old_runs_go_a_few_at_a_time(runs: RunRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_runs_go_a_few_at_a_time(runs: SessionLog, monkeypatch: pytest.MonkeyPatch) -> None:
     now = finished_run("").created_utc
     for days in (40, 35, 31, 29):
         runs.record(finished_run(f"{days} days", created_utc=now - timedelta(days=days)))
-    monkeypatch.setattr("demo.log.repository._DELETED_AT_ONCE", 2)
-    assert runs.purge(30, now) == 3
-    assert [run.id for run in runs.every_run()] == ["29 days"]
-    assert runs.purge(30, now) == 0
+    monkeypatch.setattr("demo.log.upkeep._DELETED_AT_ONCE", 2)
+    assert purge(runs, 30, now) == 3
+    assert [run.id for run in runs.for_session("a-session")] == ["29 days"]
+    assert purge(runs, 30, now) == 0
 
 
 _WRITE = """
@@ -144,9 +145,9 @@ def test_two_processes_start_on_one_new_database_and_write_into_one_session(data
     for writer in writers:
         _, errors = writer.communicate(timeout=120)
         assert writer.returncode == 0, errors
-    database = open_database(database_url)
-    written = {run.id for run in RunRepository(database).for_session("a-session")}
-    database.close()
+    runs = SessionLog(database_url)
+    written = {run.id for run in runs.for_session("a-session")}
+    runs.close()
     assert written == {f"{name}-{number}" for name in ("one", "two") for number in range(100)}
 
 
@@ -202,34 +203,36 @@ def test_upkeep_forgets_old_runs_at_the_start_and_once_a_day(tmp_path: Path) -> 
     assert left == [[], ["old at 23"], []]
 
 
-def test_a_run_is_shared_only_by_its_own_session_and_keeps_its_key(runs: RunRepository) -> None:
+def test_a_run_is_shared_only_by_its_own_session_and_keeps_its_key(runs: SessionLog) -> None:
     runs.record(finished_run("a"))
-    assert runs.share("a", "another-session", "stolen") is None
-    assert runs.share("nowhere", "a-session", "stolen") is None
-    assert runs.shared("stolen") is None
-    assert runs.share("a", "a-session", "key") == "key"
-    assert runs.share("a", "a-session", "another key") == "key"
-    assert runs.shared("key") == runs.get("a")
-    assert runs.shared("another key") is None
+    for run_id, session_id in (("a", "another-session"), ("nowhere", "a-session"), ("", "a-session")):
+        with pytest.raises(InputError, match="Only a run that this browser made"):
+            runs.share(run_id, session_id)
+    key = runs.share("a", "a-session")
+    assert runs.share("a", "a-session") == key
+    assert runs.shared(key) == runs.get("a")
 
 
-def test_a_run_is_unshared_only_by_its_own_session(runs: RunRepository) -> None:
+def test_a_run_is_unshared_only_by_its_own_session(runs: SessionLog) -> None:
     runs.record(finished_run("a"))
-    runs.share("a", "a-session", "key")
+    key = runs.share("a", "a-session")
     assert not runs.unshare("a", "another-session")
-    assert runs.shared("key") is not None
+    assert runs.shared(key).id == "a" and runs.shared_of("a-session") == {"a"}
     assert runs.unshare("a", "a-session")
-    assert runs.shared("key") is None
-    assert not runs.unshare("a", "a-session")
+    with pytest.raises(InputError, match="leads to no run"):
+        runs.shared(key)
+    assert not runs.unshare("a", "a-session") and not runs.shared_of("a-session")
 
 
-def test_a_key_goes_with_its_run(runs: RunRepository) -> None:
+def test_a_key_goes_with_its_run(runs: SessionLog) -> None:
     for run_id in ("a", "b"):
         runs.record(finished_run(run_id))
-        runs.share(run_id, "a-session", f"key of {run_id}")
+    keys = {run_id: runs.share(run_id, "a-session") for run_id in ("a", "b")}
     runs.delete("a", "a-session")
-    assert runs.shared("key of a") is None
-    assert runs.shared("key of b") is not None
+    with pytest.raises(InputError):
+        runs.shared(keys["a"])
+    assert runs.shared(keys["b"]).id == "b"
     runs.delete_all("a-session")
     runs.record(finished_run("b"))
-    assert runs.shared("key of b") is None, "the key of a forgotten run opens no later one"
+    with pytest.raises(InputError):
+        assert runs.shared(keys["b"]), "the key of a forgotten run opens no later one"

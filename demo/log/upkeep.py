@@ -1,0 +1,115 @@
+"""What a host does with the log: read and count all runs, delete old ones, let it come back after a failure."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, Select, String, case, cast, exists, func, literal, select, union_all
+
+from demo.log.database import COUNTED_RUNS, RUNS, SESSIONS, WHOLE_RUNS, Database, run_of
+from demo.log.run import Run
+from demo.log.session_log import LogUnavailable, SessionLog
+
+_log = logging.getLogger(__name__)
+_LOOKS_EVERY_S = 2.0
+_DAY_S = 86_400.0
+_DELETED_AT_ONCE = 500
+"""So many runs go in one transaction, so that no visitor waits for the deletion of all that is old."""
+
+
+def every_run(database: Database) -> Iterator[Run]:
+    """All runs of all sessions, oldest first, a few at a time in memory."""
+    oldest_first = WHOLE_RUNS.order_by(RUNS.c.number).execution_options(yield_per=100)
+    with database.reading() as connection:
+        yield from map(run_of, connection.execute(oldest_first))
+
+
+def sessions(database: Database) -> int:
+    """How many sessions have runs that are kept."""
+    with database.reading() as connection:
+        return connection.scalar(select(func.count()).select_from(SESSIONS)) or 0
+
+
+def days(database: Database) -> Sequence[Row[Any]]:
+    """For each `day` (UTC, as 2026-05-01) and `task`, newest first: `runs`, those that `failed`, those `not_kept`.
+
+    Those not kept are counted among the runs: that is all that is known of them.
+    """
+    kept = _per_day(RUNS.c.created_utc, RUNS.c.task, RUNS.c.error.is_not(None), not_kept=0)
+    counted = _per_day(COUNTED_RUNS.c.day_utc, COUNTED_RUNS.c.task, COUNTED_RUNS.c.failed, not_kept=1)
+    each = union_all(kept, counted).subquery().c
+    sums = [func.sum(each[name]).label(name) for name in ("failed", "not_kept")]
+    found = select(each.day, each.task, func.count().label("runs"), *sums).group_by(each.day, each.task)
+    with database.reading() as connection:
+        return connection.execute(found.order_by(each.day.desc(), each.task.desc())).all()
+
+
+def _per_day(moment: Any, task: Any, failed: Any, not_kept: int) -> Select[Any]:
+    """A row for each run: its day, its task, and ones and zeros to be summed up."""
+    day = func.substr(cast(moment, String), 1, 10).label("day")
+    return select(day, task, case((failed, 1), else_=0).label("failed"), literal(not_kept).label("not_kept"))
+
+
+def purge(log: Database | SessionLog, days: int, now: datetime | None = None) -> int:
+    """Delete runs older than `days`, with empty sessions and counts as old; says how many runs there were."""
+    before = (now or datetime.now(UTC)) - timedelta(days=days)
+    old = select(RUNS.c.number).where(RUNS.c.created_utc < before).order_by(RUNS.c.number).limit(_DELETED_AT_ONCE)
+    empty = ~exists().where(RUNS.c.session_id == SESSIONS.c.id)
+    total, count = 0, 1
+    while count:
+        with log.writing() as connection:
+            count = connection.execute(RUNS.delete().where(RUNS.c.number.in_(old))).rowcount
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.created_utc < before, empty))
+            connection.execute(COUNTED_RUNS.delete().where(COUNTED_RUNS.c.day_utc < before))
+        total += count
+    return total
+
+
+class Upkeep:
+    """Looks after `runs` in a thread of its own; `retention_days` is how long a run is kept, `None` for good.
+
+    `forget_old` drops what has been held in memory for its time.
+    """
+
+    def __init__(
+        self,
+        runs: SessionLog,
+        retention_days: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        forget_old: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._runs = runs
+        self._retention_days = retention_days
+        self._clock = clock
+        self._forget_old = forget_old
+        self._purge_at = float("-inf")
+
+    def start(self) -> None:
+        """Begin; it ends with the process."""
+        threading.Thread(target=self._work, name="session log", daemon=True).start()
+
+    def look(self) -> None:
+        """Do what is due now."""
+        self._forget_old()
+        self._runs.recover()
+        self._runs.tidy()
+        if self._retention_days is None or self._clock() < self._purge_at:
+            return
+        with suppress(LogUnavailable):
+            gone = purge(self._runs, self._retention_days)
+            self._purge_at = self._clock() + _DAY_S
+            if gone:
+                self._runs.wipe()
+                _log.info("%d runs older than %d days were deleted", gone, self._retention_days)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                self.look()
+            except Exception:
+                _log.exception("the upkeep of the session log failed; it goes on")
+            time.sleep(_LOOKS_EVERY_S)
