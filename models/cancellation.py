@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 
 from models.errors import Overdue, Stopped
 
@@ -55,15 +54,11 @@ class BoundedLock:
         self._lock, self._longest_s = threading.RLock(), longest_s
 
     def __enter__(self) -> None:
-        if self._lock.acquire(blocking=False):
-            return
         ends_s = time.monotonic() + self._longest_s
         while not self._lock.acquire(timeout=min(ASK_EVERY_S, self._longest_s)):
             go_on()
             if time.monotonic() >= ends_s:
                 raise Overdue
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()

@@ -33,14 +33,6 @@ class Task(StrEnum):
             return ("cross", "encoder", "decoder")
         return ("decoder",) if self.writes else ("encoder",)
 
-    @classmethod
-    def named(cls, name: str) -> "Task":
-        """The task of an endpoint name or a Hub name; raises `KeyError` for anything else."""
-        for task in cls:
-            if name in (task.value, task.endpoint):
-                return task
-        raise KeyError(name)
-
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 
@@ -171,13 +163,9 @@ def find(name: str, task: Task | None = None) -> Checkpoint:
 
     Raises `CheckpointUnavailable` for a name that is not in the registry or belongs to another task.
     """
-    if task is None:
-        try:
-            return checkpoints_for(Task.named(name))[0]
-        except KeyError:
-            pass
-    elif not name:
-        return checkpoints_for(task)[0]
+    for each in Task:
+        if (task is None and name in (each.value, each.endpoint)) or (task is each and not name):
+            return checkpoints_for(each)[0]
     checkpoint = REGISTRY.get(name)
     if checkpoint is None or (task is not None and checkpoint.task != task):
         offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))

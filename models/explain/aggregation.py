@@ -68,10 +68,10 @@ def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: ND
     weights, masked = weights[:count, :count], masked[:count, :count]
     # The mean weight that each token gets from those that may look at it.
     received = np.where(masked, 0, weights).sum(axis=0, dtype=np.float64) / np.maximum((~masked).sum(axis=0), 1)
-    return rank_correlation([abs(attribution.scores[place]) for place in words], received[words].tolist())
+    return _rank_correlation([abs(attribution.scores[place]) for place in words], received[words].tolist())
 
 
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Spearman's rank correlation, equal numbers sharing their mean rank; none for fewer than three, or all alike."""
     if len(first) < _FEWEST:
         return None

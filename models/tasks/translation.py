@@ -84,9 +84,10 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             raise InputError(f"The number of beams must be from 1 to {MAX_BEAMS}.", "num_beams")
         self.require_known(inputs.kept)
         spans = sentences_of(text)
+        ends = [0, *(end for _, end in spans)]
         sentences = [
             self._encoded(text[start:end], start, text[before:start])
-            for before, (start, end) in zip([0, *(end for _, end in spans)], spans, strict=False)
+            for before, (start, end) in zip(ends, spans, strict=False)
         ]
         require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
         self.require_window(max(len(sentence.tokens) for sentence in sentences), "text", "A sentence has")

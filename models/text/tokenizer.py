@@ -70,6 +70,8 @@ class Tokenizer:
 
     def _read_settings(self, settings: TokenizerSettings) -> None:
         self.settings = settings
+        # Whether it knows from which characters a token was made.
+        self.has_offsets = settings.is_fast
         self.all_special_ids = frozenset(settings.special)
         self.mask_token = settings.mask_token
         self.mask_token_id = settings.mask_token_id
@@ -79,11 +81,6 @@ class Tokenizer:
         self.cls_token_id = settings.cls_token_id
         # How tokens read. Every text asks for the same few thousand of them.
         self.spelt: dict[int, tuple[str, str, bool]] = {}
-
-    @property
-    def has_offsets(self) -> bool:
-        """Whether it knows from which characters a token was made."""
-        return self.settings.is_fast
 
     def __len__(self) -> int:
         return int(self._backend.get_vocab_size(with_added_tokens=True))

@@ -45,7 +45,6 @@ def test_every_task_offers_the_bundled_checkpoint_first(task: Task) -> None:
 
 @pytest.mark.parametrize("task", Task)
 def test_a_task_is_found_by_its_names(task: Task) -> None:
-    assert Task.named(task.value) is Task.named(task.endpoint) is task
     assert find(task.endpoint) is find(task.value) is find("", task) is checkpoints_for(task)[0]
 
 
