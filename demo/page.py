@@ -20,7 +20,7 @@ from demo.theme import ASSETS, script
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.widgets import Updates
 from demo.widgets.glossary import create_sentences, link_terms
-from demo.widgets.kept_note import kept_note
+from demo.widgets.runs import kept_note
 from models.registry import Task
 
 _HEADER = """

@@ -9,8 +9,7 @@ from demo.settings import Settings
 from demo.tabs.history import UNKEPT
 from demo.tabs.task_tab import lead
 from demo.widgets.glossary import glossary_section
-from demo.widgets.kept_note import kept_for
-from demo.widgets.runs import TASK_TITLES
+from demo.widgets.runs import TASK_TITLES, kept_for
 from models.registry import Checkpoint, checkpoints_for
 
 _LEAD = "Type a text, get a Transformer’s answer, and see what the model looked at."

@@ -1,6 +1,6 @@
 """History: the runs of this browser's session, to reopen, delete and take home."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
@@ -10,8 +10,7 @@ from demo.log.run import Run, keeps, owner, with_wish
 from demo.runs import RUNS_OF_A_PAGE, DemoService
 from demo.tabs.task_tab import TaskTab, lead
 from demo.widgets import PRESSED, Updates
-from demo.widgets.kept_note import kept_note
-from demo.widgets.runs import run_list
+from demo.widgets.runs import kept_note, run_list
 from demo.widgets.saved import SavedFile, csv_file, json_file
 from models.registry import Task
 
@@ -81,13 +80,12 @@ def create_history_tab(
             return show(session_id, skip)
         return {tabs: gr.Tabs(selected=run.task.value), **task_tabs[run.task].reopen(run)}
 
-    def delete(session_id: str, skip: int, event: gr.EventData) -> Updates:
-        service.delete(str(event.run), session_id)
-        return show(session_id, skip)
+    def after(change: Callable[[str, str], object]) -> Callable[..., Updates]:
+        def changed(session_id: str, skip: int, event: gr.EventData) -> Updates:
+            change(str(event.run), session_id)
+            return show(session_id, skip)
 
-    def unshare(session_id: str, skip: int, event: gr.EventData) -> Updates:
-        service.log.unshare(str(event.run), session_id)
-        return show(session_id, skip)
+        return for_visitors(changed)
 
     def forget(session_id: str) -> Updates:
         service.delete_all(session_id)
@@ -102,8 +100,8 @@ def create_history_tab(
     opened = runs.select(for_visitors(reopen), here, reopened, **QUICK)
     for task_tab in task_tabs.values():
         task_tab.reader.follow(opened)
-    runs.delete(for_visitors(delete), here, page, **QUICK)
-    runs.clear(for_visitors(unshare), here, page, **QUICK)
+    runs.delete(after(service.delete), here, page, **QUICK)
+    runs.clear(after(service.log.unshare), here, page, **QUICK)
     delete_all.click(lambda: gr.update(visible=True), None, question, **QUICK)
     keep.click(lambda: gr.update(visible=False), None, question, **QUICK)
     confirm.click(for_visitors(forget), session, [*page, question], **QUICK)

@@ -101,9 +101,10 @@ def open_lectures(
             return {bar: lecture_refused(error.sentence)}
         if place is None:
             return {bar: ""}
+        view = place.step.view
         return {
             bar: lecture_bar(place, reach_notice(place.link, host, own=_is_own(request))),
-            tabs: gr.Tabs(selected=views.tab_of(place.step)),
+            tabs: gr.Tabs(selected=view.task.value if isinstance(view, TaskView) else "inside"),
             **views.frame(place.step),
         }
 
@@ -157,10 +158,6 @@ class LectureViews:
     def waiting(self) -> list[Component]:
         """Where it is seen that a view is being computed."""
         return [self.inside.heading, *(tab.answer for tab in self.task_tabs.values())]
-
-    def tab_of(self, step: LectureStep) -> str:
-        """The id of the tab that shows `step`."""
-        return step.view.task.value if isinstance(step.view, TaskView) else "inside"
 
     def frame(self, step: LectureStep) -> Updates:
         """The updates of a view before anything is computed: the fields, and the frame of a step of Inside."""

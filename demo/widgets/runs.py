@@ -1,14 +1,17 @@
-"""A run in a line: above its answer, and in the list of the history."""
+"""A run in a line: above its answer, and in the list of the history; and what is kept of runs."""
 
 import html
 import re
 from html.entities import html5
 
 from demo.log.export import answer_in_words
-from demo.log.run import Run, load_answer
+from demo.log.run import Run, keeps, load_answer
+from demo.runs import DemoService
+from demo.settings import Settings
 from models.outputs import TaskOutput
 from models.registry import REGISTRY, Task
 
+_MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'
 _SHOWN_OF_REVISION = 8
 _ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch"}
 _PRECISIONS = {
@@ -135,3 +138,22 @@ def _button(run: Run, action: str, name: str, said: str) -> str:
 def _excerpt(text: str, most: int = _LONGEST_EXCERPT) -> str:
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def kept_note(service: DemoService, session_id: str) -> str:
+    """A line on what happens to the next run of this session, as HTML."""
+    settings = service.settings
+    if not keeps(session_id):
+        return f'<p class="quiet">Your runs are not kept.{_MORE}</p>'
+    if not settings.forgets_at_restart and not service.history_is_kept:
+        said = "History is not being kept at the moment: your answers may be gone tomorrow."
+        return f'<p class="quiet" role="alert">{said}</p>'
+    return f'<p class="quiet">Your runs are kept {kept_for(settings)}.{_MORE}</p>'
+
+
+def kept_for(settings: Settings) -> str:
+    """How long this host keeps runs, in words."""
+    if settings.forgets_at_restart:
+        return "until this host restarts"
+    days = settings.retention_days
+    return "until you delete them" if days is None else "for a day" if days == 1 else f"for {days:,} days"
