@@ -106,7 +106,7 @@ def test_a_forged_session_sees_exports_and_deletes_nothing(server: Server, owner
     for forged in _forged(token):
         assert MINE not in _history(page, forged)
         assert MINE not in str(page.now(exports, [forged]))
-        page.now(delete, [forged, None], {"run_id": run_id})
+        page.now(delete, [forged, None], {"run": run_id})
     assert MINE in _history(page, token)
 
 
