@@ -49,7 +49,7 @@ class Point:
 
 
 def read(model: AnyTaskModel, size: int) -> None:
-    """Fill a blank in a text of so many tokens, the two special ones included, all attention captured."""
+    """Fill a blank in a text of `size` tokens, the two special ones included, and capture all attention."""
     inputs = model.inputs_type(text="[MASK]" + " lamp" * (size - 3))
     model.answer(inputs)
     model.attend(inputs)

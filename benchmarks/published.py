@@ -134,7 +134,7 @@ def translating() -> Sides:
 
 
 def completing(strategy: str, new_tokens: int, **options: Any) -> Callable[[], Sides]:
-    """So many tokens after a prompt of 32."""
+    """Return the two sides that write `new_tokens` tokens after a prompt of 32."""
 
     def sides() -> Sides:
         network, tokenizer, model = both("completion")

@@ -200,7 +200,7 @@ class Visitor:
 
 
 async def crowd(url: str, calls: Calls, seconds: float, visitors: int) -> list[float]:
-    """The seconds that each answer took to come to so many visitors, who ask anew as soon as they are answered."""
+    """The seconds until each answer came to one of `visitors`, who ask again as soon as they are answered."""
     tally, ends = Tally(), time.monotonic() + seconds
     everybody = [Visitor(url, number, calls, tally) for number in range(visitors)]
     await asyncio.gather(*(visitor.visit(lambda: time.monotonic() < ends) for visitor in everybody))

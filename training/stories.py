@@ -181,7 +181,7 @@ def written_stories(stories: list[str], count: int, folder: Path) -> list[str]:
 def written_batch(
     writer: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, stories: list[str], seed: int
 ) -> list[str]:
-    """Those of `WRITTEN_AT_ONCE` stories that end within `LONGEST_WRITTEN` tokens and are for children."""
+    """Write `WRITTEN_AT_ONCE` stories and keep those that end in `LONGEST_WRITTEN` tokens and suit children."""
     torch.manual_seed(seed)
     chance = random.Random(seed)
     openings = [

@@ -34,7 +34,7 @@ VOCABULARY = 8192
 WIDTH = 256
 STEPS, WARMUP_STEPS = 9_000, 100
 BATCH_TOKENS = 3_000
-"""Of either language in a batch, padding included."""
+"""The most tokens of either language in a batch, padding included."""
 
 LONGEST_PIECES = 64
 LABEL_SMOOTHING = 0.1

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 _LOOKS_EVERY_S = 2.0
 _DAY_S = 86_400.0
 _DELETED_AT_ONCE = 500
-"""So many runs go in one transaction, so that no visitor waits for the deletion of all that is old."""
+"""The most runs that one transaction deletes, so that no visitor waits until all old ones are gone."""
 
 
 def every_run(database: Database) -> Iterator[Run]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from evaluation.metrics import normalised_answer
-from models import load_model
 from models.outputs import FillMaskOutput, QuestionAnsweringOutput, SentimentOutput, TranslationOutput
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
@@ -58,11 +57,6 @@ def probes_of(task: Task, split: str = "all") -> list[Probe]:
             for asked in item["questions"]
         ]
     return [item for item in items if split in ("all", item["split"])]
-
-
-def bundled_share(task: Task) -> float:
-    """The share of open probes that the bundled checkpoint of `task` passes, in percent."""
-    return passed_share(verdicts(task, load_model(task.endpoint)))
 
 
 def verdicts(task: Task, model: AnyTaskModel, split: str = "open") -> list[Verdict]:

@@ -218,7 +218,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             grown(_without_spaces(context, span), whole) if is_inside else span
             for span, is_inside in zip(spans, in_context, strict=True)
         ]
-        # What is no part of the text stands at -1, which is behind its end.
+        # Tokens outside the text have the span (-1, -1).
         starts_and_ends = np.array(spans)
         return Window(
             _UNREAD,

@@ -216,7 +216,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The attention of the encoder, the decoder and between them, over the source and what was `written`.
 
-        A row of `cross` belongs to the token that is written from it; the decoder itself reads one token behind. No
+        A row of `cross` belongs to the token that is written from it; the decoder reads the token before it. No
         sentence looks into another: there the weights are zero and masked. Of a long text it is that of the first
         sentences, as many as the window holds of what was read.
         """

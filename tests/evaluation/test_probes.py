@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.probes import JUDGED, OF_CARDS, UNSURE, Verdict, _about_the_same, bundled_share, probes_of, verdicts
+from evaluation.probes import JUDGED, OF_CARDS, UNSURE, Verdict, _about_the_same, passed_share, probes_of, verdicts
 from evaluation.probes.__main__ import lines
 from models import load_model
 from models.registry import Task, find
@@ -47,7 +47,7 @@ def test_every_acceptable_span_stands_in_its_text() -> None:
 
 @pytest.mark.parametrize("task", JUDGED)
 def test_the_bundled_checkpoint_passes_the_share_that_its_card_states(task: Task) -> None:
-    share = bundled_share(task)
+    share = passed_share(verdicts(task, load_model(task.endpoint)))
     card = (find("", task).folder / "README.md").read_text(encoding="utf-8")
     stated = re.search(re.escape(OF_CARDS) + r" \| ([\d.]+) \|", card)
     assert stated is not None and float(stated[1]) == pytest.approx(share, abs=0.06)
