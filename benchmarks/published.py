@@ -88,10 +88,13 @@ def both(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, AnyTa
 def text_of(tokenizer: PreTrainedTokenizerBase, tokens: int, start: str = "") -> str:
     """A text that begins with `start` and makes exactly this many tokens, special ones included."""
     text = start or COMMON[0]
-    for number in range(tokens):
-        if len(tokenizer(text)["input_ids"]) == tokens:
-            return text
-        text += " " + COMMON[number % len(COMMON)]
+    for number in range(2 * tokens):
+        longer = f"{text} {COMMON[number % len(COMMON)]}"
+        made = len(tokenizer(longer)["input_ids"])
+        if made == tokens:
+            return longer
+        # A word of two tokens may not fit where one of one still does.
+        text = longer if made < tokens else text
     raise ValueError(f"{text!r} never makes {tokens} tokens")
 
 

@@ -88,7 +88,7 @@ class Settings(_FromEnvironment):
     precision: Literal["auto", "float32", "float16", "bfloat16"] = Field(
         "auto", description="float32, float16, bfloat16, or auto: 16 bits where that is quicker (default: auto)"
     )
-    concurrency: int = Field(16, ge=1, description="how many model runs go on at the same time (default: 16)")
+    concurrency: int = Field(4, ge=1, description="how many model runs go on at the same time (default: 4)")
     queue: int = Field(
         64, ge=1, description="how many visitors may wait before the next one is turned away (default: 64)"
     )
