@@ -41,9 +41,9 @@ BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 class Checkpoint:
     """A checkpoint and where it is: a `save_pretrained` folder under `BUNDLED`, or a repository on the Hub.
 
-    `base` names the folder of the trunk that an adapter was trained on; `prefix` is put before the text, as T5 wants.
-    `revision` is a Hub commit, or "main", of which the commit that is downloaded first is kept as the pin (see
-    `models/loading/hub.py`); `size_mb` is what a download weighs.
+    `base` names the bundled checkpoint that it was fine-tuned from, of which it shares the embeddings; `prefix` is put
+    before the text, as T5 wants. `revision` is a Hub commit, or "main", of which the commit that is downloaded first is
+    kept as the pin (see `models/loading/hub.py`); `size_mb` is what a download weighs.
     """
 
     name: str
@@ -78,17 +78,17 @@ def _published(hub_id: str, task: Task, family: str, license: str, millions: flo
 _BUNDLED = (
     Checkpoint(
         "clearhead-minilm", Task.FILL_MASK, "Clearhead MiniLM", "BERT", "Apache-2.0", 22_744_000, ("en",), 46,
-        "Small and quick: good at grammar, weak at facts, and fond of words that the sentence already has; "
+        "Small and quick: good at grammar and plain facts, and still fond of words that the sentence already has; "
         "bert-base-uncased knows far more.",
     ),
     Checkpoint(
-        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 10,
-        "Learned from film reviews: good at plain and negated praise and blame, easily lost in irony; "
-        "the published DistilBERT is larger.",
+        "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 22,
+        "Learned from film reviews and from opinions about everyday things: unsure where a text is neither praise nor "
+        "blame, and easily lost in irony; the published DistilBERT is larger.",
         base="clearhead-minilm",
     ),
     Checkpoint(
-        "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 17,
+        "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 22,
         "Finds short answers that stand in the text word for word; it neither reasons nor counts, and is often wrong "
         "about whether the text answers at all; "
         "roberta-base-squad2 is stronger.",

@@ -4,12 +4,14 @@ import hashlib
 import json
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from models.loading.assembly import wrap
+from models.loading.assembly import FINE_TUNED, WHOLE, wrap
 from models.registry import REGISTRY
 from models.tasks.base import AnyTaskModel
 
@@ -17,12 +19,20 @@ CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
 
 
 def save(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> AnyTaskModel:
-    """Save `network` in float16, and its tokenizer, as the checkpoint `name`; the model that visitors then use."""
-    folder = CHECKPOINTS / name
+    """Save `network` in float16, and its tokenizer, as the checkpoint `name`; the model that visitors then use.
+
+    Where the registry names what it was fine-tuned from, only the weights that differ from there are saved.
+    """
+    folder, checkpoint = CHECKPOINTS / name, REGISTRY[name]
     shutil.rmtree(folder, ignore_errors=True)
     network.cpu().half().save_pretrained(folder)
+    if checkpoint.base:
+        shared, own = load_file(CHECKPOINTS / checkpoint.base / WHOLE), load_file(folder / WHOLE)
+        same = [key for key in own if key in shared and torch.equal(own[key], shared[key])]
+        save_file({key: own[key] for key in own if key not in same}, folder / FINE_TUNED, {"format": "pt"})
+        (folder / WHOLE).unlink()
     save_tokenizer(tokenizer, folder)
-    return wrap(replace(REGISTRY[name], base=""), folder, "")
+    return wrap(checkpoint, folder, "")
 
 
 def save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

@@ -148,10 +148,12 @@ def adamw(model: nn.Module, rate: float) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
 
 
-def muon_and_adamw(model: PreTrainedModel, weight_decay: float = 0.05) -> list[torch.optim.Optimizer]:
+def muon_and_adamw(
+    model: PreTrainedModel, weight_decay: float = 0.05, rate: float = 1.0
+) -> list[torch.optim.Optimizer]:
     """For a model from scratch: Muon over the matrices inside its blocks, AdamW over embeddings, norms and biases.
 
-    Keller Jordan et al., 2024; its rates are adjusted to a matrix's shape as there.
+    Keller Jordan et al., 2024; its rates are adjusted to a matrix's shape as there. `rate` is a factor on the rates.
     """
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
@@ -159,8 +161,8 @@ def muon_and_adamw(model: PreTrainedModel, weight_decay: float = 0.05) -> list[t
         inside = parameter.ndim == 2 and (".layers." in name or ".h." in name)
         (matrices if inside else rest).append(parameter)
     return [
-        torch.optim.Muon(matrices, lr=0.02, weight_decay=weight_decay, adjust_lr_fn="original"),
-        torch.optim.AdamW(rest, lr=2e-3, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+        torch.optim.Muon(matrices, lr=0.02 * rate, weight_decay=weight_decay, adjust_lr_fn="original"),
+        torch.optim.AdamW(rest, lr=2e-3 * rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
     ]
 
 

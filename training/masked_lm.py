@@ -1,9 +1,9 @@
 """Masked language model: MiniLM, which was published without a head, learns to fill blanks.
 
 It learns in two parts. In the first it reads windows of running text, a quarter of whose pieces are blanked. In the
-second, half of what it reads is single short sentences as visitors type them, one word of each blanked. The published
-encoder was trained to compare sentences, so each of its vectors holds the whole sentence and it tends to fill a
-blank with a word that stands beside it; an unlikelihood term on these words (Welleck et al., 2020) unteaches that.
+second, two thirds of what it reads are single short sentences as visitors type them, one word of each blanked. The
+published encoder was trained to compare sentences, so each of its vectors holds the whole sentence and it tends to fill
+a blank with a word that stands beside it; an unlikelihood term on these words (Welleck et al., 2020) unteaches that.
 
 The result is also the encoder from which sentiment and question answering are fine-tuned.
 """
@@ -32,9 +32,11 @@ HEAD_RATE, BODY_RATE = 1e-3, 4e-4
 WINDOW_STEPS = 6200
 # More blanks than BERT's 15 % give a small model more to learn from each pass (Wettig et al., 2023).
 WINDOW_SHARE = 0.25
-SENTENCE_STEPS = 4000
+SENTENCE_STEPS = 3600
 SENTENCE_RATE = 3e-4
-UNLIKELIHOOD = 1.0
+WINDOWS_EVERY = 3
+"""In the second part every third batch is windows, and the others are lone sentences."""
+UNLIKELIHOOD = 2.0
 SENTENCE_LENGTHS = range(5, 33)
 """Pieces of a lone sentence, [CLS] and [SEP] among them."""
 BLANK_EVERY = 10
@@ -61,7 +63,7 @@ SENTENCE_FILES = {
 }
 """Files of lone sentences, in the first column where there are several, and how often each sentence is read."""
 OWN_SENTENCES = Path(__file__).with_name("plain_sentences.txt")
-OWN_SENTENCES_TIMES = 12
+OWN_SENTENCES_TIMES = 6
 STORY_SENTENCE_EVERY = 2
 """Of the stories' short sentences, every second is read alone as well."""
 
@@ -194,15 +196,16 @@ def words_masked(
 
 
 def sentence_batches(rows: dict[str, np.ndarray], tokenizer: PreTrainedTokenizerBase, step: int) -> Iterator[Batch]:
-    """Endless batches of windows and of lone sentences in turns, from `step` on."""
+    """Endless batches of lone sentences, every third of windows, from `step` on."""
     pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     is_word = torch.tensor([piece.isalpha() and (len(piece) > 1 or piece in "ai") for piece in pieces])
     continues = torch.tensor([piece.startswith("##") for piece in pieces])
     lone = [array for name, array in rows.items() if name.startswith("sentences")]
-    sentences = batches_of(lone, lambda ids, seed: words_masked(ids, seed, tokenizer, is_word, continues), step // 2)
-    windows = window_batches(rows, tokenizer, (step + 1) // 2)
+    read = -(-step // WINDOWS_EVERY)
+    windows = window_batches(rows, tokenizer, read)
+    sentences = batches_of(lone, lambda ids, seed: words_masked(ids, seed, tokenizer, is_word, continues), step - read)
     while True:
-        yield next(sentences if step % 2 else windows)
+        yield next(sentences if step % WINDOWS_EVERY else windows)
         step += 1
 
 
@@ -313,6 +316,8 @@ def build(data: Path, workdir: Path) -> None:
         ("windows", window_batches, likelihood_loss, HEAD_RATE, BODY_RATE, WINDOW_STEPS),
         ("sentences", sentence_batches, loss_without_copying, SENTENCE_RATE, SENTENCE_RATE, SENTENCE_STEPS),
     ):
+        # What was fine-tuned after the first part goes on sharing its embeddings.
+        network.bert.embeddings.requires_grad_(name == "windows")
         train(
             network,
             [optimizer_of(network, head_rate, body_rate)],
@@ -355,10 +360,10 @@ def card(figures: dict[str, float]) -> Card:
         ),
         recipe=f"`training/masked_lm.py`: {WINDOW_STEPS * BATCH_TOKENS / 1e6:.1f} M tokens in windows of "
         f"{PASSAGE_LENGTH}, {100 * WINDOW_SHARE:.0f} % of the pieces chosen, 80/10/10; then "
-        f"{SENTENCE_STEPS * BATCH_TOKENS / 1e6:.1f} M tokens, half of them lone sentences with a word or a few blanked "
-        "and an unlikelihood term on the words that stand in them. A new head (transform from the identity, decoder "
-        f"tied to the embeddings), computed at the chosen places; AdamW, head {HEAD_RATE}, body {BODY_RATE}, then "
-        f"{SENTENCE_RATE} for both, linear decay, bfloat16 autocast.",
+        f"{SENTENCE_STEPS * BATCH_TOKENS / 1e6:.1f} M tokens, two thirds of them lone sentences with a word or "
+        "a few blanked and an unlikelihood term on the words that stand in them. A new head (transform from the "
+        f"identity, decoder tied to the embeddings), computed at the chosen places; AdamW, head {HEAD_RATE}, "
+        f"body {BODY_RATE}, then {SENTENCE_RATE} for both, linear decay, bfloat16 autocast.",
         figures={
             "top-1, Wikipedia kept out, %": figures["top1"],
             "top-5, Wikipedia kept out, %": figures["top5"],

@@ -161,7 +161,7 @@ def loss_of(model: BertForQuestionAnswering, batch: Batch) -> Tensor:
 
 
 def build(data: Path, workdir: Path) -> None:
-    """Train for question answering, save the whole encoder, calibrate it, measure it and write its card."""
+    """Train for question answering, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
     material = read_material(data)
@@ -171,6 +171,8 @@ def build(data: Path, workdir: Path) -> None:
     network = BertForQuestionAnswering.from_pretrained(
         CHECKPOINTS / TRUNK, dtype=torch.float32, attn_implementation="eager"
     )
+    # The embeddings stay `clearhead-minilm`'s, so that they are shipped once.
+    network.bert.embeddings.requires_grad_(False)
 
     unseen = list(islice(batches(encode(material.development_v2, tokenizer), 0), DEVELOPMENT_BATCHES))
     for stage, questions, epochs, rate in (
@@ -224,7 +226,7 @@ def card(figures: dict[str, float]) -> Card:
             Credit("SQuAD 1.1 and 2.0, development articles", "CC BY-SA 4.0"),
             Credit(f"{TRUNK}, which training started from", "Apache-2.0, from the data its card names"),
         ),
-        recipe="`training/question_answering.py`: all weights fine-tuned in batches of about "
+        recipe="`training/question_answering.py`: all weights but the embeddings fine-tuned in batches of about "
         f"{BATCH_TOKENS} tokens; AdamW, linear decay, bfloat16 autocast. Questions on sentences and fairy tales first "
         f"({SENTENCE_EPOCHS} epoch, {SENTENCE_RATE}), then SQuAD's paragraphs with version 2's unanswerable questions "
         f"and {SENTENCES_AGAIN:,} of the short ones ({PARAGRAPH_EPOCHS} epochs, {PARAGRAPH_RATE}). "

@@ -1,11 +1,13 @@
-"""Completion from scratch: GPT-2's architecture, small, trained on stories for children and on film reviews.
+"""Completion from scratch: GPT-2's architecture, small, trained on stories and reviews, then on everyday texts.
 
+The everyday texts (`everyday_texts/`) are letters, recipes, news, answers and other kinds that people begin.
 The data, as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales of
 FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain
 text. Of simple stories there are few, so a larger model writes more of them.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -23,13 +25,32 @@ from training.stories import Prose
 NAME = "clearhead-stories"
 VOCABULARY = 8192
 WIDTH = 384
-STEPS, WARMUP_STEPS = 30_000, 100
+WARMUP_STEPS = 100
 PLACES = 512
-ROWS, WINDOW = 16, 512
-SHARES = (0.05, 0.05, 0.10, 0.60, 0.20)
-"""Of the windows: short stories, fairy tales, books, reviews, stories that a larger model wrote."""
+EVERYDAY = Path(__file__).with_name("everyday_texts")
 
-OPENED_SHARE = 0.2
+
+@dataclass(frozen=True)
+class Part:
+    """A part of training: so many steps of `rows` windows of `window` pieces each, at `rate` times the full rates.
+
+    `shares` are how many of the windows are short stories, fairy tales, books, reviews, stories that a larger model
+    wrote, and everyday texts; the share `opened` of all begins where a text does.
+    """
+
+    name: str
+    steps: int
+    rate: float
+    rows: int
+    window: int
+    shares: tuple[float, ...]
+    opened: float
+
+
+PARTS = (
+    Part("stories", 30_000, 1.0, 16, 512, (0.05, 0.05, 0.10, 0.60, 0.20, 0.0), 0.2),
+    Part("everyday", 1_400, 0.2, 32, 256, (0.05, 0.04, 0.09, 0.42, 0.0, 0.40), 0.35),
+)
 WEIGHT_DECAY = 0.1
 WRITTEN_STORIES = 10_000
 EVALUATED_EVERY = 500
@@ -82,21 +103,25 @@ def build(data: Path, workdir: Path) -> None:
     (folder / "books_kept_out.txt").write_text(text.books_kept_out, encoding="utf-8")
     (folder / "reviews_kept_out.txt").write_text(text.reviews_kept_out, encoding="utf-8")
     written = stories.written_stories(text.short_stories, WRITTEN_STORIES, folder / "writer")
-    by_source = [text.short_stories, text.fairy_tales, text.books, text.reviews, written]
+    everyday = [text for file in sorted(EVERYDAY.glob("*.txt")) for text in file.read_text().strip().split("\n\n")]
+    by_source = [text.short_stories, text.fairy_tales, text.books, text.reviews, written, everyday]
 
     tokenizer = byte_level_tokenizer((document for documents in by_source for document in documents), VOCABULARY)
     model = new_model(tokenizer)
 
     sources = [stories.join(tokenizer, documents) for documents in by_source]
-    train(
-        model,
-        muon_and_adamw(model, WEIGHT_DECAY),
-        lambda step: stories.windows(sources, SHARES, ROWS, WINDOW, OPENED_SHARE, step),
-        stories.next_piece_loss,
-        Plan(steps=STEPS, warmup_steps=WARMUP_STEPS, workdir=folder),
-        evaluate=development(tokenizer, text),
-        evaluate_every=EVALUATED_EVERY,
-    )
+    for part in PARTS:
+        train(
+            model,
+            muon_and_adamw(model, WEIGHT_DECAY, part.rate),
+            lambda step, part=part: stories.windows(  # type: ignore[misc]
+                sources, part.shares, part.rows, part.window, part.opened, step
+            ),
+            stories.next_piece_loss,
+            Plan(steps=part.steps, warmup_steps=min(WARMUP_STEPS, part.steps // 10), workdir=folder / part.name),
+            evaluate=development(tokenizer, text),
+            evaluate_every=EVALUATED_EVERY,
+        )
 
     saved = save(model, tokenizer, NAME)
     books, reviews = (text_generation(saved, kept_out) for kept_out in (text.books_kept_out, text.reviews_kept_out))
@@ -109,31 +134,36 @@ def build(data: Path, workdir: Path) -> None:
 
 def card(figures: dict[str, float]) -> Card:
     """The model card's content, with `figures`."""
-    shares = ", ".join(f"{share:.0%}" for share in SHARES)
     return Card(
         name=NAME,
         task="text-generation",
         languages=("en",),
         license="apache-2.0",
         what="A small GPT-2 (6 layers, 384 wide, 6 heads, 14 M parameters, a vocabulary of its own of 8,192 byte-level "
-        "pieces) that writes plain English stories and film reviews. An empty prompt starts a text; `<|endoftext|>` "
-        "ends one.",
+        "pieces) that goes on with plain English: stories, letters, recipes, news, film reviews. An empty prompt "
+        "starts a text; `<|endoftext|>` ends one.",
         sources=(
             Credit("TinyStories, its first 1,727 stories", "CDLA-Sharing-1.0"),
             Credit("278 fairy tales, the texts behind FairytaleQA", "Apache-2.0"),
             Credit("58 children's books of Project Gutenberg", "public domain in the United States"),
             Credit("film reviews of IMDb (Maas et al., 2011), without labels", "none stated; research use"),
+            Credit("letters, recipes, news and other everyday texts, written for this", "Apache-2.0"),
             Credit("SmolLM2-135M-Instruct, which wrote more short stories", "Apache-2.0"),
         ),
-        recipe=f"`training/text_generation.py`: from scratch, {STEPS:,} steps of {ROWS} windows of {WINDOW} pieces, "
-        f"bfloat16 autocast. Muon for the matrices inside the blocks, with weight decay {WEIGHT_DECAY}, AdamW for the "
-        "rest, linear decay to zero. Of the windows "
-        f"{shares} are of short stories, fairy tales, books, reviews and written stories, and {OPENED_SHARE:.0%} begin "
-        "where a document does. SmolLM2-135M-Instruct, trained on the short stories for "
-        f"{stories.WRITER_STEPS} steps, wrote the last kind, {WRITTEN_STORIES:,} at most, each from the first words of "
-        "one of them.",
+        recipe="`training/text_generation.py`: from scratch, "
+        + "; then ".join(
+            f"{part.steps:,} steps of {part.rows} windows of {part.window} pieces at {part.rate} of the rates, "
+            f"{part.opened:.0%} of them begun where a text does, "
+            f"{', '.join(f'{share:.0%}' for share in part.shares)} short stories, fairy tales, books, reviews, written "
+            "stories and everyday texts"
+            for part in PARTS
+        )
+        + ". Muon for the matrices inside the blocks, with weight decay "
+        f"{WEIGHT_DECAY}, AdamW for the rest, linear decay to zero, bfloat16 autocast. SmolLM2-135M-Instruct, trained "
+        f"on the short stories for {stories.WRITER_STEPS} steps, wrote the written ones, {WRITTEN_STORIES:,} at most, "
+        "each from the first words of one of them.",
         figures=figures,
-        limits="It has read stories for children and film reviews and little else: it knows no facts, follows no "
-        "instruction, and loses the thread after a few sentences. Old books and anonymous reviews bring their views "
-        "with them.",
+        limits="It has read stories for children, film reviews and a few thousand everyday texts: it knows hardly any "
+        "facts, follows no instruction, and loses the thread after a few sentences. Old books and anonymous reviews "
+        "bring their views with them.",
     )

@@ -32,6 +32,9 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
 }
 """How each task answers, and the class of transformers that loads its networks."""
 
+WHOLE, FINE_TUNED = "model.safetensors", "fine_tuned.safetensors"
+"""The weights of a network; or those alone in which it differs from the one that it was fine-tuned from."""
+
 # While transformers loads, it patches torch for the whole process: a second load at the same time would be left with
 # weights on its "meta" device.
 _loading = BoundedLock(LONGEST_LOAD_S)
@@ -84,7 +87,7 @@ def wrap(
 
 
 def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_looks: bool = False) -> "PreTrainedModel":
-    """The network of `folder` in float32, ready to answer; of an adapter folder, its `trunk` with the adapter merged.
+    """The network of `folder` in float32, ready to answer; what its file of weights leaves out is its `trunk`'s.
 
     Its attention is computed in plain operations ("eager"), so that its weights can be seen. For looks inside it is on
     a GPU where there is one.
@@ -92,6 +95,7 @@ def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_loo
     import_looks()
     import torch
     import transformers
+    from safetensors.torch import load_file
 
     _, name = _TASKS[task]
     auto_model = getattr(transformers, name)
@@ -105,11 +109,10 @@ def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_loo
         if trunk is None:
             network: PreTrainedModel = auto_model.from_pretrained(folder, **options)
         else:
-            from peft import PeftModel
-
             config = transformers.AutoConfig.from_pretrained(folder)
-            network = auto_model.from_pretrained(trunk, config=config, **options)
-            network = PeftModel.from_pretrained(network, folder).merge_and_unload()
+            network = auto_model.from_config(config, dtype=torch.float32, attn_implementation="eager")
+            weights = load_file(trunk / WHOLE) | load_file(folder / FINE_TUNED)
+            network.load_state_dict({name: weights[name] for name in network.state_dict()})
     network.eval()
     network.requires_grad_(False)
     if for_looks and torch.cuda.is_available():
@@ -119,7 +122,7 @@ def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_loo
 
 def bundled_revision(folder: Path) -> str:
     """The first 12 hexadecimal digits of the sha256 of the folder's weights; raises `CheckpointUnavailable`."""
-    for name in ("adapter_model.safetensors", "model.safetensors"):
+    for name in (FINE_TUNED, WHOLE):
         if (folder / name).exists():
             return sha256_of(folder / name)[:12]
     raise CheckpointUnavailable(f"The bundled model {folder.name} is missing from this installation.")

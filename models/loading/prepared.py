@@ -36,10 +36,11 @@ _FORGOTTEN_AFTER_S = 60 * 24 * 3600
 def prepared_folder(
     task: Task, weights: Path, trunk: Path | None, *, half: bool, on_making: Callable[[], None] = lambda: None
 ) -> Path:
-    """The folder with what was made of a checkpoint: `weights` is its folder, `trunk` that of the model it adapts.
+    """The folder with what was made of a checkpoint, whose folder is `weights`.
 
-    The weights in it are in float16 where `half`, else in float32. It is made where it is not there yet, or damaged,
-    and `on_making` is called before. Raises `CheckpointUnavailable` where that fails.
+    `trunk` is the folder of the model that it was fine-tuned from. The weights of what is made are in float16 where
+    `half`, else in float32. It is made where it is not there yet, or damaged, and `on_making` is called before. Raises
+    `CheckpointUnavailable` where that fails.
     """
     name = _key(weights, trunk, half)
     # What was made when an image was built is read even where nothing can be written.
@@ -79,7 +80,7 @@ def model_type_of(weights: Path) -> str:
 
 
 def trunk_of(checkpoint: Checkpoint) -> Path | None:
-    """The folder of the network that an adapter was trained on."""
+    """The folder of the network that a checkpoint was fine-tuned from and shares weights with."""
     return BUNDLED / checkpoint.base if checkpoint.base else None
 
 

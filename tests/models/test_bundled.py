@@ -3,10 +3,11 @@
 import re
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from peft import PeftModel
+from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -27,29 +28,29 @@ EVERY = pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda checkpoint
 MB = 1_000_000
 
 
-def plain(name: str, auto_model: type) -> PreTrainedModel:
-    """The network as the model card says: transformers, and PEFT over the trunk for an adapter."""
+def plain(name: str, auto_model: Any) -> PreTrainedModel:
+    """The network as the model card says: transformers, and for what its file leaves out the weights of its base."""
     checkpoint = REGISTRY[name]
     if not checkpoint.base:
-        return auto_model.from_pretrained(checkpoint.folder, dtype=torch.float32).eval()  # type: ignore[attr-defined]
-    config = AutoConfig.from_pretrained(checkpoint.folder)
-    trunk = auto_model.from_pretrained(  # type: ignore[attr-defined]
-        BUNDLED / checkpoint.base, config=config, dtype=torch.float32
-    )
-    return PeftModel.from_pretrained(trunk, checkpoint.folder).eval()
+        return auto_model.from_pretrained(checkpoint.folder, dtype=torch.float32).eval()
+    network = auto_model.from_config(AutoConfig.from_pretrained(checkpoint.folder), dtype=torch.float32)
+    base = load_file(BUNDLED / checkpoint.base / "model.safetensors")
+    own = load_file(checkpoint.folder / "fine_tuned.safetensors")
+    assert not network.load_state_dict(base | own, strict=False).missing_keys
+    return network.eval()
 
 
 @EVERY
 def test_a_folder_holds_weights_tokenizer_and_card_and_nothing_that_runs(checkpoint: Checkpoint) -> None:
     names = {file.name for file in checkpoint.folder.iterdir()}
     assert names >= {"config.json", "tokenizer.json", "README.md"}
-    assert ("adapter_model.safetensors" if checkpoint.base else "model.safetensors") in names
+    assert ("fine_tuned.safetensors" if checkpoint.base else "model.safetensors") in names
     assert {Path(name).suffix for name in names} <= {".json", ".safetensors", ".md"}
 
 
 def test_together_they_stay_small() -> None:
     sizes = {file: file.stat().st_size for file in BUNDLED.rglob("*") if file.is_file()}
-    assert sum(sizes.values()) <= 120 * MB
+    assert sum(sizes.values()) <= 170 * MB
     assert max(sizes.values()) <= 50 * MB
 
 
@@ -75,7 +76,7 @@ def test_a_card_states_the_digest_of_the_weights(checkpoint: Checkpoint) -> None
     card = (checkpoint.folder / "README.md").read_text(encoding="utf-8")
     for weights in checkpoint.folder.glob("*.safetensors"):
         assert sha256(weights.read_bytes()).hexdigest() in card
-    revision = "adapter_model.safetensors" if checkpoint.base else "model.safetensors"
+    revision = "fine_tuned.safetensors" if checkpoint.base else "model.safetensors"
     assert f"`{revision}`" in card
 
 
@@ -99,7 +100,7 @@ def test_no_file_names_a_place_on_the_machine_it_was_trained_on(checkpoint: Chec
 
 @EVERY
 def test_its_revision_is_the_start_of_the_weights_digest(checkpoint: Checkpoint, bundled: BundledModel) -> None:
-    weights = checkpoint.folder / ("adapter_model.safetensors" if checkpoint.base else "model.safetensors")
+    weights = checkpoint.folder / ("fine_tuned.safetensors" if checkpoint.base else "model.safetensors")
     assert sha256(weights.read_bytes()).hexdigest().startswith(bundled(checkpoint.name).identity.revision)
 
 
@@ -117,7 +118,7 @@ def test_blanks_are_filled_as_by_plain_transformers(bundled: BundledModel) -> No
     ("text", "label"),
     [("A warm, funny and moving film.", "positive"), ("A dull and pointless waste of two hours.", "negative")],
 )
-def test_sentiment_is_that_of_the_adapter_over_the_trunk(text: str, label: str, bundled: BundledModel) -> None:
+def test_sentiment_is_that_of_its_own_weights_over_the_base(text: str, label: str, bundled: BundledModel) -> None:
     network = plain("clearhead-sentiment", AutoModelForSequenceClassification)
     tokenizer = AutoTokenizer.from_pretrained(REGISTRY["clearhead-sentiment"].folder)
     with torch.inference_mode():
@@ -128,7 +129,7 @@ def test_sentiment_is_that_of_the_adapter_over_the_trunk(text: str, label: str, 
     assert ours.label == label
 
 
-def test_answers_are_those_of_the_adapter_over_the_trunk(bundled: BundledModel) -> None:
+def test_answers_are_those_of_its_own_weights_over_the_base(bundled: BundledModel) -> None:
     network = plain("clearhead-qa", AutoModelForQuestionAnswering)
     tokenizer = AutoTokenizer.from_pretrained(REGISTRY["clearhead-qa"].folder)
     question, context = "Where do the boats come from?", "Every spring the boats come from Lisbon with salt and cork."

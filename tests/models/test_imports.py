@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.visitors import INPUTS
 
-NOT_NEEDED = ("torch", "transformers", "peft", "scipy", "openvino_telemetry")
+NOT_NEEDED = ("torch", "transformers", "scipy", "openvino_telemetry")
 
 
 def imported_by(modules: str, among: str) -> str:
@@ -27,7 +27,7 @@ def imported_by(modules: str, among: str) -> str:
     ],
 )
 def test_no_network_library_is_imported_before_a_model_is_wanted(modules: str) -> None:
-    assert imported_by(modules, among="torch transformers peft") == ""
+    assert imported_by(modules, among="torch transformers") == ""
 
 
 def test_models_know_nothing_of_the_page() -> None:

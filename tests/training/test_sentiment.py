@@ -19,8 +19,9 @@ def test_no_development_sentence_is_in_the_sentiment_data(tmp_path: Path) -> Non
     )
     material = read_material(tmp_path)
     assert material.development == [("the owl slept .", 0)] and material.development[0] in material.kept_out
-    trained, kept_out = ({text.normalised(row) for row, _ in rows} for rows in (material.train, material.kept_out))
+    read = material.phrases + material.opinions
+    trained, kept_out = ({text.normalised(row) for row, _ in rows} for rows in (read, material.kept_out))
     assert trained.isdisjoint(kept_out)
     assert "a bright and merry film about barns" in trained
-    for rows in (material.train, material.kept_out):
+    for rows in (read, material.kept_out):
         assert {0.0, 0.5, 1.0} <= {share for _, share in rows}
