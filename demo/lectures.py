@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
 from demo.sharing import ReaderSettings
-from demo.walk.view import InsideRequest, checkpoints_inside
+from demo.walk.view import InsideRequest
 from models.errors import InputError
-from models.registry import Task, checkpoints_for
+from models.registry import REGISTRY, Task, checkpoints_for
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
 LECTURE, STEP = "lecture", "step"
@@ -202,7 +202,7 @@ class _WrittenLecture(_Strict):
 
 def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: Limits, first: int) -> InsideRequest:
     _require_known(asked.step, inside_steps, f"Inside has no step “{asked.step}”; there are")
-    bundled = [each.name for each in checkpoints_inside()]
+    bundled = [each.name for each in REGISTRY.values() if not each.hub_id]
     checkpoint = asked.checkpoint or bundled[0]
     _require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model; there are")
     text = clean_fields(INSIDE_FIELDS, {"text": asked.text}, limits)["text"]

@@ -13,7 +13,9 @@ class LayerNames:
 
     `together` is the linear map that brings the heads together, W^O of Vaswani et al. (2017, section 3.2.2).
     `query_key_value` has one name where one map makes all three. `cross` and `cross_norm` name the attention to another
-    text, where a layer has it. Where only the first two names are given, heads can be switched off and no more.
+    text, where a layer has it. `gate` is the second map of a gated feed-forward part, by whose numbers those of `inner`
+    are multiplied once they are bent; it has the name of `inner` where one map makes both. Where only the first two
+    names are given, heads can be switched off and no more.
     """
 
     layers: str
@@ -28,6 +30,7 @@ class LayerNames:
     norm_first: bool = False
     cross: str = ""
     cross_norm: str = ""
+    gate: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class EmbeddingNames:
     """The names of the embedding tables in the trunk by what they embed, and of the norm after their sum.
 
     `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by, and positions
-    are `learned` or computed.
+    are `learned` or computed. Without a table of positions they are rotary (Su et al., 2021): each layer turns its
+    queries and keys by them.
     """
 
     kind: str
@@ -44,18 +48,25 @@ class EmbeddingNames:
     scale: str = ""
     learned: bool = True
 
+    @property
+    def rotary(self) -> bool:
+        """Whether no position is added to a token's vector."""
+        return "position" not in self.tables
+
 
 @dataclass(frozen=True)
 class Architecture:
     """An architecture: its layers by the kind of attention in them, the one to show first in front.
 
     `parameters` are the parts of which its parameters are counted, each with a pattern of their names, tried in order.
-    `converts` says that its OpenVINO graphs were compared with transformers.
+    `last_norm` names the norm between a decoder's last layer and its output embedding. `converts` says that its
+    OpenVINO graphs were compared with transformers.
     """
 
     layers: Mapping[str, LayerNames] = field(default_factory=dict)
     embeddings: EmbeddingNames | None = None
     parameters: tuple[tuple[str, str], ...] = ()
+    last_norm: str = ""
     converts: bool = False
 
 
@@ -121,6 +132,48 @@ _GPT2_PARAMETERS = (
     ("norms in the layers", r"h\.\d+\.ln_"),
     ("last norm", r"ln_f"),
 )
+_LLAMA_LAYERS = LayerNames(
+    layers="layers",
+    together="self_attn.o_proj",
+    attention="self_attn",
+    query_key_value=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    attention_norm="input_layernorm",
+    inner="mlp.gate_proj",
+    activation="mlp.act_fn",
+    gate="mlp.up_proj",
+    outer="mlp.down_proj",
+    output_norm="post_attention_layernorm",
+    norm_first=True,
+)
+_LLAMA_PARAMETERS = (
+    ("token embedding", r"embed_tokens"),
+    ("attention", r"self_attn"),
+    ("feed-forward", r"mlp"),
+    ("norms in the layers", r"layernorm"),
+    ("last norm", r"^model\.norm"),
+)
+_MODERNBERT_LAYERS = LayerNames(
+    layers="layers",
+    together="attn.Wo",
+    attention="attn",
+    query_key_value=("attn.Wqkv",),
+    attention_norm="attn_norm",
+    inner="mlp.Wi",
+    activation="mlp.act",
+    gate="mlp.Wi",
+    outer="mlp.Wo",
+    output_norm="mlp_norm",
+    norm_first=True,
+)
+_MODERNBERT_PARAMETERS = (
+    ("token embedding", r"tok_embeddings"),
+    ("norm of the embedding", r"embeddings\.norm"),
+    ("attention", r"attn\.W"),
+    ("feed-forward", r"mlp\.W"),
+    ("norms in the layers", r"layers\.\d+\..*norm"),
+    ("last norm", r"final_norm"),
+    ("task head", r"^(head|decoder)\."),
+)
 _BART_ENCODER = LayerNames(
     layers="encoder.layers",
     together="self_attn.out_proj",
@@ -168,6 +221,20 @@ ARCHITECTURES: dict[str, Architecture] = {
         {"decoder": _GPT2_LAYERS},
         EmbeddingNames("decoder", {"token": "wte", "position": "wpe"}),
         _GPT2_PARAMETERS,
+        last_norm="ln_f",
+        converts=True,
+    ),
+    "llama": Architecture(
+        {"decoder": _LLAMA_LAYERS},
+        EmbeddingNames("decoder", {"token": "embed_tokens"}),
+        _LLAMA_PARAMETERS,
+        last_norm="norm",
+        converts=True,
+    ),
+    "modernbert": Architecture(
+        {"encoder": _MODERNBERT_LAYERS},
+        EmbeddingNames("encoder", {"token": "embeddings.tok_embeddings"}, norm="embeddings.norm"),
+        _MODERNBERT_PARAMETERS,
         converts=True,
     ),
     "openai-gpt": Architecture({"decoder": LayerNames("h", "attn.c_proj")}),

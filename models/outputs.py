@@ -283,7 +283,7 @@ class Attribution:
 
     `scores` are signed and in units of the logit: together they are `value`, the logit of `target` over the text, less
     `baseline_value`, that over a text of blanks, and `delta` is by how much they miss it. `baseline` is the token that
-    stood for each blank, empty for embeddings of zero.
+    stood for each blank, empty for embeddings of zero or their mean.
     """
 
     tokens: tuple[Token, ...]
@@ -295,6 +295,11 @@ class Attribution:
     baseline_value: float
     baseline: str
     steps: int
+
+    @property
+    def first_kept(self) -> bool:
+        """Whether the first word of the text was never blank, so that it has no score."""
+        return not (self.tokens[0].is_mark or self.tokens[0].is_blank or self.scores[0])
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,9 @@ _PUBLISHED = (
     _published("albert/albert-base-v2", Task.FILL_MASK, "ALBERT", "Apache-2.0", 12, 47,
                "One layer used twelve times over: few parameters.",
                revision="8e2f239c5f8a2c0f253781ca60135db913e5c80c"),
+    _published("answerdotai/ModernBERT-base", Task.FILL_MASK, "ModernBERT", "Apache-2.0", 149, 599,
+               "BERT built as large models are today (2024): 22 layers, two of three of which look only 64 tokens to "
+               "either side; reads capital letters."),
     _published("distilbert/distilbert-base-uncased-finetuned-sst-2-english", Task.SENTIMENT, "DistilBERT",
                "Apache-2.0", 67, 268, "DistilBERT fine-tuned on the same film-review sentences.",
                revision="714eb0fa89d2f80546fda750413ed43d93601a13"),
@@ -147,6 +150,11 @@ _PUBLISHED = (
                revision="6dcaa7a952f72f9298047fd5137cd6e4f05f41da"),
     _published("openai-community/openai-gpt", Task.COMPLETION, "GPT", "MIT", 120, 479,
                "The first GPT (2018), trained on novels; lower case only."),
+    _published("HuggingFaceTB/SmolLM2-135M", Task.COMPLETION, "Llama", "Apache-2.0", 135, 269,
+               "Small, but built and trained as large models are today (2024): fluent English, many facts, and many "
+               "that it makes up."),
+    _published("HuggingFaceTB/SmolLM2-135M-Instruct", Task.COMPLETION, "Llama", "Apache-2.0", 135, 269,
+               "SmolLM2 taught to answer in a chat; here it has no chat and goes on with your text as it stands."),
 )  # fmt: skip
 
 REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in (*_BUNDLED, *_PUBLISHED)}

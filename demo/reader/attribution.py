@@ -109,9 +109,10 @@ def attribution_text(attribution: Attribution, agreement: float | None, words: b
         f'<div class="words" dir="{way}" role="img" aria-label="{most}" tabindex="0">{spans}</div>'
         f'<p class="read-out" role="status">{most}</p>'
         f"<p>The score behind {html.escape(target)} (its logit: the higher, the likelier) is "
-        f"{decimals(attribution.value)} with this text and {decimals(attribution.baseline_value)} with every word "
-        f"blank. The words share out the difference of {_signed(attribution.value - attribution.baseline_value)} "
-        f"among them.</p><p>{_agreement(agreement)}</p>"
+        f"{decimals(attribution.value)} with this text and {decimals(attribution.baseline_value)} with every word"
+        f"{' but the first, on which such a model rests,' * attribution.first_kept} blank. The words share out the "
+        f"difference of {_signed(attribution.value - attribution.baseline_value)} among them.</p>"
+        f"<p>{_agreement(agreement)}</p>"
         + fold_out("The same as a table", table(("Word", "Score"), rows), "Attribution as a table")
     )
 

@@ -23,6 +23,7 @@ from demo.widgets import Updates
 from demo.widgets.glossary import terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_list
 from demo.widgets.notice import create_notice, noticed
+from demo.widgets.picker import offered_for
 from demo.widgets.saved import SavedFile, TextFile, html_file, json_file, offline_page
 from models.errors import InputError
 from models.inside.outputs import Piece
@@ -89,7 +90,11 @@ class InsideTab:
             )
         with gr.Column(elem_classes="beside"):
             self.checkpoint = gr.Dropdown(
-                [(f"{each.title} · {each.family}", each.name) for each in checkpoints_inside()],
+                [
+                    (f"{each.title} · {each.family}", each.name)
+                    for each in checkpoints_inside()
+                    if each in offered_for(each.task)
+                ],
                 value=request.checkpoint,
                 label="Model",
                 filterable=False,
@@ -116,7 +121,7 @@ class InsideTab:
             gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
                 None, None, None, js=_COPY_STEP
             )
-        layers, heads = shape_of(REGISTRY[request.checkpoint])
+        layers, heads = shape_of(REGISTRY[request.checkpoint].folder)
         words, word = _words_of(request, recorded_tokens()[0].pieces), str(ChosenWord.of(request))
         with gr.Row(elem_classes="settings"):
             # Each is seen in the steps that use it; the first step uses none.

@@ -77,9 +77,32 @@ def head_said(seen: Look) -> str:
         f"In layer {seen.layer + 1}, head {seen.head + 1}, “{named(seen.tokens[seen.position])}” gives "
         f"{percent(row[best])} of its weight to “{named(seen.tokens[best])}”."
     ) + quiet(
-        "Checked against the model for every token: weights and sums that are worked out here differ from its own by "
+        _built_otherwise(seen)
+        + "Checked against the model for every token: weights and sums that are worked out here differ from its own by "
         f"{distance(seen.numbers.deviation)}."
     )
+
+
+def _built_otherwise(seen: Look) -> str:
+    """Sentences on what this model has that the first Transformers had not."""
+    head, said = seen.numbers, ""
+    if head.rotary_base is not None:
+        said += (
+            "Before they are multiplied, each query and key is <em>turned</em> by its token’s place in the text, two "
+            f"numbers at a time, by angles from a formula with base {head.rotary_base:,.0f} (rotary positions, Su et "
+            "al., 2021): so a score depends on how far apart two tokens are. "
+        )
+    if head.key_value_heads < seen.heads:
+        group = seen.heads // head.key_value_heads
+        first = seen.head - seen.head % group + 1
+        said += (
+            f"Heads {first} to {first + group - 1} share these keys and values, and each asks with queries of its own: "
+            f"{seen.heads} heads have queries here and {head.key_value_heads} have keys and values (grouped-query "
+            "attention, Ainslie et al., 2023), of which less is to be remembered while a text is written. "
+        )
+    if head.reach is not None:
+        said += f"In this layer a token looks at most {head.reach} tokens to either side, in others at all of them. "
+    return said
 
 
 def head_picture(seen: Look) -> str:
@@ -87,6 +110,10 @@ def head_picture(seen: Look) -> str:
     head, followed = seen.numbers, seen.position
     top, value_top = strip_top(head.queries[followed], head.keys), strip_top(head.values)
     name, output = named(seen.tokens[followed]), head.outputs[followed]
+    before = ""
+    if head.unturned_queries is not None:
+        query = head.unturned_queries[followed]
+        before = f'<div class="qkv-end"><span>query, not yet turned</span>{strip(query, top)}</div>'
     rows = "".join(
         f'<li class="{"hidden-key" if head.masked[followed, key] else ""}{" followed" if key == followed else ""}">'
         f'<span class="qkv-name">{named(token)}</span>{strip(head.keys[key], top)}'
@@ -97,7 +124,8 @@ def head_picture(seen: Look) -> str:
     )
     return (
         '<div class="qkv" role="img" aria-label="Query, keys and values as strips of colour; the table below has the '
-        f'numbers"><div class="qkv-end"><span>query of “{name}”</span>{strip(head.queries[followed], top)}</div>'
+        f'numbers">{before}'
+        f'<div class="qkv-end"><span>query of “{name}”</span>{strip(head.queries[followed], top)}</div>'
         '<div class="qkv-heads"><span>token</span><span>its key</span><span>score</span>'
         f"<span>÷ {head.divisor:.2f}</span><span>share</span><span>its value</span></div><ol>{rows}</ol>"
         f'<div class="qkv-end"><span>what “{name}” receives</span>{strip(output, strip_top(output))}</div></div>'
@@ -107,10 +135,11 @@ def head_picture(seen: Look) -> str:
 def head_table(seen: Look) -> str:
     """Every token's key, score, divided score, share and value, and the sum."""
     head, followed = seen.numbers, seen.position
+    unturned = [] if head.unturned_keys is None else [head.unturned_keys]
     rows = [
         (
             named(token),
-            few(head.keys[key], _SHOWN_NUMBERS),
+            *(few(keys[key], _SHOWN_NUMBERS) for keys in (*unturned, head.keys)),
             number(head.scores[followed, key], 3),
             _scaled(seen, key, 3),
             number(head.weights[followed, key], 4),
@@ -118,8 +147,9 @@ def head_table(seen: Look) -> str:
         )
         for key, token in enumerate(seen.tokens)
     ]
-    rows.append(("sum", "", "", "", "1.0000", few(head.outputs[followed], _SHOWN_NUMBERS)))
-    heads = ("token", "key", "query · key", f"÷ √{head.width}", "softmax", "value")
+    rows.append(("sum", *[""] * (3 + len(unturned)), "1.0000", few(head.outputs[followed], _SHOWN_NUMBERS)))
+    of_keys = ("key, not yet turned", "key") if unturned else ("key",)
+    heads = ("token", *of_keys, "query · key", f"÷ √{head.width}", "softmax", "value")
     query = few(head.queries[followed], 2 * _SHOWN_NUMBERS)
     return fold_out(
         f"The numbers as a table, of each vector the first {_SHOWN_NUMBERS} of {head.width}",

@@ -166,8 +166,8 @@ def _create_vectors(inside: Inside) -> BuiltStep:
 
 def _embeddings_said(seen: EmbeddedText, position: int) -> str:
     normed = (
-        " BERT then <em>norms</em> each vector: shifts and stretches its numbers to mean 0 and spread 1, then scales "
-        "and shifts each by what it has learned (layer norm); that strip has a scale of its own."
+        " The model then <em>norms</em> each vector: shifts and stretches its numbers to mean 0 and spread 1, then "
+        "scales each by what it has learned, and in BERT shifts it (layer norm); that strip has a scale of its own."
         if seen.normed is not None
         else ""
     )
@@ -246,7 +246,13 @@ def _create_positions() -> None:
 
 def _own_positions_said(seen: EmbeddedText) -> str:
     name = html.escape(seen.checkpoint.name)
-    if seen.learned:
+    if seen.rotary_base is not None:
+        said = (
+            f"{name} adds nothing for the place. In every layer it <em>turns</em> queries and keys by their places "
+            f"instead (step 3), by angles from the same formula with base {seen.rotary_base:,.0f}: on the left their "
+            "cosines, on the right their sines."
+        )
+    elif seen.learned:
         said = (
             f"{name} has learned a row for each place instead, like BERT and GPT-2: nobody told it waves, and places "
             "that are near each other mostly came out alike."

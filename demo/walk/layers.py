@@ -46,10 +46,12 @@ _TITLES: dict[str, tuple[str, str]] = {
     Station.CROSS_NORMED: ("layer norm", "once more"),
     Station.WIDENED: ("widened", "feed-forward, first half"),
     Station.ACTIVATED: ("bent", "each number by a curve"),
+    Station.GATED: ("gated", "each number times one of the other half"),
     Station.NARROWED: ("narrowed", "feed-forward, second half"),
     Station.FEED_FORWARD_ADDED: ("+ what came before it", "the residual again"),
     Station.OUTPUT_NORMED: ("layer norm", "mean 0, spread 1"),
 }
+_GATED = {"SiLU": "SwiGLU", "GELU": "GeGLU"}
 _ADDED = {Station.INPUT, Station.ATTENTION_ADDED, Station.CROSS_ADDED, Station.FEED_FORWARD_ADDED}
 _NORMS = {Station.ATTENTION_NORMED, Station.CROSS_NORMED, Station.OUTPUT_NORMED}
 _SHOWN_NUMBERS = 4
@@ -84,10 +86,17 @@ def _create_block(inside: Inside) -> BuiltStep:
 def _block_said(seen: Look) -> str:
     block = seen.block
     where = (
-        "Here layer norm stands in front of each part, as in GPT-2."
+        f"Here {_norm_of(block)} stands in front of each part, as in GPT-2."
         if block.norm_first
         else "Here layer norm stands behind each part, as in the first Transformer and in BERT."
     )
+    if not block.centred:
+        where += " RMS norm stretches the numbers to a mean square of 1 and shifts none (Zhang and Sennrich, 2019)."
+    if block.is_gated:
+        where += (
+            " The feed-forward part widens twice: the numbers of one half are bent, and each is multiplied by one of "
+            f"the other half, the <em>gate</em> ({_GATED.get(block.activation, 'GLU')}, Shazeer, 2020)."
+        )
     return read_out(
         f"Layer {seen.layer + 1} of {seen.layers}: {block.heads} heads × {block.head_width} = {block.width} numbers "
         f"for “{named(seen.tokens[seen.position])}”, widened to {block.inner_width:,} and narrowed again."
@@ -95,6 +104,15 @@ def _block_said(seen: Look) -> str:
         f"{where} Checked against the model for every token: what leaves the block here differs from its own by "
         f"{distance(block.deviation)}."
     )
+
+
+def _norm_of(block: BlockNumbers) -> str:
+    return "layer norm" if block.centred else "RMS norm"
+
+
+def _title(block: BlockNumbers, name: str) -> tuple[str, str]:
+    """The name of a station and what happens there."""
+    return ("RMS norm", "mean square 1") if name in _NORMS and not block.centred else _TITLES[name]
 
 
 def _block_picture(block: BlockNumbers) -> str:
@@ -128,9 +146,10 @@ def _station(block: BlockNumbers, stage: Stage) -> str:
         Station.PROJECTED: f"{width} × {width}",
         Station.WIDENED: f"{width} × {inner}",
         Station.ACTIVATED: inner,
+        Station.GATED: f"{inner} and {inner}",
         Station.NARROWED: f"{inner} × {width}",
     }
-    title, explained = _TITLES[stage.name]
+    title, explained = _title(block, stage.name)
     top = strip_top(stage.vector)
     shown = strip(stage.vector, top)
     if stage.name == Station.CONCATENATED:
@@ -160,7 +179,7 @@ def _block_table(block: BlockNumbers) -> str:
     for stage in block.stages:
         vector = stage.vector
         measures = numbers((float(np.linalg.norm(vector)), vector.mean(), vector.std()), 3)
-        rows.append((_TITLES[stage.name][0], f"{len(vector):,}", *measures, few(vector, _SHOWN_NUMBERS)))
+        rows.append((_title(block, stage.name)[0], f"{len(vector):,}", *measures, few(vector, _SHOWN_NUMBERS)))
     heads = ("station", "numbers", "length", "mean", "spread", f"the first {_SHOWN_NUMBERS}")
     return fold_out("The stations as a table", table(heads, rows), "Stations of the block")
 

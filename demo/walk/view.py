@@ -106,9 +106,13 @@ class WalkChoices(NamedTuple):
     shape: Shape
 
 
+_PUBLISHED = ("BERT", "ModernBERT", "GPT-2", "Llama")
+"""The families of published checkpoints that every step can show."""
+
+
 def checkpoints_inside() -> tuple[Checkpoint, ...]:
-    """The checkpoints that can be looked into: the bundled ones."""
-    return tuple(each for each in REGISTRY.values() if not each.hub_id)
+    """The checkpoints that can be looked into: the bundled ones, and published ones of some families."""
+    return tuple(each for each in REGISTRY.values() if not each.hub_id or each.family in _PUBLISHED)
 
 
 class Inside:
@@ -119,7 +123,7 @@ class Inside:
         self._store = store
 
     def checked(self, request: InsideRequest) -> tuple[InsideRequest, WalkChoices]:
-        """The request as the models may have it, and what else could be chosen; loads no network.
+        """The request as the models may have it, and what else could be chosen; loads no network of a bundled one.
 
         A layer, head or position that is not there becomes the last one that is: another model may have fewer. The
         position that is left to the model is found. Raises `InputError` for a text or a checkpoint that cannot be used.
@@ -129,7 +133,7 @@ class Inside:
             offered = ", ".join(each.name for each in checkpoints_inside())
             raise CheckpointUnavailable(f"There is no such model to look into. You can choose among: {offered}.")
         text = clean_fields(INSIDE_FIELDS, {"text": request.text}, self._settings.limits)["text"]
-        place = WalkChoices(_drawable(checkpoint, text), shape_of(checkpoint))
+        place = self._choices(checkpoint, text)
         layer, head, position = (whole_number(getattr(request, name), f"The {name}", name) for name in _COUNTED)
         if position == FROM_THE_MODEL:
             position = place_to_follow(checkpoint.task, place.tokens.pieces)
@@ -141,6 +145,22 @@ class Inside:
             head=_within(head, place.shape.heads),
             position=_within(position if position >= 0 else position + count, count),
         ), place
+
+    def _choices(self, checkpoint: Checkpoint, text: str) -> WalkChoices:
+        """Raise `InputError` for a text too long to draw, and for a published checkpoint that is not on this host."""
+        if not checkpoint.hub_id:
+            return WalkChoices(_drawable(checkpoint, tokenize(checkpoint, text)), shape_of(checkpoint.folder))
+        from models.loading.hub import is_downloaded
+
+        if not is_downloaded(checkpoint):
+            raise CheckpointUnavailable(
+                f"{checkpoint.title} is not on this host yet. Run it once in the tab of its task, which downloads it; "
+                "then it can be looked into here."
+            )
+        with self.model(checkpoint.name) as model:
+            from models.inside.reading import tokenized
+
+            return WalkChoices(_drawable(checkpoint, tokenized(model, text)), shape_of(model.folder))
 
     def follow(self, request: InsideRequest, chosen: ChosenWord) -> InsideRequest:
         """The request with the word that was `chosen`, be it in another model's pieces.
@@ -171,7 +191,10 @@ class Inside:
     def tokens(self, request: InsideRequest, padding: int = 0) -> tuple[TokenizedText, ...]:
         """Step 1: the text in the pieces of three vocabularies; the first reads pairs and has `padding`."""
         first, *others = (REGISTRY[name] for name in SIDE_BY_SIDE)
-        return _drawable(first, request.text, padding), *(_drawable(each, request.text) for each in others)
+        return (
+            _drawable(first, tokenize(first, request.text, padding)),
+            *(_drawable(each, tokenize(each, request.text)) for each in others),
+        )
 
     def embeddings(self, request: InsideRequest) -> EmbeddedText:
         """Step 2: the vectors of the text, and what they are the sum of."""
@@ -201,9 +224,8 @@ class Inside:
             yield model
 
 
-def _drawable(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedText:
-    """The text in the pieces of a checkpoint; raises `InputError` for more than `MOST_TOKENS`, without the padding."""
-    read = tokenize(checkpoint, text, padding)
+def _drawable(checkpoint: Checkpoint, read: TokenizedText) -> TokenizedText:
+    """A text in the pieces of `checkpoint`; raises `InputError` for more than `MOST_TOKENS`, without the padding."""
     count = sum(piece.attended for piece in read.pieces)
     if count > MOST_TOKENS:
         raise InputError(

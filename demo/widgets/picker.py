@@ -12,7 +12,7 @@ from models.registry import Checkpoint, Task, checkpoints_for, find
 
 def create_checkpoint_picker(task: Task) -> gr.Dropdown:
     """A picker for the checkpoints of `task`, the bundled one chosen, with a line on the one that is chosen."""
-    offered = _offered(task)
+    offered = offered_for(task)
     with gr.Column(elem_classes="picker", min_width=240):
         picker = gr.Dropdown(
             choices=[(_offer(each), each.name) for each in offered],
@@ -33,7 +33,7 @@ def create_checkpoint_picker(task: Task) -> gr.Dropdown:
     return picker
 
 
-def _offered(task: Task) -> tuple[Checkpoint, ...]:
+def offered_for(task: Task) -> tuple[Checkpoint, ...]:
     """The checkpoints of `task`; where the host asks nothing of the Hub, only those that are on its disk."""
     if not HF_HUB_OFFLINE:
         return checkpoints_for(task)

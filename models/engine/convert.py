@@ -144,6 +144,8 @@ def _step_graph(network: PreTrainedModel) -> openvino.Model:
     else:
         layers, heads, size = config.num_hidden_layers, config.num_attention_heads, config.hidden_size
     width = size // heads
+    # Where several query heads share keys and values, these have fewer heads (grouped-query attention).
+    heads = getattr(config, "num_key_value_heads", None) or heads
 
     def keys_and_values(tokens: int) -> KeysAndValues:
         one = torch.zeros(2, heads, tokens, width)

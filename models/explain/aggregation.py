@@ -61,10 +61,11 @@ def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: ND
 
     From -1 (the opposite order) to 1 (the same order); none for fewer than three tokens, or all alike. `weights` and
     `masked` are `[query, key]` over the same tokens, or over more that were written after them. Marks and
-    blanks are left out: their scores are zero by definition.
+    blanks, and a first token that was never blank, are left out: their scores are zero by definition.
     """
     count = len(attribution.tokens)
     words = [place for place, token in enumerate(attribution.tokens) if not (token.is_mark or token.is_blank)]
+    words = words[attribution.first_kept :]
     weights, masked = weights[:count, :count], masked[:count, :count]
     # The mean weight that each token gets from those that may look at it.
     received = np.where(masked, 0, weights).sum(axis=0, dtype=np.float64) / np.maximum((~masked).sum(axis=0), 1)

@@ -10,6 +10,7 @@ import torch
 from captum.attr import IntegratedGradients
 from torch import Tensor
 
+from models.architectures import architecture
 from models.cancellation import go_on
 from models.engine.pytorch import scored_at
 from models.errors import InputError
@@ -156,9 +157,12 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
     """The share of each token in the decision called `target` (see `decision_of`), in units of its logit.
 
     The way leads from a text whose words are all blank to the text itself: the model's own mask stands for them, which
-    it has learned to read as "a word, whichever"; a model without one starts from embeddings of zero. Special tokens
-    and the blank that is asked about are the same at both ends, so that their scores are zero. Raises `InputError` for
-    a target that is not there, for more than 512 tokens and for a text without a token that could count.
+    it has learned to read as "a word, whichever"; a model without one starts from embeddings of zero. Where positions
+    are rotary, it starts from the mean of all embeddings and keeps the first token: the norms of such a model stretch
+    the least of vectors to full size, and its heads rest on the first token, without which the way would be all leaps.
+    Special tokens, the blank that is asked about and a token that is kept are the same at both ends, so that their
+    scores are zero. Raises `InputError` for a target that is not there, for more than 512 tokens and for a text without
+    a token that could count.
     """
     decision = decision_of(model, inputs, written, target)
     if len(decision.tokens) > MAX_TOKENS:
@@ -209,11 +213,15 @@ def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]
     """The embeddings `[1, token, hidden]` of the text, and of the text with its words blank."""
     embed = model.network.get_input_embeddings()
     kept = torch.tensor([token.is_mark or token.is_blank for token in decision.tokens])
-    kept = kept.to(decision.ids.device)
+    names = architecture(model.network.config.model_type).embeddings
     with torch.no_grad():
         text: Tensor = embed(decision.ids)
-        if model.tokenizer.mask_token_id is None:
-            blank = torch.zeros_like(text)
-        else:
+        if model.tokenizer.mask_token_id is not None:
             blank = embed(torch.full_like(decision.ids, model.tokenizer.mask_token_id))
+        elif names is not None and names.rotary:
+            blank = next(embed.parameters()).mean(dim=0).expand_as(text)
+            kept[0] = True
+        else:
+            blank = torch.zeros_like(text)
+    kept = kept.to(decision.ids.device)
     return text, torch.where(kept[None, :, None], text, blank)

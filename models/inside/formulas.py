@@ -30,6 +30,23 @@ def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> Array:
     return np.where(np.arange(dimension) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
+def turned(vectors: Numbers, base: float) -> Numbers:
+    """Queries or keys `[head, token, d_k]` turned by their positions (rotary positions, Su et al., 2021).
+
+    Component i of the first half and component i of the second are a point in a plane, turned at position p by
+    `p * base ** (-2i / d_k)` radians. So a product of a query and a key depends on how far they are apart.
+    """
+    cosines, sines = np.split(turns(vectors.shape[1], vectors.shape[2], base).astype(np.float32), 2, axis=-1)
+    first, second = np.split(vectors, 2, axis=-1)
+    return np.concatenate([first * cosines - second * sines, second * cosines + first * sines], axis=-1)
+
+
+def turns(length: int, dimension: int, base: float) -> Array:
+    """The cosines of the angles of `turned`, then their sines, `[position, dimension]`."""
+    waves = sinusoidal(length, dimension, base)
+    return np.concatenate([waves[:, 1::2], waves[:, 0::2]], axis=-1)
+
+
 class WorkedExample(NamedTuple):
     """A query, keys with a word each, and numbers for what the learned ways to score have learned."""
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.architectures import architecture
 from models.decoding.sampling import without
 from models.inside.outputs import Guess, LayerGuesses, Lens
 from models.inside.reading import NetworkInput, Recording
@@ -99,7 +100,8 @@ def decided_layers(
     prompt = encoded.ids.shape[1]
     ids = np.concatenate([encoded.ids, batch_of_one(written)], axis=1)
     trunk = model.network.base_model
-    norm: nn.Module = getattr(trunk, "ln_f", nn.Identity())
+    last_norm = architecture(model.network.config.model_type).last_norm
+    norm: nn.Module = getattr(trunk, last_norm) if last_norm else nn.Identity()
     head = model.network.get_output_embeddings()
     decided: list[int | None] = [None] * len(written)
     barred = [

@@ -6,11 +6,11 @@ from operator import attrgetter
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.architectures import architecture
 from models.errors import InputError
-from models.inside.formulas import shares
+from models.inside.formulas import shares, turned, turns
 from models.inside.lens import lens
 from models.inside.outputs import (
     BlockNumbers,
@@ -23,9 +23,9 @@ from models.inside.outputs import (
     TranslationSteps,
     VectorPath,
 )
-from models.inside.reading import LayerParts, Recording, read, record
+from models.inside.reading import LayerParts, Recording, layers_of, read, record
 from models.inside.tokens import FROM_THE_MODEL
-from models.tasks.base import AnyTaskModel, causal
+from models.tasks.base import AnyTaskModel
 from models.tasks.translation import Translation, TranslationInput
 
 POSITIONS_SHOWN = 64
@@ -49,12 +49,18 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
         "position": torch.arange(len(reading.tokens)),
     }
     tables = {name: attrgetter(path)(trunk).weight for name, path in names.tables.items()}
+    first = layers_of(model, names.kind)[0]
     with torch.inference_mode():
         parts = {name: table[picked[name].to(table.device)] for name, table in tables.items()}
         if names.scale:
             parts["token"] = parts["token"] * float(attrgetter(names.scale)(trunk))
         summed = torch.stack(list(parts.values())).sum(dim=0)
         normed = attrgetter(names.norm)(trunk)(summed) if names.norm else None
+    if first.rotary_base is None:
+        positions = _array(tables["position"][:POSITIONS_SHOWN])
+    else:
+        width = int(first.together.in_features) // first.heads
+        positions = turns(POSITIONS_SHOWN, width, first.rotary_base).astype(np.float32)
     return EmbeddedText(
         model.looked_into,
         reading.tokens,
@@ -62,8 +68,9 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
         _array(summed),
         None if normed is None else _array(normed),
         float(((summed if normed is None else normed) - own).abs().max()),
-        _array(tables["position"][:POSITIONS_SHOWN]),
-        learned=names.learned,
+        positions,
+        learned=names.learned and first.rotary_base is None,
+        rotary_base=first.rotary_base,
     )
 
 
@@ -82,7 +89,7 @@ def look_inside(
     layers, heads = len(recording.parts), recording.parts[0].heads
     _require(layer, "Layer", "this model has layers", layers, "layer")
     _require(head, "Head", "this model has heads", heads, "head")
-    masked = causal(len(reading.tokens)) & (reading.kind == "decoder")
+    masked = recording.parts[layer].masked(len(reading.tokens), reading.kind)
     cross = recording.cross[layer] if recording.cross else None
     composed = compose(recording.parts[layer], recording.vectors[layer], masked, cross)
     return Look(
@@ -122,7 +129,8 @@ def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
 class Composed:
     """A block worked out for all tokens: the vectors at every station, in order, and the steps of its attention.
 
-    `attention` has the arrays of `HeadNumbers` by name, each with all heads on its first axis.
+    `attention` has the arrays of `HeadNumbers` by name, each with all heads on its first axis; heads that share keys
+    and values have the same ones.
     """
 
     stations: dict[str, Tensor]
@@ -142,9 +150,18 @@ def compose(parts: LayerParts, vectors: Tensor, masked: NDArray[np.bool_], cross
     with torch.inference_mode():
         stations: dict[str, Tensor] = {Station.INPUT: vectors}
         attended = vectors
-        if parts.norm_first:
+        # ModernBERT's first layer reads vectors that were normed already.
+        if parts.norm_first and not isinstance(parts.attention_norm, nn.Identity):
             attended = stations[Station.ATTENTION_NORMED] = parts.attention_norm(vectors)
-        queries, keys, values = (_by_head(each, parts.heads) for each in parts.project(attended))
+        heads = (parts.heads, parts.key_value_heads, parts.key_value_heads)
+        queries, keys, values = (
+            np.repeat(_by_head(each, count), parts.heads // count, axis=0)
+            for each, count in zip(parts.project(attended), heads, strict=True)
+        )
+        attention = {}
+        if parts.rotary_base is not None:
+            attention = {"unturned_queries": queries, "unturned_keys": keys}
+            queries, keys = (turned(each, parts.rotary_base) for each in (queries, keys))
         scores = queries @ keys.swapaxes(1, 2)
         scaled, weights = shares(scores, 1 / parts.scaling, masked)
         outputs = weights @ values
@@ -159,13 +176,15 @@ def compose(parts: LayerParts, vectors: Tensor, masked: NDArray[np.bool_], cross
         read = current
         if parts.norm_first:
             read = stations[Station.OUTPUT_NORMED] = parts.output_norm(current)
-        stations[Station.WIDENED] = parts.inner(read)
-        stations[Station.ACTIVATED] = parts.activation(stations[Station.WIDENED])
-        stations[Station.NARROWED] = parts.outer(stations[Station.ACTIVATED])
+        stations[Station.WIDENED], gate = parts.widen(read)
+        inside = stations[Station.ACTIVATED] = parts.activation(stations[Station.WIDENED])
+        if gate is not None:
+            inside = stations[Station.GATED] = inside * gate
+        stations[Station.NARROWED] = parts.outer(inside)
         stations[Station.FEED_FORWARD_ADDED] = current + stations[Station.NARROWED]
         if not parts.norm_first:
             stations[Station.OUTPUT_NORMED] = parts.output_norm(stations[Station.FEED_FORWARD_ADDED])
-    attention = {"queries": queries, "keys": keys, "values": values, "scores": scores, "scaled": scaled}
+    attention |= {"queries": queries, "keys": keys, "values": values, "scores": scores, "scaled": scaled}
     return Composed(stations, attention | {"weights": weights, "outputs": outputs})
 
 
@@ -179,7 +198,15 @@ def _head_numbers(
         "outputs": _by_head(recording.mixed[layer], parts.heads)[head],
     }
     deviation = max(float(np.abs(numbers[name] - each).max()) for name, each in own.items())
-    return HeadNumbers(**numbers, divisor=1 / parts.scaling, masked=masked, deviation=deviation)
+    return HeadNumbers(
+        **numbers,
+        divisor=1 / parts.scaling,
+        masked=masked,
+        deviation=deviation,
+        key_value_heads=parts.key_value_heads,
+        rotary_base=parts.rotary_base,
+        reach=parts.reach,
+    )
 
 
 def _block_numbers(recording: Recording, composed: Composed, layer: int, position: int) -> BlockNumbers:
@@ -194,6 +221,7 @@ def _block_numbers(recording: Recording, composed: Composed, layer: int, positio
         inner_width=stations[Station.WIDENED].shape[-1],
         activation=next((name for name in ("GELU", "ReLU", "SiLU") if name.lower() in activation), activation),
         deviation=float((composed.output - recording.vectors[layer + 1]).abs().max()),
+        centred="RMS" not in type(parts.output_norm).__name__,
     )
 
 

@@ -47,7 +47,9 @@ class EmbeddedText:
 
     `parts` (`token`, `segment`, `position`) add up to `summed`, and `normed` is its layer norm, where the model has
     one. `difference` is the greatest one, in any number, from the first layer's own input. `positions`
-    `[position, width]` are the model's first places, `learned` or computed by a formula.
+    `[position, width]` are the model's first places, `learned` or computed by a formula. Where they are rotary, they
+    are no part: `[position, d_k]` are the cosines and sines by which the first layer turns queries and keys, with
+    angles of this `rotary_base`.
     """
 
     checkpoint: LoadedCheckpoint
@@ -58,6 +60,7 @@ class EmbeddedText:
     difference: float
     positions: Numbers
     learned: bool
+    rotary_base: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,12 @@ class HeadNumbers:
     `queries`, `keys`, `values` and `outputs` are `[token, d_k]`; `scores` (query times key), `scaled` (divided by
     `divisor`, √d_k), `masked` (true where the model may not look) and `weights` are `[query, key]`. `deviation` is the
     greatest distance of these weights and outputs from the model's own.
+
+    `reach` is how far a token may look to either side, where that is bounded.
+
+    `key_value_heads` is how many heads of the layer have keys and values of their own: where these are fewer than its
+    heads, several queries share them (grouped-query attention, Ainslie et al., 2023). Where positions are rotary,
+    `unturned_queries` and `unturned_keys` are what was turned, with angles of this `rotary_base`.
     """
 
     queries: Numbers
@@ -109,6 +118,11 @@ class HeadNumbers:
     weights: Numbers
     outputs: Numbers
     deviation: float
+    key_value_heads: int
+    rotary_base: float | None = None
+    unturned_queries: Numbers | None = None
+    unturned_keys: Numbers | None = None
+    reach: int | None = None
 
     @property
     def width(self) -> int:
@@ -128,6 +142,7 @@ class Station(StrEnum):
     CROSS_NORMED = "source normed"
     WIDENED = "widened"
     ACTIVATED = "activated"
+    GATED = "gated"
     NARROWED = "narrowed"
     FEED_FORWARD_ADDED = "added again"
     OUTPUT_NORMED = "output normed"
@@ -145,9 +160,10 @@ class Stage:
 class BlockNumbers:
     """The way of one token through one layer, from the layer's input to its output.
 
-    With `norm_first` layer norm stands before each part (GPT-2), otherwise after it (BERT); `width` is the size of a
-    token's vector, `inner_width` that inside the feed-forward part. `deviation` is the greatest distance of the layer's
-    output, for any token, from the model's own.
+    With `norm_first` the norm stands before each part (GPT-2), otherwise after it (BERT); with `centred` it is layer
+    norm, otherwise RMS norm, which takes no mean away (Zhang and Sennrich, 2019). `width` is the size of a token's
+    vector, `inner_width` that inside the feed-forward part. `deviation` is the greatest distance of the layer's output,
+    for any token, from the model's own.
     """
 
     stages: tuple[Stage, ...]
@@ -158,6 +174,12 @@ class BlockNumbers:
     inner_width: int
     activation: str
     deviation: float
+    centred: bool = True
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether the feed-forward part multiplies what it bends by a second map of the same vector (Shazeer, 2020)."""
+        return any(stage.name == Station.GATED for stage in self.stages)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from models.architectures import architecture
 from models.errors import InputError
 from models.inside.outputs import ParameterCount, ParameterPart
-from models.registry import Checkpoint
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -28,9 +28,9 @@ def count_parameters(model: "AnyTaskModel") -> ParameterCount:
     # Each tensor once: the matrix that writes is the one that reads.
     for path, tensor in network.named_parameters():
         held[next(name for name, pattern in names if re.search(pattern, path))] += tensor.numel()
-    counted = {"bert": _bert, "gpt2": _gpt2, "marian": _marian}[network.config.model_type](
-        {**network.config.to_dict(), "head": type(network).__name__, "labels": network.config.num_labels}
-    )
+    counted = {"bert": _bert, "gpt2": _gpt2, "marian": _marian, "llama": _llama, "modernbert": _modernbert}[
+        network.config.model_type
+    ]({**network.config.to_dict(), "head": type(network).__name__, "labels": network.config.num_labels})
     parts = tuple(ParameterPart(name, formula, count, held[name]) for name, formula, count in counted if count)
     return ParameterCount(model.looked_into, parts, sum(held.values()), int(network.config.hidden_size))
 
@@ -70,6 +70,37 @@ def _marian(sizes: Mapping[str, Any]) -> list[Part]:
         ("positions, computed", f"2 · {places} · {width}", 2 * places * width),
         *_layers(sizes["encoder_layers"], width, sizes["encoder_ffn_dim"], " in the encoder"),
         *_layers(sizes["decoder_layers"], width, sizes["decoder_ffn_dim"], " in the decoder", cross=True),
+    ]
+
+
+def _llama(sizes: Mapping[str, Any]) -> list[Part]:
+    """Two maps from d to d, and two to the heads that have keys and values; a feed-forward part of three maps."""
+    words, width, layers, inner = (
+        sizes[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
+    )
+    shared = width * sizes["num_key_value_heads"] // sizes["num_attention_heads"]
+    return [
+        ("token embedding", f"{words:,} · {width}", words * width),
+        ("attention", f"{layers} · 2 · ({width}² + {width} · {shared})", layers * 2 * (width**2 + width * shared)),
+        ("feed-forward", f"{layers} · 3 · {width} · {inner}", layers * 3 * width * inner),
+        ("norms in the layers", f"{layers} · 2 · {width}", layers * 2 * width),
+        ("last norm", f"{width}", width),
+    ]
+
+
+def _modernbert(sizes: Mapping[str, Any]) -> list[Part]:
+    """Maps and norms without shifts; the first layer has one norm."""
+    words, width, layers, inner = (
+        sizes[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
+    )
+    return [
+        ("token embedding", f"{words:,} · {width}", words * width),
+        ("norm of the embedding", f"{width}", width),
+        ("attention", f"{layers} · 4 · {width}²", layers * 4 * width**2),
+        ("feed-forward", f"{layers} · 3 · {width} · {inner}", layers * 3 * width * inner),
+        ("norms in the layers", f"({layers} · 2 − 1) · {width}", (layers * 2 - 1) * width),
+        ("last norm", f"{width}", width),
+        ("task head", f"{width}² + {width} + {words:,}", width**2 + width + words),
     ]
 
 
@@ -150,9 +181,9 @@ class Shape(NamedTuple):
 
 
 @cache
-def shape_of(checkpoint: Checkpoint) -> Shape:
-    """The stack that reads the text of a bundled checkpoint: of an encoder-decoder, the encoder."""
-    config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
+def shape_of(folder: Path) -> Shape:
+    """The stack that reads the text, of the checkpoint in `folder`: of an encoder-decoder, the encoder."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     names = {"gpt2": ("n_layer", "n_head"), "marian": ("encoder_layers", "encoder_attention_heads")}
     layers, heads = names.get(config["model_type"], ("num_hidden_layers", "num_attention_heads"))
     return Shape(config[layers], config[heads])

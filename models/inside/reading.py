@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from models.architectures import LayerNames, architecture
 from models.errors import InputError
+from models.inside.outputs import Piece, TokenizedText
 from models.inside.tokens import place_to_follow, texts_of
 from models.outputs import Token
 from models.registry import Task
-from models.tasks.base import AnyTaskModel, batch_of_one, require_text
+from models.tasks.base import AnyTaskModel, batch_of_one, causal, require_text
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
 from models.text.tokenizer import read_tokens
@@ -26,10 +28,13 @@ _BEAMS = 4
 class LayerParts:
     """The modules of one layer, the model's own, under the names of `LayerNames`; `None` for a part that it lacks.
 
-    They read and write `[token, component]`. `scaling` is what the scores are multiplied by, 1/√d_k.
+    They read and write `[token, component]`. `scaling` is what the scores are multiplied by, 1/√d_k. Of `heads` that
+    have queries, `key_value_heads` have keys and values of their own. `rotary_base` is the base of the angles by which
+    queries and keys are turned, where positions are rotary, and `reach` how far a token may look to either side, where
+    that is bounded.
     """
 
-    def __init__(self, layer: nn.Module, names: LayerNames, heads: int) -> None:
+    def __init__(self, layer: nn.Module, names: LayerNames, heads: int, config: Any) -> None:
         def part(name: str) -> Any:
             return attrgetter(name)(layer) if name else None
 
@@ -41,17 +46,42 @@ class LayerParts:
         self.cross = part(names.cross)
         self.cross_norm = part(names.cross_norm)
         self.inner = part(names.inner)
+        self.gate = part(names.gate)
         self.activation = part(names.activation)
         self.outer = part(names.outer)
         self.output_norm = part(names.output_norm)
         self.norm_first = names.norm_first
         self.heads = heads
-        self.scaling = float(self.attention.scaling)
+        self.key_value_heads = int(getattr(config, "num_key_value_heads", None) or heads)
+        # ModernBERT names no scaling, and its layers differ in their rotary base and in how far they look.
+        self.scaling = float(getattr(self.attention, "scaling", 0) or self.attention.head_dim**-0.5)
+        kind = getattr(layer, "attention_type", "")
+        rotary = getattr(config, "rope_parameters", None) or {}
+        self.rotary_base: float | None = rotary.get(kind, rotary).get("rope_theta")
+        self.reach = int(config.sliding_window) if kind == "sliding_attention" else None
 
     def project(self, vectors: Tensor) -> tuple[Tensor, ...]:
-        """The queries, keys and values of all heads beside one another, each `[token, heads * d_k]`."""
+        """The queries, keys and values of all heads beside one another, each `[token, heads * d_k]`.
+
+        Keys and values are those of `key_value_heads`.
+        """
         maps = [each(vectors) for each in self.query_key_value]
         return tuple(maps) if len(maps) == 3 else maps[0].chunk(3, dim=-1)
+
+    def widen(self, vectors: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The numbers of the feed-forward part that are bent, and those that they are then multiplied by, if any."""
+        if self.gate is None:
+            return self.inner(vectors), None
+        if self.gate is self.inner:
+            widened, gate = self.inner(vectors).chunk(2, dim=-1)
+            return widened, gate
+        return self.inner(vectors), self.gate(vectors)
+
+    def masked(self, tokens: int, kind: str) -> NDArray[np.bool_]:
+        """Where a query of the side called `kind` may not look, `[query, key]`."""
+        distance = np.subtract.outer(np.arange(tokens), np.arange(tokens))
+        hidden = causal(tokens) & (kind == "decoder")
+        return hidden if self.reach is None else hidden | (np.abs(distance) > self.reach)
 
 
 def _kinds(model: AnyTaskModel) -> dict[str, LayerNames]:
@@ -61,7 +91,7 @@ def _kinds(model: AnyTaskModel) -> dict[str, LayerNames]:
     if not kinds:
         raise InputError(
             f"{model.checkpoint.title} is built in a way that cannot be taken apart here. Please choose a BERT, "
-            "DistilBERT, RoBERTa, ELECTRA, GPT-2, Marian or BART.",
+            "DistilBERT, RoBERTa, ELECTRA, ModernBERT, GPT-2, Llama, Marian or BART.",
             "checkpoint",
         )
     return kinds
@@ -73,7 +103,8 @@ def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
     heads = config.num_attention_heads
     if config.is_encoder_decoder:
         heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
-    return tuple(LayerParts(layer, names, heads) for layer in attrgetter(names.layers)(model.network.base_model))
+    layers = attrgetter(names.layers)(model.network.base_model)
+    return tuple(LayerParts(layer, names, heads, config) for layer in layers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +141,21 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
         inputs, count = {"input_ids": model.tensor(prompt.ids)}, len(prompt.tokens)
         return NetworkInput(kind, kinds, inputs, prompt.tokens, (0,) * count, count - 1)
     return _encoded(model, text, kinds)
+
+
+def tokenized(model: AnyTaskModel, text: str) -> TokenizedText:
+    """`text` in the pieces of `model`, a published one, as `read` has them; raises `InputError`."""
+    tokenizer, reading = model.tokenizer, read(model, text)
+    # Where a piece stands is known of a single text.
+    spans = tokenizer.encode(text.replace("[MASK]", tokenizer.mask_token or "[MASK]")).offsets
+    if len(spans) != len(reading.tokens):
+        spans = [(0, 0)] * len(reading.tokens)
+    pieces = (
+        Piece(token.piece, token.id, segment, True, token.special, *span)
+        for token, segment, span in zip(reading.tokens, reading.segments, spans, strict=True)
+    )
+    scheme = "wordpiece" if tokenizer.is_word_piece else "byte-level" if tokenizer.is_byte_level else "bpe"
+    return TokenizedText(model.checkpoint.name, scheme, len(tokenizer), tuple(pieces))
 
 
 def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkInput:

@@ -176,7 +176,8 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
         if length > self.window:
             raise InputError(
-                f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once. Please shorten it.",
+                f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once here. "
+                "Please shorten it.",
                 field,
             )
 

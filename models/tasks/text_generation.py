@@ -95,7 +95,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         if self.window - len(ids) < inputs.max_new_tokens:
             raise InputError(
                 f"The prompt has {len(ids):,} tokens; {inputs.max_new_tokens} more would pass the {self.window:,} "
-                "that this model reads at once. Please shorten it or ask for less.",
+                "that this model reads at once here. Please shorten it or ask for less.",
                 "prompt",
             )
         self.require_known(inputs.kept)

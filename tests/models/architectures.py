@@ -18,11 +18,11 @@ from models.registry import Task
 from tests.models.tiny_tokenizers import WINDOW, tiny_tokenizer
 
 FITTING: dict[Task, tuple[str, ...]] = {
-    Task.FILL_MASK: ("bert", "distilbert", "roberta", "albert", "electra"),
+    Task.FILL_MASK: ("bert", "distilbert", "roberta", "albert", "electra", "modernbert"),
     Task.SENTIMENT: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet"),
     Task.QUESTION_ANSWERING: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet"),
     Task.TRANSLATION: ("marian", "t5", "bart"),
-    Task.COMPLETION: ("gpt2", "openai-gpt"),
+    Task.COMPLETION: ("gpt2", "openai-gpt", "llama"),
 }
 """The architectures that each task is tried with."""
 
@@ -35,6 +35,8 @@ FAMILIES = {
     "T5": "t5",
     "GPT-2": "gpt2",
     "GPT": "openai-gpt",
+    "ModernBERT": "modernbert",
+    "Llama": "llama",
 }
 """The architecture behind each family name of the registry."""
 
@@ -64,13 +66,24 @@ _SIZES: dict[str, dict[str, Any]] = {
     "t5": {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2, "n_positions": WINDOW},
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": WINDOW},
     "openai-gpt": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": WINDOW},
+    # Six heads ask, and two and two of them share keys and values; its two matrices for words are one, as in SmolLM2.
+    "llama": {
+        **_BERT_LIKE,
+        "hidden_size": 24,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 3,
+        "tie_word_embeddings": True,
+    },
+    # The second layer looks 3 tokens to either side.
+    "modernbert": {**_BERT_LIKE, "hidden_size": 24, "local_attention": 6},
 }
 
 
 def save_tiny(model_type: str, task: Task, folder: Path, seed: int = 0) -> Path:
     """Save a random network of `model_type` with its tokenizer; the same seed gives the same weights."""
     tokenizer = tiny_tokenizer(model_type, folder)
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "bos", "eos")}
+    names = ("pad", "bos", "eos", *(("cls", "sep") if model_type == "modernbert" else ()))
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id", None) for name in names}
     if model_type == "openai-gpt":
         ids = {}
     if model_type in ("marian", "t5"):

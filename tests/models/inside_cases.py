@@ -22,11 +22,11 @@ BUNDLED: list[tuple[str, str, str]] = [
 """Every bundled checkpoint with each of its kinds of self-attention, and a text."""
 
 TAKEN_APART: list[tuple[Task, str, str]] = [
-    *((Task.FILL_MASK, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra")),
+    *((Task.FILL_MASK, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra", "modernbert")),
     *((Task.SENTIMENT, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra")),
     *((Task.QUESTION_ANSWERING, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra")),
     *((Task.TRANSLATION, name, kind) for name in ("marian", "bart") for kind in ("decoder", "encoder")),
-    (Task.COMPLETION, "gpt2", "decoder"),
+    *((Task.COMPLETION, name, "decoder") for name in ("gpt2", "llama")),
 ]
 """Every task, architecture and kind of self-attention that a tiny random model is taken apart for."""
 

@@ -39,6 +39,8 @@ MAPS = {
     ("distilbert", "encoder"): "distilbert.transformer.layer.{}.attention.out_lin",
     ("gpt2", "decoder"): "transformer.h.{}.attn.c_proj",
     ("openai-gpt", "decoder"): "transformer.h.{}.attn.c_proj",
+    ("llama", "decoder"): "model.layers.{}.self_attn.o_proj",
+    ("modernbert", "encoder"): "model.layers.{}.attn.Wo",
     ("marian", "encoder"): "model.encoder.layers.{}.self_attn.out_proj",
     ("marian", "decoder"): "model.decoder.layers.{}.self_attn.out_proj",
     ("marian", "cross"): "model.decoder.layers.{}.encoder_attn.out_proj",

@@ -6,19 +6,14 @@ import torch
 
 from models.inside.lens import final_logits
 from models.inside.look import compose, look_inside
-from models.inside.reading import NetworkInput, layers_of, read, record
+from models.inside.reading import layers_of, read, record
 from models.registry import Task
-from models.tasks.base import AnyTaskModel, causal
+from models.tasks.base import AnyTaskModel
 from models.tasks.question_answering import QuestionAnswering
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS
 
 WITHIN = 1e-4
-
-
-def mask_of(reading: NetworkInput) -> np.ndarray:
-    masked = causal(len(reading.tokens))
-    return masked if reading.kind == "decoder" else np.zeros_like(masked)
 
 
 def check_the_stack(model: AnyTaskModel, text: str, kind: str) -> None:
@@ -35,7 +30,7 @@ def check_the_stack(model: AnyTaskModel, text: str, kind: str) -> None:
     for layer, parts in enumerate(recording.parts):
         cross = recording.cross[layer] if recording.cross else None
         # Each layer from what the layers before it were worked out to be, never from the model's own numbers.
-        vectors = compose(parts, vectors, mask_of(reading), cross).output
+        vectors = compose(parts, vectors, parts.masked(len(reading.tokens), kind), cross).output
         torch.testing.assert_close(vectors, recording.vectors[layer + 1], atol=WITHIN, rtol=WITHIN)
         if not parts.norm_first or layer + 1 < len(recording.parts):
             torch.testing.assert_close(vectors, own[layer + 1][0], atol=WITHIN, rtol=WITHIN)

@@ -42,7 +42,8 @@ def check_each_head(model: AnyTaskModel, text: str, kind: str) -> None:
             np.testing.assert_allclose(numbers.outputs, numbers.weights @ numbers.values, atol=1e-6)
             assert numbers.divisor == pytest.approx(np.sqrt(numbers.width))
             assert (numbers.weights[numbers.masked] == 0).all()
-            assert numbers.masked.any() == (kind == "decoder" and len(look.tokens) > 1)
+            ahead = kind == "decoder" and len(look.tokens) > 1
+            assert numbers.masked.any() == (ahead or numbers.reach is not None)
 
 
 def hooks_of(model: AnyTaskModel) -> int:

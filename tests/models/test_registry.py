@@ -10,11 +10,17 @@ from tests.models.architectures import FAMILIES
 
 EVERY = pytest.mark.parametrize("checkpoint", REGISTRY.values(), ids=REGISTRY)
 OFFERED = {
-    Task.FILL_MASK: {"bert-base-uncased", "distilbert-base-uncased", "roberta-base", "albert-base-v2"},
+    Task.FILL_MASK: {
+        "bert-base-uncased",
+        "distilbert-base-uncased",
+        "roberta-base",
+        "albert-base-v2",
+        "ModernBERT-base",
+    },
     Task.SENTIMENT: {"distilbert-base-uncased-finetuned-sst-2-english"},
     Task.QUESTION_ANSWERING: {"distilbert-base-cased-distilled-squad", "roberta-base-squad2"},
     Task.TRANSLATION: {"opus-mt-en-fr", "opus-mt-en-de", "t5-small"},
-    Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt"},
+    Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt", "SmolLM2-135M", "SmolLM2-135M-Instruct"},
 }
 
 

@@ -22,6 +22,8 @@ KINDS = {
     "t5": Task.TRANSLATION,
     "gpt2": Task.COMPLETION,
     "openai-gpt": Task.COMPLETION,
+    "llama": Task.COMPLETION,
+    "modernbert": Task.FILL_MASK,
 }
 
 

@@ -4,9 +4,10 @@ import io
 import json
 import string
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
-from tokenizers import AddedToken, Tokenizer, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers.models import BPE
 from transformers import (
     AlbertTokenizer,
@@ -18,6 +19,7 @@ from transformers import (
     MarianTokenizer,
     OpenAIGPTTokenizer,
     PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
     RobertaTokenizer,
     T5Tokenizer,
     XLNetTokenizer,
@@ -76,6 +78,19 @@ def byte_pairs(specials: list[str], end_of_word: str = "") -> tuple[dict[str, in
     return model["vocab"], [tuple(pair) for pair in model["merges"]]
 
 
+def _with_byte_pairs(specials: list[str], around: str = "", **named: Any) -> PreTrainedTokenizerFast:
+    """Byte-level BPE in the class for all that have none of their own; `around` is how special tokens frame a text."""
+    tokenizer = Tokenizer(BPE(*byte_pairs(specials)))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    if around:
+        pair, marks = f"{around} $B [SEP]", [(each, tokenizer.token_to_id(each)) for each in ("[CLS]", "[SEP]")]
+        tokenizer.post_processor = processors.TemplateProcessing(single=around, pair=pair, special_tokens=marks)
+    inputs = ["input_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **named)
+
+
 def _marian(folder: Path) -> MarianTokenizer:
     """Marian's own kind: two SentencePiece models and one vocabulary for both."""
     model = io.BytesIO()
@@ -122,6 +137,13 @@ def tiny_tokenizer(model_type: str, folder: Path) -> PreTrainedTokenizerBase:
             return GPT2Tokenizer(*byte_pairs(["<|endoftext|>"]), **window)
         case "openai-gpt":
             return OpenAIGPTTokenizer(*byte_pairs(["<unk>"], end_of_word="</w>"), **window)
+        case "llama":
+            named = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>")
+            return _with_byte_pairs(["<|endoftext|>"], **named, **window)
+        case "modernbert":
+            named = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP")}
+            mask = {"mask_token": AddedToken("[MASK]", lstrip=True, special=True, normalized=False)}
+            return _with_byte_pairs([*named.values(), "[MASK]"], "[CLS] $A [SEP]", **named, **mask, **window)
         case "marian":
             return _marian(folder)
         case _:

@@ -57,7 +57,7 @@ def made_up_look(masked: bool = False) -> Look:
     hidden = np.triu(np.ones((3, 3), dtype=bool), k=1) if masked else np.zeros((3, 3), dtype=bool)
     scores = queries @ keys.T
     scaled, weights = shares(scores, 2.0, hidden)
-    head = HeadNumbers(queries, keys, values, scores, 2.0, scaled, hidden, weights, weights @ values, 3e-7)
+    head = HeadNumbers(queries, keys, values, scores, 2.0, scaled, hidden, weights, weights @ values, 3e-7, 2)
     wide = {Station.WIDENED, Station.ACTIVATED}
     stages = tuple(Stage(name, rng.normal(size=32 if name in wide else 8).astype(np.float32)) for name in ORDER)
     path = VectorPath(np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.array([[1, 1, 1], [0.5, 0.25, 0]], np.float32))

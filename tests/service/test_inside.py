@@ -1,15 +1,27 @@
 """What the service behind the tab Inside accepts, puts right and refuses; and what its examples show."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
+import gradio as gr
 import pytest
 
 from demo.recorded import inside_examples, recorded_tokens
 from demo.settings import Settings
+from demo.walk.attention import HEAD
+from demo.walk.counting import COUNTING
+from demo.walk.input import VECTORS
+from demo.walk.layers import BLOCK, GUESS
+from demo.walk.steps import as_json
 from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, mark_of
+from models.engine import TORCH, EngineSettings
 from models.errors import InputError
+from models.loading import hub
+from models.loading.assembly import wrap
 from models.loading.store import ModelStore
 from models.registry import REGISTRY
+from tests.models.architectures import save_tiny
 
 ANIMAL = "The animal didn't cross the street because it was too tired."
 BLANK = "Paris is the [MASK] of France."
@@ -102,17 +114,70 @@ def test_the_followed_word_stays_in_its_text_and_no_other(
         ({"text": "half \ud83d"}, "text", "half of a character"),
         ({"text": None, "checkpoint": "clearhead-minilm"}, "text", "is empty"),
         ({"checkpoint": "gpt5"}, "checkpoint", "no such model to look into"),
-        ({"checkpoint": "gpt2"}, "checkpoint", "no such model to look into"),
+        ({"checkpoint": "albert-base-v2"}, "checkpoint", "no such model to look into"),
+        ({"checkpoint": "gpt2"}, "checkpoint", "not on this host yet"),
         ({"layer": "one"}, "layer", "a whole number"),
         ({"position": 1.5}, "position", "a whole number"),
     ],
 )
 def test_what_cannot_be_used_is_told_in_a_sentence_about_its_field(
-    inside: Inside, asked: dict[str, object], field: str, sentence: str
+    inside: Inside, asked: dict[str, object], field: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hub, "is_downloaded", lambda _checkpoint: False)
     with pytest.raises(InputError, match=sentence) as refused:
         inside.checked(replace(PLAIN, **asked))  # type: ignore[arg-type]
     assert refused.value.field == field
+
+
+OF_THE_CHOSEN_MODEL = (VECTORS, HEAD, BLOCK, GUESS, COUNTING)
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "text", "said"),
+    [
+        (
+            "SmolLM2-135M",
+            "llama",
+            "The boats turned home",
+            {
+                "vectors": "adds nothing for the place",
+                "head": "Heads 3 to 4 share these keys and values",
+                "block": "SwiGLU",
+                "guess": "Which word comes after",
+                "counting": "24² + 24 · 12",
+            },
+        ),
+        (
+            "ModernBERT-base",
+            "modernbert",
+            "The boats [MASK] home",
+            {
+                "vectors": "adds nothing for the place",
+                "head": "at most 3 tokens to either side",
+                "block": "GeGLU",
+                "guess": "Which word stands at",
+                "counting": "task head",
+            },
+        ),
+    ],
+)
+def test_published_models_of_todays_kind_are_shown_in_every_step(
+    name: str, architecture: str, text: str, said: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a tiny random model of their architecture."""
+    monkeypatch.setattr(hub, "is_downloaded", lambda _checkpoint: True)
+    checkpoint, store = REGISTRY[name], ModelStore()
+    folder = save_tiny(architecture, checkpoint.task, tmp_path)
+    model = wrap(checkpoint, folder, "0" * 40, EngineSettings(TORCH))
+    monkeypatch.setattr(store, "load", lambda _checkpoint: model)
+    inside = Inside(Settings(), store)
+    with gr.Blocks():
+        for step in OF_THE_CHOSEN_MODEL:
+            request, place = inside.checked(InsideRequest(step.key, text, name, layer=1, head=2))
+            assert place.shape == (2, model.network.config.num_attention_heads)
+            drawn = step.create(inside).draw(request)
+            assert said[step.key] in "".join(each for each in drawn if isinstance(each, str))
+            assert json.loads(as_json(step, request, step.numbers(inside, request)))["numbers"]
 
 
 def test_the_first_step_needs_no_network_and_is_as_recorded() -> None:

@@ -79,7 +79,7 @@ def test_every_shipped_step_asks_for_what_is_there(service: DemoService, name: s
         checked, _ = service.inside.checked(view)
         assert checked == (replace(view, position=checked.position) if view.position < 0 else view)
     else:
-        shape = shape_of(REGISTRY[view.checkpoint])
+        shape = shape_of(REGISTRY[view.checkpoint].folder)
         assert view.place.layer <= shape.layers
         assert view.place.head <= shape.heads
 
