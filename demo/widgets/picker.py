@@ -7,6 +7,7 @@ from huggingface_hub.constants import HF_HUB_OFFLINE
 
 from demo.events import QUICK
 from models.errors import CheckpointUnavailable
+from models.loading.package import packaged
 from models.registry import Checkpoint, Task, checkpoints_for, find
 
 
@@ -45,7 +46,8 @@ def offered_for(task: Task) -> tuple[Checkpoint, ...]:
 def _offer(checkpoint: Checkpoint) -> str:
     size_mb = checkpoint.size_mb
     size = f"{size_mb / 1000:.1f} GB" if size_mb >= 1000 else f"{size_mb} MB"
-    return f"{checkpoint.title} · {f'{size} download' if checkpoint.hub_id else 'bundled'}"
+    where = "installed" if packaged(checkpoint) else f"{size} download" if checkpoint.hub_id else "bundled"
+    return f"{checkpoint.title} · {where}"
 
 
 def _about(checkpoint: Checkpoint) -> str:

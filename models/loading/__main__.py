@@ -1,6 +1,7 @@
 """Prepare checkpoints for OpenVINO: `python -m models.loading` the bundled ones, where that was not done yet.
 
-With arguments it prepares one folder of weights, as `models/loading/prepared.py` asks it to.
+With arguments it prepares one folder of weights, or unpacks one file of them, as `models/loading/prepared.py` asks it
+to.
 """
 
 import argparse
@@ -8,6 +9,7 @@ import os
 from pathlib import Path
 
 from models.engine import AUTO, EngineSettings, has_openvino, is_rounded, uses_openvino
+from models.loading.package import PACKED, unpack
 from models.loading.prepared import model_type_of, prepared_folder, trunk_of
 from models.registry import REGISTRY, Task
 
@@ -27,6 +29,9 @@ def main() -> None:
     if hasattr(os, "nice"):
         # Visitors come first.
         os.nice(5)
+    if given.weights.suffix == PACKED:
+        unpack(given.weights, given.to)
+        return
     from models.engine.convert import save_graphs
     from models.loading.assembly import load_network
     from models.loading.description import save_description

@@ -10,6 +10,7 @@ from models.engine import BFLOAT16, EXACT, FLOAT16, FLOAT32, Engine, EngineSetti
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, import_looks, silent
 from models.loading.description import describe, load_description, tokenizer_of
+from models.loading.package import packaged
 from models.loading.prepared import model_type_of, prepared_folder, sha256_of, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
@@ -42,7 +43,12 @@ _loading = BoundedLock(LONGEST_LOAD_S)
 
 def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSettings) -> AnyTaskModel:
     """Load `checkpoint` and wrap it for its task; raises `CheckpointUnavailable`."""
-    if checkpoint.hub_id:
+    file = packaged(checkpoint)
+    if file is not None:
+        said = f"Unpacking {checkpoint.title}; this happens once and takes half a minute"
+        folder = prepared_folder(checkpoint.task, file, None, half=False, on_making=lambda: progress(0.0, said))
+        revision = sha256_of(file)[:12]
+    elif checkpoint.hub_id:
         from models.loading.hub import fetch
 
         folder, revision = fetch(checkpoint, progress)

@@ -25,6 +25,7 @@ from tqdm.auto import tqdm
 from models.cancellation import ASK_EVERY_S, go_on
 from models.errors import CheckpointUnavailable, Overdue
 from models.loading import Progress
+from models.loading.package import packaged
 from models.registry import Checkpoint
 
 WEIGHTS = "model.safetensors"
@@ -98,7 +99,7 @@ def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) 
 
 def is_downloaded(checkpoint: Checkpoint) -> bool:
     """Whether a published checkpoint is on this disk, so that it loads without the network."""
-    return _already_here(checkpoint) is not None
+    return packaged(checkpoint) is not None or _already_here(checkpoint) is not None
 
 
 def _cached(checkpoint: Checkpoint) -> Path:

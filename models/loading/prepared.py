@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -24,7 +24,7 @@ from models.errors import CheckpointUnavailable
 from models.registry import BUNDLED, Checkpoint, Task
 
 _ROOT = Path(__file__).parents[2]
-_READ = (".json", ".model", ".safetensors", ".spm", ".txt")
+_READ = (".gguf", ".json", ".model", ".safetensors", ".spm", ".txt")
 _MADE_BY = ("engine/convert.py", "loading/description.py")
 _SUMS = "sums.json"
 _LONGEST_S = 600.0
@@ -108,11 +108,12 @@ def _key(weights: Path, trunk: Path | None, half: bool) -> str:
     """A name for what these libraries and this code make of these weights."""
     digest = hashlib.sha256(f"{half}".encode())
     for library in ("openvino", "tokenizers", "torch", "transformers"):
-        digest.update(version(library).encode())
+        with suppress(PackageNotFoundError):
+            digest.update(version(library).encode())
     for part in _MADE_BY:
         digest.update((Path(__file__).parents[1] / part).read_bytes())
     for folder in (weights, trunk):
-        for path in sorted(folder.iterdir()) if folder else ():
+        for path in sorted(folder.iterdir() if folder.is_dir() else [folder]) if folder else ():
             if path.suffix in _READ:
                 digest.update(f"{path.name} {sha256_of(path)}".encode())
     return digest.hexdigest()[:24]

@@ -17,9 +17,13 @@ import pytest
 
 from models.cancellation import only_while
 from models.errors import Overdue, Stopped
-from models.loading import Progress, silent
+from models.loading import Progress, prepared, silent
+from models.loading import hub as of_hub
+from models.loading.package import PACKED, packaged
+from models.loading.store import ModelStore
 from models.registry import REGISTRY, Task
 from tests.models.architectures import save_tiny
+from tests.models.conftest import in_this_process
 
 NAME = "bert-base-uncased"
 COMMIT = REGISTRY[NAME].revision
@@ -159,8 +163,6 @@ def test_only_the_pinned_commit_is_loaded_and_whole(hub: Hub, tmp_path: Path) ->
 
 
 def test_a_download_that_stalls_or_that_nobody_waits_for_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    from models.loading import hub as of_hub
-
     monkeypatch.setattr(of_hub, "_STALLED_AFTER_S", 0.1)
     monkeypatch.setattr(of_hub, "ASK_EVERY_S", 0.05)
     may_end = threading.Event()
@@ -190,6 +192,36 @@ def test_a_hub_out_of_reach_is_one_sentence(environment: dict[str, str], tmp_pat
     (answer,) = load([NAME], tmp_path / "cache", **environment)
     assert SENTENCE in str(answer.get("sentence"))
     assert answer["field"] == "checkpoint"
+
+
+def test_weights_in_an_installed_package_are_unpacked_once_and_no_hub_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, unpacked = REGISTRY["SmolLM2-135M-Instruct"], []
+
+    def run(command: list[str]) -> None:
+        """As `python -m models.loading`, with a tiny model in the place of what the file holds."""
+        if command[4].endswith(PACKED):
+            unpacked.append(save_tiny("llama", checkpoint.task, Path(command[5])))
+        else:
+            in_this_process(command)
+
+    for name in ("kept_folder", "writable_folder"):
+        monkeypatch.setattr(prepared, name, lambda: tmp_path)
+    monkeypatch.setattr(prepared, "_run", run)
+    monkeypatch.setattr(of_hub, "fetch", lambda *_: pytest.fail("the Hub was asked"))
+    for name in (checkpoint.package, "gguf/__init__.py"):
+        (tmp_path / "packages" / name).parent.mkdir(parents=True)
+        (tmp_path / "packages" / name).write_bytes(b"weights")
+    (tmp_path / "packages" / checkpoint.package).with_name("__init__.py").touch()
+    assert packaged(checkpoint) is None
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    assert of_hub.is_downloaded(checkpoint)
+    for _ in range(2):
+        model = ModelStore().load(checkpoint)
+        assert model.identity.revision == sha256(b"weights").hexdigest()[:12]
+        assert model(prompt="The boats", max_new_tokens=2).generated
+    assert len(unpacked) == 1
 
 
 def test_bundled_checkpoints_ask_nobody(hub: Hub, tmp_path: Path) -> None:
