@@ -2,11 +2,13 @@
 
 Only the commit that the registry pins is loaded. Where the pin names none ("main"), or where its weights are of another
 kind and the Hub's conversion of them is loaded instead, the commit of the first download is kept in a file of the cache
-and is the pin from then on. Before weights are loaded, each file is held against the sum that the Hub gave for it.
+and is the pin from then on. Each file is held against the sum that the Hub gave for it, after its download and before
+its weights are loaded. A download of weights that broke off is gone on with.
 """
 
 import errno
 import hashlib
+import logging
 import re
 import threading
 import time
@@ -16,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from httpx2 import HTTPError
-from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_download, hf_hub_url, snapshot_download
 from huggingface_hub.constants import HF_HUB_CACHE
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
-from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.file_download import http_get, repo_folder_name
+from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
 from tqdm.auto import tqdm
 
 from models.cancellation import ASK_EVERY_S, go_on
@@ -28,9 +31,11 @@ from models.loading import Progress
 from models.loading.package import packaged
 from models.registry import Checkpoint
 
+_log = logging.getLogger(__name__)
+
 WEIGHTS = "model.safetensors"
 # Pickled weights (`*.bin`, `*.pt`) can run code when they are opened, and Python files are code: neither is fetched.
-_WANTED = ["*.json", "*.txt", "*.spm", "*.model", WEIGHTS]
+_BESIDE_WEIGHTS = ["*.json", "*.txt", "*.spm", "*.model"]
 _ANSWER_WITHIN_S = 5.0
 _STALLED_AFTER_S = 300.0
 """The Hub's library tells of every 10 MB, for which a slow line takes a minute or two."""
@@ -46,7 +51,8 @@ _CONVERSION_TITLE = "Adding `safetensors` variant of this model"
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
 
-    Raises `CheckpointUnavailable` where the Hub cannot be reached or there are no safetensors weights.
+    Raises `CheckpointUnavailable` where the Hub cannot be reached, a file does not have the sum that the Hub says, or
+    there are no safetensors weights.
     """
     progress(0.0, f"Asking the Hub for {checkpoint.title}")
     folder = _already_here(checkpoint)
@@ -54,13 +60,12 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
         try:
             folder = _unless_it_stalls(lambda moving: _download(checkpoint, moving), progress)
         except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
-            why = (
-                "downloaded, because the model hub cannot be reached from here. "
-                "Your text is kept and the bundled model is selected."
-            )
+            why = "downloaded, because the model hub cannot be reached from here."
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 why = "kept: there is no room left on this host's disk."
             raise CheckpointUnavailable(f"{checkpoint.title} could not be {why}") from error
+        if not _is_whole(folder):
+            raise _damaged(checkpoint)
     if not (folder / WEIGHTS).exists():
         raise CheckpointUnavailable(
             f"{checkpoint.title} offers no safetensors weights, and weights of another kind are not loaded here."
@@ -102,6 +107,11 @@ def is_downloaded(checkpoint: Checkpoint) -> bool:
     return packaged(checkpoint) is not None or _already_here(checkpoint) is not None
 
 
+def bytes_kept(checkpoint: Checkpoint) -> int:
+    """How many bytes of it are on this disk, be it all or a part."""
+    return sum(each.stat().st_size for each in _cached(checkpoint).glob("blobs/*"))
+
+
 def _cached(checkpoint: Checkpoint) -> Path:
     """The folder of its repository in the Hub's cache, whether it is there or not."""
     return Path(HF_HUB_CACHE) / repo_folder_name(repo_id=checkpoint.hub_id, repo_type="model")
@@ -110,8 +120,6 @@ def _cached(checkpoint: Checkpoint) -> Path:
 def _already_here(checkpoint: Checkpoint) -> Path | None:
     """The folder of an earlier download of a pinned commit that came to its end, found without the network."""
     cached = _cached(checkpoint)
-    if any(cached.glob("blobs/*.incomplete")):
-        return None
     for pin in (checkpoint.revision, _kept_pin(checkpoint)):
         if pin and _COMMIT.fullmatch(pin) and (cached / "snapshots" / pin / WEIGHTS).exists():
             return cached / "snapshots" / pin
@@ -138,16 +146,29 @@ def _is_whole(folder: Path) -> bool:
         kept = file.resolve()
         if not kept.is_file() or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", kept.name):
             continue
-        with kept.open("rb") as content:
-            if len(kept.name) == 64:
-                found = hashlib.file_digest(content, "sha256")
-            else:
-                found = hashlib.sha1(b"blob %d\0" % kept.stat().st_size + content.read(), usedforsecurity=False)
-        if found.hexdigest() != kept.name:
+        if not _has_sum(kept, kept.name):
+            _log.warning("%s did not have the Hub's checksum and was deleted", file)
             whole = False
             file.unlink()
             kept.unlink(missing_ok=True)
     return whole
+
+
+def _has_sum(file: Path, stated: str) -> bool:
+    """Whether the sha256 of a file, or the sha1 that git gives it, is the one `stated` in hexadecimal digits."""
+    with file.open("rb") as content:
+        if len(stated) == 64:
+            found = hashlib.file_digest(content, "sha256")
+        else:
+            found = hashlib.sha1(b"blob %d\0" % file.stat().st_size + content.read(), usedforsecurity=False)
+    return found.hexdigest() == stated
+
+
+def _damaged(checkpoint: Checkpoint) -> CheckpointUnavailable:
+    return CheckpointUnavailable(
+        f"A file of {checkpoint.title} arrived damaged: it did not have the checksum that the model hub says, and was "
+        "thrown away. Please try again."
+    )
 
 
 def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
@@ -174,27 +195,71 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
         snapshot_download(
             checkpoint.hub_id,
             revision=commit,
-            allow_patterns=_WANTED,
+            allow_patterns=_BESIDE_WEIGHTS,
             ignore_patterns=["*/*"],
             etag_timeout=_ANSWER_WITHIN_S,
             tqdm_class=_reporting(checkpoint, progress),
         )
     )
+    if WEIGHTS in {sibling.rfilename for sibling in info.siblings or ()}:
+        # Last of all files, so that they stand for all.
+        _download_weights(checkpoint, commit, progress)
     if commit != checkpoint.revision and (folder / WEIGHTS).exists():
         (_cached(checkpoint) / _PIN).write_text(f"{checkpoint.revision} {commit}\n", encoding="utf-8")
     return folder
 
 
+def _download_weights(checkpoint: Checkpoint, commit: str, progress: Progress) -> None:
+    """Fetch the weights into the Hub's cache, and into the folder of `commit`.
+
+    A part that an earlier attempt left is kept and gone on with; the Hub's library keeps one only while it tries again
+    by itself, for some seconds. Raises `CheckpointUnavailable` for weights without the sum that the Hub says.
+    """
+    url = hf_hub_url(checkpoint.hub_id, WEIGHTS, revision=commit)
+    stated = get_hf_file_metadata(url, timeout=_ANSWER_WITHIN_S)
+    blob = _cached(checkpoint) / "blobs" / str(stated.etag)
+    part = blob.with_suffix(".incomplete")
+    lock = Path(HF_HUB_CACHE) / ".locks" / _cached(checkpoint).name / f"{stated.etag}.lock"
+    for folder in (blob.parent, lock.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with WeakFileLock(lock):
+        if not blob.exists():
+            with part.open("ab") as file:
+                if stated.size and file.tell() > stated.size:
+                    file.truncate(0)
+                http_get(
+                    stated.location,
+                    file,
+                    resume_size=file.tell(),
+                    headers={"Accept-Encoding": "identity"},
+                    expected_size=stated.size,
+                    tqdm_class=_reporting(checkpoint, progress),
+                )
+            if not _has_sum(part, blob.name):
+                part.unlink()
+                raise _damaged(checkpoint)
+            part.rename(blob)
+    # The library finds nothing left to download, and links.
+    linked = Path(hf_hub_download(checkpoint.hub_id, WEIGHTS, revision=commit, etag_timeout=_ANSWER_WITHIN_S))
+    if not linked.is_symlink():
+        # A copy, on a disk without links.
+        blob.unlink()
+
+
 def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:
-    """A progress bar class that tells `progress` how many of the checkpoint's bytes have come."""
+    """A progress bar class that tells `progress` how many of the checkpoint's bytes have come, and draws nothing."""
 
     class Reporting(tqdm):  # type: ignore[type-arg]
-        def update(self, n: float | None = 1) -> bool | None:
-            shown: bool | None = super().update(n)
-            if self.unit == "B":
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options | {"disable": True})
+            self._counts_bytes = options.get("unit") == "B"
+
+        def update(self, n: float | None = 1) -> None:
+            # One that draws nothing counts nothing, either.
+            self.n += n or 0
+            if self._counts_bytes:
                 done_mb = self.n / 1e6
                 message = f"Downloading {checkpoint.title}: {done_mb:,.0f} of {checkpoint.size_mb:,} MB"
                 progress(min(1.0, done_mb / checkpoint.size_mb), message)
-            return shown
 
     return Reporting

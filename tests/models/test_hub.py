@@ -6,12 +6,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
@@ -22,6 +19,7 @@ from models.loading import hub as of_hub
 from models.loading.package import PACKED, packaged
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Task
+from tests.hub import Hub, hub_of
 from tests.models.architectures import save_tiny
 from tests.models.conftest import in_this_process
 
@@ -48,69 +46,16 @@ print(json.dumps(answers))
 """
 
 
-@dataclass
-class Hub:
-    """A server that answers as the Hub does for one repository, whose files are in `folder`."""
-
-    folder: Path
-    requests: list[str] = field(default_factory=list)
-    address: str = ""
-    commit: str = COMMIT
-    """The commit of whatever is asked for."""
-
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
-        path = unquote(request.path.split("?")[0])
-        self.requests.append(path)
-        body, headers, status = b"", {}, 200
-        if path.startswith("/api/models/"):
-            body = self.describe(path)
-        elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).exists():
-            body = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
-            headers = {"X-Repo-Commit": self.commit, "ETag": f'"{sha256(body).hexdigest()}"'}
-        else:
-            status = 404
-        request.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            request.send_header(name, value)
-        request.end_headers()
-        if request.command == "GET":
-            request.wfile.write(body)
-
-    def describe(self, path: str) -> bytes:
-        names = sorted(file.name for file in self.folder.iterdir())
-        if path.endswith("/discussions"):
-            return json.dumps({"discussions": [], "count": 0, "start": 0}).encode()
-        if "/tree/" in path:
-            sizes = [(name, (self.folder / name).stat().st_size) for name in names]
-            return json.dumps([{"type": "file", "path": n, "size": s, "oid": "0" * 40} for n, s in sizes]).encode()
-        siblings = [{"rfilename": name} for name in names]
-        return json.dumps({"id": REGISTRY[NAME].hub_id, "sha": self.commit, "siblings": siblings}).encode()
-
-
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
-    hub = Hub(save_tiny("bert", Task.FILL_MASK, tmp_path / "repository"))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            hub.answer(self)
-
-        do_HEAD = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """The test's own output stays readable."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    hub.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield hub
-    server.shutdown()
-    server.server_close()
+    save_tiny("bert", Task.FILL_MASK, tmp_path / "hub" / NAME)
+    with hub_of(tmp_path / "hub") as hub:
+        yield hub
 
 
 def load(names: list[str], cache: Path, **environment: str) -> list[dict[str, Any]]:
     """What loading `names` gives in a process of its own, with its own cache."""
-    variables = {**os.environ, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", **environment}
+    variables = {**os.environ, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0", **environment}
     finished = subprocess.run(  # noqa: S603
         [sys.executable, "-c", LOAD, *names], env=variables, capture_output=True, text=True, timeout=200, check=False
     )
@@ -120,8 +65,8 @@ def load(names: list[str], cache: Path, **environment: str) -> list[dict[str, An
 
 
 def test_a_published_checkpoint_is_fetched_shown_and_kept(hub: Hub, tmp_path: Path) -> None:
-    (hub.folder / "pytorch_model.bin").write_bytes(b"pickled weights")
-    (hub.folder / "modeling_own.py").write_text("raise SystemExit")
+    (hub.folder / NAME / "pytorch_model.bin").write_bytes(b"pickled weights")
+    (hub.folder / NAME / "modeling_own.py").write_text("raise SystemExit")
     (first,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
     assert first["revision"] == COMMIT
     assert first["best"]
@@ -180,7 +125,7 @@ def test_a_download_that_stalls_or_that_nobody_waits_for_is_left(monkeypatch: py
 
 
 def test_a_repository_with_pickled_weights_only_is_refused(hub: Hub, tmp_path: Path) -> None:
-    (hub.folder / "model.safetensors").rename(hub.folder / "pytorch_model.bin")
+    (hub.folder / NAME / "model.safetensors").rename(hub.folder / NAME / "pytorch_model.bin")
     (answer,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
     assert "no safetensors weights" in str(answer.get("sentence"))
     assert answer["field"] == "checkpoint"
