@@ -4,11 +4,12 @@ PYTHON ?= python3
 PYTHON_IN_VENV := .venv/bin/python
 PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: help demo test audit checkpoints examples speed clean
+.PHONY: help demo test models audit checkpoints examples speed clean
 
 help:
 	@echo "make demo         open the page; it prints its address"
 	@echo "make test         lint, types and all tests"
+	@echo "make models       fetch the five standard published models (2.1 GB) and let the page begin with them"
 	@echo "make audit        look for known holes in the code and in the packages; asks an advisory service"
 	@echo "make speed        measure speed and memory against plain transformers and plain Gradio"
 	@echo "make examples     record the examples that the tabs open on"
@@ -26,6 +27,9 @@ test: .venv/installed-dev
 	$(PYTHON_IN_VENV) -m mypy
 	.venv/bin/lint-imports .importlinter
 	$(PYTHON_IN_VENV) -m pytest --numprocesses 3 --dist worksteal
+
+models: .venv/installed
+	@$(PYTHON_IN_VENV) -m demo.defaults published
 
 audit: .venv-audit/installed
 	.venv-audit/bin/python -m bandit --quiet --configfile pyproject.toml --recursive app.py demo models

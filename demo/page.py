@@ -17,6 +17,7 @@ from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.translation import create_translation_tab
 from demo.theme import ASSETS, script
+from demo.web.gradio_private import show_values_of_now
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.widgets import Updates
 from demo.widgets.glossary import create_sentences, link_terms
@@ -62,7 +63,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             }
             inside = create_inside_tab(service, lectures.values())
             create_history_tab(service, session, tabs, task_tabs, note)
-            create_about_tab(settings)
+            create_about_tab(service, task_tabs)
         create_sentences()
         link_terms(demo)
         open_shared_runs(service, demo, tabs, task_tabs, shared_notice)
@@ -74,4 +75,10 @@ def build_demo(service: DemoService) -> gr.Blocks:
             return {session: session_id, note: kept_note(service, session_id)}
 
         demo.load(begin, session, [session, note], **QUICK)
+
+    def begin_with_defaults() -> None:
+        link_terms(demo)
+        show_values_of_now(demo)
+
+    service.defaults.watch(begin_with_defaults)
     return demo

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from demo.caches import Origin, SessionCache
+from demo.defaults import Defaults
 from demo.limits import FIELDS, OUT_OF_RANGE, Turns, clean, plain_text
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run, dump_answer, keeps, load_answer, owner
@@ -24,7 +25,7 @@ from models.errors import InputError, Stopped
 from models.loading import Progress, silent
 from models.loading.store import ModelStore
 from models.outputs import DecodeTree, LoadedCheckpoint, TaskOutput, generated_ids
-from models.registry import Checkpoint, Task, checkpoints_for, find
+from models.registry import Checkpoint, Task, find
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -68,7 +69,7 @@ class Attempt:
         self.session_id = session_id
         self.task = task
         self.given = fields
-        self.checkpoint = checkpoint or checkpoints_for(task)[0].name
+        self.checkpoint = checkpoint
         self.license = ""
         self.fields: dict[str, Any] = {name: _shortened(value) for name, value in fields.items()}
         self.created_utc = datetime.now(UTC)
@@ -164,6 +165,7 @@ class DemoService(Inspection):
         super().__init__(settings, store, Turns(), SessionCache(settings.attention_mb * 10**6))
         self.settings = settings
         self.log = log
+        self.defaults = Defaults(settings)
         self._watchers: list[Callable[[Run], None]] = []
         self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []
         self.inside = Inside(settings, store)
@@ -198,7 +200,7 @@ class DemoService(Inspection):
         progress: Progress = silent,
     ) -> Finished:
         """Answer and log; a failed run is logged as failed and raised as an `InputError`."""
-        attempt = Attempt(self._session(session_id), task, fields, checkpoint)
+        attempt = self._attempt(self._session(session_id), task, fields, checkpoint)
         try:
             question, accepted = self._accept(attempt)
             if before := self._answered(attempt, question):
@@ -214,7 +216,7 @@ class DemoService(Inspection):
         self, session_id: str, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent
     ) -> Iterator[Finished]:
         """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
-        attempt = Attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
+        attempt = self._attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
         written = None
         try:
             question, accepted = self._accept(attempt)
@@ -240,7 +242,7 @@ class DemoService(Inspection):
 
     def answer(self, task: Task, fields: dict[str, Any], checkpoint: str = "") -> Finished:
         """Answer what the page itself asks for, such as a step of a lecture; no visitor's run, so nothing is logged."""
-        attempt = Attempt("", task, fields, checkpoint)
+        attempt = self._attempt("", task, fields, checkpoint)
         model, inputs = self._prepare(attempt, self._accept(attempt)[1], silent)
         with self._turns.of(task, attempt.fields):
             return attempt.finished(model.answer(inputs))
@@ -248,7 +250,8 @@ class DemoService(Inspection):
     def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
         """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""
         with self._turns.large():
-            return grow_tree(self.settings, self._store, fields, checkpoint, progress)
+            named = checkpoint or self.defaults.of(Task.COMPLETION).name
+            return grow_tree(self.settings, self._store, fields, named, progress)
 
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""
@@ -316,6 +319,10 @@ class DemoService(Inspection):
         if not isinstance(session_id, str) or len(session_id) > _SESSION_CHARACTERS:
             raise InputError("This page has lost its session. Please reload it.")
         return session_id or self.new_session()
+
+    def _attempt(self, session_id: str, task: Task, fields: Mapping[str, Any], checkpoint: str) -> Attempt:
+        """An attempt of now, with the default checkpoint where none is named."""
+        return Attempt(session_id, task, fields, checkpoint or self.defaults.of(task).name)
 
     def _accept(self, attempt: Attempt) -> tuple[Hashable, Checkpoint]:
         """The key of the question and the checkpoint; raises `InputError` for fields that cannot be used."""

@@ -1,6 +1,7 @@
 """The settings of this process: read from the environment once, each described where it is defined."""
 
 import argparse
+import os
 from typing import Any, Literal
 
 from platformdirs import user_data_path
@@ -88,6 +89,11 @@ class Settings(_FromEnvironment):
     precision: Literal["auto", "float32", "float16", "bfloat16"] = Field(
         "auto", description="float32, float16, bfloat16, or auto: 16 bits where that is quicker (default: auto)"
     )
+    defaults: Literal["bundled", "published"] | None = Field(
+        None,
+        description="bundled or published: the models that the page begins with "
+        "(default: as chosen on the About tab, or else bundled)",
+    )
     concurrency: int = Field(4, ge=1, description="how many model runs go on at the same time (default: 4)")
     queue: int = Field(
         64, ge=1, description="how many visitors may wait before the next one is turned away (default: 64)"
@@ -117,6 +123,11 @@ class Settings(_FromEnvironment):
     )
     # Given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
     space_id: str | None = Field(None, validation_alias="SPACE_ID")
+
+    @property
+    def address(self) -> str:
+        """The address to listen on: the one that is set, here or for Gradio, or else this machine alone."""
+        return self.host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
 
     @property
     def framed_by(self) -> str | None:

@@ -163,14 +163,27 @@ _PUBLISHED = (
 REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in (*_BUNDLED, *_PUBLISHED)}
 """Every checkpoint by name, bundled first."""
 
+STANDARD: dict[Task, Checkpoint] = {
+    REGISTRY[name].task: REGISTRY[name]
+    for name in (
+        "bert-base-uncased",
+        "distilbert-base-uncased-finetuned-sst-2-english",
+        # Unlike the smaller DistilBERT it can say that a text gives no answer, as the bundled one does.
+        "roberta-base-squad2",
+        "opus-mt-en-fr",
+        "gpt2",
+    )
+}
+"""The published checkpoint of each task that a host may make the default instead of the bundled one."""
+
 
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
-    """The checkpoints of `task`, the default (the bundled one) first."""
+    """The checkpoints of `task`, the bundled one first."""
     return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task == task)
 
 
 def find(name: str, task: Task | None = None) -> Checkpoint:
-    """The checkpoint called `name`, or the default of `task` (or of the task called `name`).
+    """The checkpoint called `name`, or the bundled one of `task` (or of the task called `name`).
 
     Raises `CheckpointUnavailable` for a name that is not in the registry or belongs to another task.
     """

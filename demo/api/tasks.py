@@ -109,7 +109,7 @@ def _add_task_endpoints(service: DemoService) -> None:
         Args:
             text: The text, with [MASK] wherever a word is missing.
             top_k: How many candidates per blank, from 1 to 20.
-            checkpoint: The name of a checkpoint; empty for the bundled one.
+            checkpoint: The name of a checkpoint; empty for the host's default.
             word: A word of your own, whose probability and rank at each blank you want to know.
         """
         return run(contract.FilledMasks, request, checkpoint, text=text, top_k=top_k, word=word)
@@ -119,7 +119,7 @@ def _add_task_endpoints(service: DemoService) -> None:
 
         Args:
             text: The text to judge.
-            checkpoint: The name of a checkpoint; empty for the bundled one.
+            checkpoint: The name of a checkpoint; empty for the host's default.
         """
         return run(contract.Sentiment, request, checkpoint, text=text)
 
@@ -132,7 +132,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             question: The question.
             context: The text that may hold the answer; a long one is read in overlapping windows.
             top_k: How many answers, from 1 to 10.
-            checkpoint: The name of a checkpoint; empty for the bundled one.
+            checkpoint: The name of a checkpoint; empty for the host's default.
         """
         return run(contract.FoundAnswers, request, checkpoint, question=question, context=context, top_k=top_k)
 
@@ -142,7 +142,7 @@ def _add_task_endpoints(service: DemoService) -> None:
         Args:
             text: The text to translate.
             num_beams: How many candidates the beam search keeps, from 1 (greedy search) to 8.
-            checkpoint: The name of a checkpoint; empty for the bundled one.
+            checkpoint: The name of a checkpoint; empty for the host's default.
         """
         return run(contract.Translations, request, checkpoint, text=text, num_beams=num_beams)
 
@@ -170,7 +170,7 @@ def _add_task_endpoints(service: DemoService) -> None:
             top_p: For sample: choose among the likeliest tokens that make up this probability, from 0.01 to 1.
             num_beams: For beam: how many texts are kept, from 1 to 8.
             seed: For sample: the random seed.
-            checkpoint: The name of a checkpoint; empty for the bundled one.
+            checkpoint: The name of a checkpoint; empty for the host's default.
             loop_guard: For sample: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
         """
         sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "loop_guard": loop_guard}
@@ -199,7 +199,7 @@ def _add_decoder_endpoints(service: DemoService) -> None:
             prompt: The text to continue; empty to start from nothing.
             num_beams: How many drafts beam search keeps, from 1 to 8.
             steps: How many tokens to write, from 1 to 40.
-            checkpoint: The name of a checkpoint; empty for the bundled one.
+            checkpoint: The name of a checkpoint; empty for the host's default.
             temperature: For sampling, from 0.05 to 5.
             top_k: For sampling: choose among the k likeliest tokens; 0 for all.
             top_p: For sampling: choose among the likeliest tokens that make up this probability, from 0.01 to 1.

@@ -1,16 +1,25 @@
-"""About: what this is, how to read it, what is kept, and the models with their licences."""
+"""About: what this is, how to read it, what is kept, the models with their licences, and the host's choice."""
 
 import html
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import gradio as gr
+from huggingface_hub.constants import HF_HUB_OFFLINE
 
+from demo.defaults import BUNDLED
+from demo.events import PROGRESS, QUICK, for_visitors, told
 from demo.limits import limits_in_words
-from demo.settings import Settings
+from demo.runs import DemoService
 from demo.tabs.history import UNKEPT
-from demo.tabs.task_tab import lead
+from demo.tabs.task_tab import TaskTab, lead
+from demo.web.visitors import is_from_this_machine, is_this_machine
+from demo.widgets import Updates
 from demo.widgets.glossary import glossary_section
+from demo.widgets.notice import create_notice, noticed
 from demo.widgets.runs import TASK_TITLES, kept_for
-from models.registry import Checkpoint, checkpoints_for
+from models.errors import InputError
+from models.registry import STANDARD, Checkpoint, Task, checkpoints_for
 
 _LEAD = "Type a text, get a Transformer’s answer, and see what the model looked at."
 _TEXT = """
@@ -39,16 +48,91 @@ _MODELS = """
 <p>The first of each list is part of this page and needs no network. The others are published by their makers and are
 downloaded when they are first chosen.</p>
 """
+_STANDARD_SIZE = f"{sum(each.size_mb for each in STANDARD.values()) / 1000:.1f} GB"
+_STANDARD_NAMES = ", ".join(html.escape(each.title) for each in STANDARD.values())
+_FETCHED = (
+    f"One press downloads {_STANDARD_NAMES} ({_STANDARD_SIZE}), checks and prepares them, and makes every tab begin "
+    "with its own. Keep this page open meanwhile; if it breaks off, press again, and it goes on from there."
+)
+_CHOSEN_BY_HOST = "Which they are is for the host to say, with <code>make models</code> or CLEARHEAD_DEFAULTS."
+_NOT_FROM_HERE = "The default models can be changed only from the machine that serves this page."
 
 
-def create_about_tab(settings: Settings) -> None:
-    """The tab; nothing on it changes."""
-    with gr.Tab("About", id="about", elem_id="tab-about", alignment="right"):
+def create_about_tab(service: DemoService, task_tabs: Mapping[Task, TaskTab]) -> None:
+    """The tab; nothing on it changes but the host's choice of the default models, which `task_tabs` follow."""
+    settings = service.settings
+    with gr.Tab("About", id="about", elem_id="tab-about", alignment="right") as tab:
         lead(_LEAD)
         kept = _KEPT.format(kept_for=kept_for(settings), switch=UNKEPT)
         limits = "".join(f"<li>{sentence}</li>" for sentence in limits_in_words(settings))
-        parts = (_TEXT, kept, f"<h2>Limits</h2><ul>{limits}</ul>", _MODELS, _models(), glossary_section())
-        gr.HTML(f'<div class="prose-page">{"".join(parts)}</div>')
+        _prose(_TEXT, kept, f"<h2>Limits</h2><ul>{limits}</ul>", _MODELS)
+        _create_choice(service, task_tabs, tab)
+        _prose(_models(), glossary_section())
+
+
+def _prose(*parts: str) -> None:
+    gr.HTML(f'<div class="prose-page">{"".join(parts)}</div>')
+
+
+def _create_choice(service: DemoService, task_tabs: Mapping[Task, TaskTab], tab: gr.Tab) -> None:
+    """What the tabs begin with, and for the host's own browser the buttons that change it.
+
+    Elsewhere a visitor could fill the host's disk, and change the page for all others.
+    """
+    settings, defaults = service.settings, service.defaults
+    words = _choice_in_words(service, may_change=False)
+    said = gr.HTML(words, label="The default models", elem_classes="default-models")
+    fixed = settings.defaults or settings.root_path or settings.space_id
+    if fixed or not is_this_machine(settings.address):
+        return
+    notice = create_notice()
+    with gr.Row(elem_classes="history-actions"):
+        look: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 290}
+        fetch = gr.Button("Fetch the published models", variant="primary", **look)
+        back = gr.Button("Back to the bundled models", **look)
+
+    def show(request: gr.Request) -> Updates:
+        may_change = is_from_this_machine(request)
+        return {
+            said: _choice_in_words(service, may_change),
+            fetch: gr.update(visible=may_change and not defaults.are_published and not HF_HUB_OFFLINE),
+            back: gr.update(visible=may_change and defaults.are_published),
+        }
+
+    def change(request: gr.Request, choose: Callable[[], None]) -> Updates:
+        try:
+            if not is_from_this_machine(request):
+                raise InputError(_NOT_FROM_HERE)
+            choose()
+        except InputError as error:
+            return {notice: noticed(error.sentence)}
+        pickers = [each.picker for each in task_tabs.values()]
+        return {
+            **show(request),
+            notice: noticed(""),
+            **{each: gr.update(choices=each.choices, value=each.value) for each in pickers},
+        }
+
+    def fetch_published(request: gr.Request, progress: gr.Progress = PROGRESS) -> Updates:
+        return change(request, lambda: defaults.fetch(told(progress)))
+
+    def go_back(request: gr.Request) -> Updates:
+        return change(request, lambda: defaults.choose(BUNDLED))
+
+    changed = [said, fetch, back, notice, *(each.picker for each in task_tabs.values())]
+    tab.select(for_visitors(show), None, [said, fetch, back], **QUICK)
+    alone: dict[str, Any] = {"concurrency_id": "fetching", "concurrency_limit": 1, "api_visibility": "private"}
+    fetch.click(for_visitors(fetch_published), None, changed, show_progress_on=said, **alone)
+    back.click(for_visitors(go_back), None, changed, **QUICK)
+
+
+def _choice_in_words(service: DemoService, may_change: bool) -> str:
+    """What the tabs begin with, and how that is changed."""
+    published = [task for task in Task if service.defaults.of(task).hub_id]
+    which = "published" if published else "bundled"
+    but = ", as far as they are on this host’s disk" if published and len(published) < len(Task) else ""
+    more = _CHOSEN_BY_HOST if not may_change else "" if published else _FETCHED
+    return f'<div class="prose-page"><p>The tabs begin with the {which} models{but}. {more}</p></div>'
 
 
 def _models() -> str:

@@ -59,7 +59,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
                 tab.fields["seed"] = seed
                 loop_guard = tab.create_slider("loop_guard")
                 tab.create_picker()
-                few_shot = gr.HTML(few_shot_note(tab.picker.value))
+                few_shot = gr.HTML(few_shot_note(service.defaults.of(tab.task).name))
         with result():
             tab.create_answer("The text so far")
             with gr.Row(elem_classes="history-actions") as more:
@@ -121,6 +121,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     )
     strategy.change(settings_of, strategy, [*of_sampling, beams, more], **QUICK)
     tab.picker.change(few_shot_note, tab.picker, few_shot, **QUICK)
+    service.defaults.watch(lambda: setattr(few_shot, "value", few_shot_note(service.defaults.of(tab.task).name)))
     return tab
 
 

@@ -23,7 +23,7 @@ from demo.writing.steps import DecoderSteps, DrawAnswer, growing, growing_answer
 from demo.writing.text import choosing
 from models.errors import InputError
 from models.outputs import TaskOutput
-from models.registry import Task
+from models.registry import Task, checkpoints_for
 
 TAB_NAMES = {
     Task.FILL_MASK: "fill-mask",
@@ -154,7 +154,7 @@ class TaskTab:
 
     def create_picker(self) -> None:
         """The choice of a model."""
-        self.picker = create_checkpoint_picker(self.task)
+        self.picker = create_checkpoint_picker(self.task, self.service.defaults)
 
     def create_answer(self, label: str) -> None:
         """The answer; where a decoder wrote it, its tokens can be chosen."""
@@ -290,10 +290,11 @@ class TaskTab:
 
     def refuse(self, error: InputError) -> Updates:
         """The sentence beside its field; a checkpoint that cannot be had gives way to the bundled one."""
-        updates = self.clear()
-        updates[self.notices.get(error.field, self.notice)] = noticed(error.sentence)
+        updates, sentence = self.clear(), error.sentence
         if error.field == "checkpoint":
-            updates[self.picker] = self.picker.value
+            updates[self.picker] = checkpoints_for(self.task)[0].name
+            sentence += " Your text is kept and the bundled model is selected."
+        updates[self.notices.get(error.field, self.notice)] = noticed(sentence)
         return updates
 
     def clear(self) -> Updates:

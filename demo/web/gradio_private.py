@@ -30,6 +30,11 @@ def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[So
     return ABCMeta.__new__(type(base), name, (base,), {"is_template": True, "__module__": __name__, **own})
 
 
+def show_values_of_now(blocks: gr.Blocks) -> None:
+    """Let pages that are opened from now on begin with the values that the components have now."""
+    blocks.config = blocks.get_config_file()
+
+
 def asker_is_there() -> Callable[[], bool]:
     """A function that says whether the client that asked for this thread's event still waits for its answer."""
     blocks, event_id = LocalContext.blocks.get(None), LocalContext.event_id.get(None)

@@ -23,7 +23,7 @@ _KEEP_ALIVE_S = 75
 
 def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
     """Serve until the process is told to stop; prints the address."""
-    host = settings.host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    host = settings.address
     named = settings.port if settings.port is not None else os.environ.get("GRADIO_SERVER_PORT")
     listener = _listener(host, range(_FIRST_PORT, _FIRST_PORT + _PORTS) if named in (None, "") else [int(named)])
     port = listener.getsockname()[1]

@@ -7,7 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
+import gradio as gr
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
@@ -20,6 +22,24 @@ CALLER_HEADER = "x-clearhead-caller"
 _KEPT_S = 3600.0
 _NETWORK_BITS = 64
 """How much of an IPv6 address is one caller's: whoever has a line has at least that many addresses to choose from."""
+
+_BY_A_PROXY = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""The headers by which a proxy shows that it passes a call on."""
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether an address, or the name of a host, is reached from this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_from_this_machine(request: gr.Request) -> bool:
+    """Whether a browser on this machine calls, at this machine's own address and through no proxy."""
+    asked = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    passed_on = any(name in request.headers for name in _BY_A_PROXY)
+    return not passed_on and is_this_machine(request.client.host) and is_this_machine(asked)
 
 
 class Visitors:

@@ -8,9 +8,9 @@ import argparse
 import os
 from pathlib import Path
 
-from models.engine import AUTO, EngineSettings, has_openvino, is_rounded, uses_openvino
+from models.engine import AUTO, EngineSettings, has_openvino
 from models.loading.package import PACKED, unpack
-from models.loading.prepared import model_type_of, prepared_folder, trunk_of
+from models.loading.prepared import prepare
 from models.registry import REGISTRY, Task
 
 
@@ -49,9 +49,7 @@ def _prepare_bundled() -> None:
     bundled = [each for each in REGISTRY.values() if not each.hub_id]
     for number, checkpoint in enumerate(bundled, start=1):
         print(f"\rPreparing bundled models: {number} of {len(bundled)}", end="", flush=True)
-        if uses_openvino(model_type_of(checkpoint.folder), settings):
-            half = is_rounded(checkpoint.task, settings)
-            prepared_folder(checkpoint.task, checkpoint.folder, trunk_of(checkpoint), half=half)
+        prepare(checkpoint, checkpoint.folder, settings)
     print()
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from models.cancellation import LONGEST_LOAD_S, BoundedLock
-from models.engine import BFLOAT16, EXACT, FLOAT16, FLOAT32, Engine, EngineSettings, is_rounded, uses_openvino
+from models.engine import BFLOAT16, EXACT, FLOAT16, FLOAT32, Engine, EngineSettings, is_rounded
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, import_looks, silent
 from models.loading.description import describe, load_description, tokenizer_of
 from models.loading.package import packaged
-from models.loading.prepared import model_type_of, prepared_folder, sha256_of, trunk_of
+from models.loading.prepared import prepare, prepared_folder, sha256_of, trunk_of
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
@@ -69,12 +69,10 @@ def wrap(
     task, trunk, lock = checkpoint.task, trunk_of(checkpoint), BoundedLock()
     load: Callable[[], PreTrainedModel] = partial(load_network, task, folder, trunk, for_looks=True)
     engine: Engine
-    if uses_openvino(model_type_of(folder), settings):
+    if prepared := prepare(checkpoint, folder, settings, progress):
         from models.engine.openvino import OpenVINOEngine
 
         rounded = is_rounded(task, settings)
-        said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes some seconds"
-        prepared = prepared_folder(task, folder, trunk, half=rounded, on_making=lambda: progress(1.0, said))
         engine = OpenVINOEngine(prepared, (FLOAT16 if task.writes else BFLOAT16) if rounded else FLOAT32)
         description, tokenizer = load_description(prepared, folder)
     else:

@@ -20,7 +20,9 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from models.engine import EngineSettings, is_rounded, uses_openvino
 from models.errors import CheckpointUnavailable
+from models.loading import Progress, silent
 from models.registry import BUNDLED, Checkpoint, Task
 
 _ROOT = Path(__file__).parents[2]
@@ -31,6 +33,20 @@ _LONGEST_S = 600.0
 """How long a conversion may take a slow machine."""
 
 _FORGOTTEN_AFTER_S = 60 * 24 * 3600
+
+
+def prepare(
+    checkpoint: Checkpoint, weights: Path, settings: EngineSettings, progress: Progress = silent
+) -> Path | None:
+    """The folder with what was made of `checkpoint`, whose files are in `weights`, made where it is not there yet.
+
+    None where PyTorch computes its answers. Raises `CheckpointUnavailable`.
+    """
+    if not uses_openvino(model_type_of(weights), settings):
+        return None
+    said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes some seconds"
+    half, trunk = is_rounded(checkpoint.task, settings), trunk_of(checkpoint)
+    return prepared_folder(checkpoint.task, weights, trunk, half=half, on_making=lambda: progress(1.0, said))
 
 
 def prepared_folder(

@@ -60,6 +60,7 @@ def test_every_setting_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
         ("MAX_TEXT", "1.5", "must be a whole number from 1, not '1.5'."),
         ("PORT", "-1", "must be a whole number from 0, not '-1'."),
         ("PRECISION", "int4", "must be one of auto, float32, float16, bfloat16, not 'int4'."),
+        ("DEFAULTS", "best", "must be one of bundled, published, not 'best'."),
         ("ENGINE", "gpu", "must be one of auto, openvino, torch, not 'gpu'."),
     ],
 )
