@@ -12,8 +12,8 @@ from models.outputs import SentimentOutput, TaskOutput
 from models.registry import Task
 
 _LEAD = (
-    "Is a sentence meant well or ill? The same BERT, after a second training on film reviews marked by people as "
-    "positive or negative (<em>fine-tuning</em>)."
+    "Is a sentence meant well or ill? The same BERT, after a second training on film reviews and opinions, "
+    "each marked as positive or negative (<em>fine-tuning</em>)."
 )
 _HINT = "Write a sentence. <span class='keys'>Enter reads it; Shift+Enter starts a new line.</span>"
 
