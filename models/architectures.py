@@ -13,9 +13,9 @@ class LayerNames:
 
     `together` is the linear map that brings the heads together, W^O of Vaswani et al. (2017, section 3.2.2).
     `query_key_value` has one name where one map makes all three. `cross` and `cross_norm` name the attention to another
-    text, where a layer has it. `gate` is the second map of a gated feed-forward part, by whose numbers those of `inner`
-    are multiplied once they are bent; it has the name of `inner` where one map makes both. Where only the first two
-    names are given, heads can be switched off and no more.
+    text, where a layer has it. `gate` is the second map of a gated feed-forward part (Shazeer, 2020): its output is
+    multiplied by that of `inner` after the activation. It has the name of `inner` where one map makes both. Where only
+    the first two names are given, heads can be switched off and no more.
     """
 
     layers: str

@@ -32,7 +32,7 @@ HEAD_RATE, BODY_RATE = 1e-3, 4e-4
 WINDOW_STEPS = 6200
 # More blanks than BERT's 15 % give a small model more to learn from each pass (Wettig et al., 2023).
 WINDOW_SHARE = 0.25
-SENTENCE_STEPS = 3600
+SENTENCE_STEPS = 2900
 SENTENCE_RATE = 3e-4
 WINDOWS_EVERY = 3
 """In the second part every third batch is windows, and the others are lone sentences."""

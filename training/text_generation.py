@@ -1,9 +1,9 @@
 """Completion from scratch: GPT-2's architecture, small, trained on stories and reviews, then on everyday texts.
 
-The everyday texts (`everyday_texts/`) are letters, recipes, news, answers and other kinds that people begin.
-The data, as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales of
-FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain
-text. Of simple stories there are few, so a larger model writes more of them.
+The everyday texts (`everyday_texts/`) are letters, recipes, news, answers and other kinds that people begin. The data,
+as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales of FairytaleQA,
+children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain text. Of simple
+stories there are few, so a larger model writes more of them.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from training.bpe import byte_level_tokenizer
 from training.cards import Card, Credit, save, write_card
 from training.loop import Plan, muon_and_adamw, train
 from training.stories import Prose
+from training.text import read_text
 
 NAME = "clearhead-stories"
 VOCABULARY = 8192
@@ -32,10 +33,10 @@ EVERYDAY = Path(__file__).with_name("everyday_texts")
 
 @dataclass(frozen=True)
 class Part:
-    """A part of training: so many steps of `rows` windows of `window` pieces each, at `rate` times the full rates.
+    """A part of training: `steps` batches of `rows` windows of `window` pieces, at `rate` times the full rates.
 
-    `shares` are how many of the windows are short stories, fairy tales, books, reviews, stories that a larger model
-    wrote, and everyday texts; the share `opened` of all begins where a text does.
+    `shares` are the shares of windows from short stories, fairy tales, books, reviews, stories that a larger model
+    wrote, and everyday texts. Of all windows the share `opened` begins where a text does.
     """
 
     name: str
@@ -48,8 +49,8 @@ class Part:
 
 
 PARTS = (
-    Part("stories", 30_000, 1.0, 16, 512, (0.05, 0.05, 0.10, 0.60, 0.20, 0.0), 0.2),
-    Part("everyday", 1_400, 0.2, 32, 256, (0.05, 0.04, 0.09, 0.42, 0.0, 0.40), 0.35),
+    Part("stories", steps=30_000, rate=1.0, rows=16, window=512, shares=(0.05, 0.05, 0.1, 0.6, 0.2, 0), opened=0.2),
+    Part("everyday", steps=1_400, rate=0.2, rows=32, window=256, shares=(0.05, 0.04, 0.09, 0.42, 0, 0.4), opened=0.35),
 )
 WEIGHT_DECAY = 0.1
 WRITTEN_STORIES = 10_000
@@ -103,7 +104,7 @@ def build(data: Path, workdir: Path) -> None:
     (folder / "books_kept_out.txt").write_text(text.books_kept_out, encoding="utf-8")
     (folder / "reviews_kept_out.txt").write_text(text.reviews_kept_out, encoding="utf-8")
     written = stories.written_stories(text.short_stories, WRITTEN_STORIES, folder / "writer")
-    everyday = [text for file in sorted(EVERYDAY.glob("*.txt")) for text in file.read_text().strip().split("\n\n")]
+    everyday = [each for file in sorted(EVERYDAY.glob("*.txt")) for each in read_text(file).strip().split("\n\n")]
     by_source = [text.short_stories, text.fairy_tales, text.books, text.reviews, written, everyday]
 
     tokenizer = byte_level_tokenizer((document for documents in by_source for document in documents), VOCABULARY)

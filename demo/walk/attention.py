@@ -98,7 +98,7 @@ def _built_otherwise(seen: Look) -> str:
         said += (
             f"Heads {first} to {first + group - 1} share these keys and values, and each asks with queries of its own: "
             f"{seen.heads} heads have queries here and {head.key_value_heads} have keys and values (grouped-query "
-            "attention, Ainslie et al., 2023), of which less is to be remembered while a text is written. "
+            "attention, Ainslie et al., 2023), so that less has to be kept in memory while a text is written. "
         )
     if head.reach is not None:
         said += f"In this layer a token looks at most {head.reach} tokens to either side, in others at all of them. "

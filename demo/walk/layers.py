@@ -88,7 +88,7 @@ def _block_said(seen: Look) -> str:
     where = (
         f"Here {_norm_of(block)} stands in front of each part, as in GPT-2."
         if block.norm_first
-        else "Here layer norm stands behind each part, as in the first Transformer and in BERT."
+        else "Here layer norm stands after each part, as in the first Transformer and in BERT."
     )
     if not block.centred:
         where += " RMS norm stretches the numbers to a mean square of 1 and shifts none (Zhang and Sennrich, 2019)."

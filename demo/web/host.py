@@ -21,6 +21,8 @@ from demo.runs import DemoService
 from demo.web.admission import RateLimit
 from demo.web.metrics import Metrics
 from demo.web.visitors import Visitors
+from models.loading.assembly import FINE_TUNED, WHOLE
+from models.loading.prepared import sha256_of
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task, find
 
@@ -155,11 +157,9 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
 @cache
 def checksum(checkpoint: Checkpoint) -> str:
     """The sha256 of the weights of a bundled checkpoint."""
-    for name in ("adapter_model.safetensors", "model.safetensors"):
-        path = checkpoint.folder / name
-        if path.exists():
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+    for name in (FINE_TUNED, WHOLE):
+        if (checkpoint.folder / name).exists():
+            return sha256_of(checkpoint.folder / name)
     return "missing"
 
 

@@ -9,7 +9,7 @@ from huggingface_hub.constants import HF_HUB_OFFLINE
 from demo.defaults import Defaults
 from demo.events import QUICK
 from models.errors import CheckpointUnavailable
-from models.loading.package import packaged
+from models.loading.prepared import packaged
 from models.registry import Checkpoint, Task, checkpoints_for, find
 
 

@@ -158,11 +158,11 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
 
     The way leads from a text whose words are all blank to the text itself: the model's own mask stands for them, which
     it has learned to read as "a word, whichever"; a model without one starts from embeddings of zero. Where positions
-    are rotary, it starts from the mean of all embeddings and keeps the first token: the norms of such a model stretch
-    the least of vectors to full size, and its heads rest on the first token, without which the way would be all leaps.
-    Special tokens, the blank that is asked about and a token that is kept are the same at both ends, so that their
-    scores are zero. Raises `InputError` for a target that is not there, for more than 512 tokens and for a text without
-    a token that could count.
+    are rotary, it starts from the mean of all embeddings and keeps the first token. Zero is of no use there: the norm
+    scales even the smallest vector to full size, and many heads give most of their weight to the first token, so that
+    the logit would change in jumps, which no sum of gradients follows. Special tokens, the blank that is asked about
+    and a token that is kept are the same at both ends, so that their scores are zero. Raises `InputError` for a target
+    that is not there, for more than 512 tokens and for a text without a token that could count.
     """
     decision = decision_of(model, inputs, written, target)
     if len(decision.tokens) > MAX_TOKENS:

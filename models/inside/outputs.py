@@ -101,8 +101,7 @@ class HeadNumbers:
     `divisor`, √d_k), `masked` (true where the model may not look) and `weights` are `[query, key]`. `deviation` is the
     greatest distance of these weights and outputs from the model's own.
 
-    `reach` is how far a token may look to either side, where that is bounded.
-
+    `reach` is how many tokens a token may look to either side, `None` for all of them (local attention).
     `key_value_heads` is how many heads of the layer have keys and values of their own: where these are fewer than its
     heads, several queries share them (grouped-query attention, Ainslie et al., 2023). Where positions are rotary,
     `unturned_queries` and `unturned_keys` are what was turned, with angles of this `rotary_base`.
@@ -178,7 +177,7 @@ class BlockNumbers:
 
     @property
     def is_gated(self) -> bool:
-        """Whether the feed-forward part multiplies what it bends by a second map of the same vector (Shazeer, 2020)."""
+        """Whether the feed-forward part multiplies its activations by a second map of its input (Shazeer, 2020)."""
         return any(stage.name == Station.GATED for stage in self.stages)
 
 

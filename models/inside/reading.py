@@ -69,7 +69,7 @@ class LayerParts:
         return tuple(maps) if len(maps) == 3 else maps[0].chunk(3, dim=-1)
 
     def widen(self, vectors: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The numbers of the feed-forward part that are bent, and those that they are then multiplied by, if any."""
+        """The input of the feed-forward part's activation, and what its output is multiplied by, if it is gated."""
         if self.gate is None:
             return self.inner(vectors), None
         if self.gate is self.inner:

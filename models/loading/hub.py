@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 from models.cancellation import ASK_EVERY_S, go_on
 from models.errors import CheckpointUnavailable, Overdue
 from models.loading import Progress
-from models.loading.package import packaged
+from models.loading.prepared import packaged
 from models.registry import Checkpoint
 
 _log = logging.getLogger(__name__)

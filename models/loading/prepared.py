@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -26,7 +27,10 @@ from models.loading import Progress, silent
 from models.registry import BUNDLED, Checkpoint, Task
 
 _ROOT = Path(__file__).parents[2]
-_READ = (".gguf", ".json", ".model", ".safetensors", ".spm", ".txt")
+PACKED = ".gguf"
+"""How a file of weights that a Python package carries ends; the package `gguf` is needed to read it."""
+
+_READ = (PACKED, ".json", ".model", ".safetensors", ".spm", ".txt")
 _MADE_BY = ("engine/convert.py", "loading/description.py")
 _SUMS = "sums.json"
 _LONGEST_S = 600.0
@@ -70,6 +74,16 @@ def prepared_folder(
     with suppress(OSError):
         os.utime(folder)
     return folder
+
+
+def packaged(checkpoint: Checkpoint) -> Path | None:
+    """The file of weights for `checkpoint`, where the Python package that carries it and `gguf` are installed."""
+    package, _, name = checkpoint.package.partition("/")
+    spec = find_spec(package) if package and find_spec("gguf") else None
+    if spec is None or spec.origin is None:
+        return None
+    file = Path(spec.origin).parent / name
+    return file if file.is_file() else None
 
 
 def kept_folder() -> Path:

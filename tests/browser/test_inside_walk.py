@@ -119,9 +119,9 @@ def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step
     said = panel.locator(".inside-finding .read-out").filter(visible=True)
     for example, expected in (
         ("a story", r"In layer 4, head 2, “who” gives 8\d\s%.* to “robot”"),
-        ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 5\d\s%.* to “robot”"),
-        ("I am a robot", r"In layer 2, head 8, “i” gives 3\d\s%.* to “robot”"),
-        ("what is “it”?", r"In layer 4, head 2, “it” gives 5\d\s%.* to “\[CLS\]”"),
+        ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 79\s%.* to “robot”"),
+        ("I am a robot", r"In layer 4, head 12, “i” gives 2\d\s%.* to “robot”"),
+        ("what is “it”?", r"In layer 4, head 2, “it” gives 50\s%.* to “animal”"),
     ):
         panel.get_by_role("button", name=example, exact=True).click()
         expect(said).to_have_text(re.compile(expected))

@@ -16,7 +16,7 @@ from models.cancellation import only_while
 from models.errors import Overdue, Stopped
 from models.loading import Progress, prepared, silent
 from models.loading import hub as of_hub
-from models.loading.package import PACKED, packaged
+from models.loading.prepared import PACKED, packaged
 from models.loading.store import ModelStore
 from models.registry import REGISTRY, Task
 from tests.hub import Hub, hub_of
