@@ -133,13 +133,23 @@ Call = tuple[str, list[Any]]
 """An endpoint and its arguments."""
 
 Calls = Callable[[str, int], list[Call]]
-"""What a visitor with this mark may call next, the call of this number: no text comes twice."""
+"""What a visitor with this mark may call next, the call of this number: hardly a text comes twice."""
+
+LOOKS = ("bright", "calm", "cold", "dark", "dry", "grey", "hot", "long", "quiet", "rainy", "sunny", "windy")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def plain_calls(mark: str, number: int) -> list[Call]:
-    """The typical input of each task as a plain app is called with it."""
+    """The typical input of each task as a plain app is called with it, on one of 9,240 kinds of day."""
+    chance = random.Random(f"{mark} {number}")
+    looks = chance.sample(LOOKS, 3)
+    day = f"On a {looks[0]}, {looks[1]} and {looks[2]} {chance.choice(DAYS)},"
+
+    def on_that_day(text: str) -> str:
+        return f"{day} {text[0].lower()}{text[1:]}"
+
     return [
-        (task, [f"{value} {mark} {number}" for name, value in fields.items() if name in TYPED])
+        (task, [on_that_day(str(value)) for name, value in fields.items() if name in TYPED])
         for task, fields in INPUTS.items()
     ]
 
