@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.settings import Settings
 from demo.web.call import Call, UnusableCall, read_call, refuse, replay
-from demo.web.gradio_private import CALLER, SESSION, ModelQueue
 from demo.web.metrics import Metrics
+from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors, counted, with_header
 
 _CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|cancel|run|api|mcp)(?:/(?P<name>\w+))?/?")

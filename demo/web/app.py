@@ -19,11 +19,13 @@ from demo.runs import DemoService, Finished
 from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
-from demo.web.gradio_private import ModelQueue, States, answer_tools_in_json
+from demo.web.gradio_private import States
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
 from demo.web.metrics import Metrics, memory_bytes
+from demo.web.model_queue import ModelQueue
 from demo.web.streams import Streams
+from demo.web.tools import answer_in_json
 from demo.web.visitors import Visitors
 from models.loading.store import ModelStore
 
@@ -78,7 +80,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
 
     service.when_forgetting(forget)
     if demo.mcp_server_obj:
-        answer_tools_in_json(demo.mcp_server_obj)
+        answer_in_json(demo.mcp_server_obj)
     # Around all of it, Starlette's answer to an unforeseen error included: whatever refuses a call, the answer has its
     # headers, and a page is compressed last.
     site: ASGIApp = Admission(app, settings, queue, visitors, metrics)

@@ -1,24 +1,18 @@
 """The one file that relies on names which Gradio does not document; `tests/web/test_gradio_private.py` checks them."""
 
-import inspect
-import json
-import time
 from abc import ABCMeta
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import gradio as gr
-import orjson
 from gradio.components import Component
 from gradio.context import LocalContext
 from gradio.mcp import GradioMCPServer
 from gradio.queueing import Event
 from gradio.state_holder import SessionState, StateHolder
 from gradio.utils import LRUCache
-from mcp.types import CallToolRequest, CallToolResult, ServerResult, TextContent
+from mcp.types import TextContent
 
 from demo.settings import MODEL_QUEUE
 
@@ -49,119 +43,32 @@ def asker_is_there() -> Callable[[], bool]:
     return is_there
 
 
-SESSION, CALLER = "clearhead.session", "clearhead.caller"
-"""The keys of a request's scope under which `Admission` notes who asks."""
+class GradioQueue:
+    """What Gradio's queue of `blocks` holds. Every method belongs on the event loop."""
 
-UNHEARD_S, UNFETCHED_S = 10.0, 60.0
-"""How long a run goes on that no client listens to, and how long an answer waits to be fetched."""
-
-_MOST_UNFETCHED_BYTES = 64_000_000
-
-
-class ModelQueue:
-    """The runs of `blocks` that wait for a model or go on. Every method belongs on the event loop."""
-
-    def __init__(self, blocks: gr.Blocks, unheard_s: float = UNHEARD_S, unfetched_s: float = UNFETCHED_S) -> None:
-        self._blocks = blocks
+    def __init__(self, blocks: gr.Blocks) -> None:
         self._queue = blocks._queue
         self._queue.sleep_when_free = 0.005
         # Gradio keeps the messages of 2,000 sessions, so made-up sessions would push out those of others.
         self._queue.pending_messages_per_session = LRUCache(50_000)
-        self._unheard_s, self._unfetched_s = unheard_s, unfetched_s
-        # When each session with messages was first seen without a listener, and how many bytes they are.
-        self._unfetched: dict[str, tuple[float, int]] = {}
-
-    @cached_property
-    def endpoints(self) -> dict[str, Callable[..., Any] | None]:
-        """The function of each endpoint by its name."""
-        return {str(fn.api_name): fn.fn for fn in self._blocks.fns.values() if fn.api_name}
-
-    @cached_property
-    def _of_models(self) -> frozenset[int | str]:
-        functions = [fn for fn in self._blocks.fns.values() if fn.concurrency_id == MODEL_QUEUE]
-        return frozenset({fn._id for fn in functions} | {str(fn.api_name) for fn in functions})
-
-    def is_for_a_model(self, event: int | str | None) -> bool:
-        """Whether the event of this number, or the endpoint of this name, runs a model."""
-        return event in self._of_models
-
-    def with_defaults(self, endpoint: str, values: list[Any]) -> list[Any]:
-        """The values of an endpoint's call with the defaults of those left out at the end; Gradio asks for all."""
-        function = self.endpoints.get(endpoint)
-        parameters = inspect.signature(function).parameters.values() if function else ()
-        defaults = [each.default for each in parameters if each.annotation is not gr.Request][len(values) :]
-        return values if inspect.Parameter.empty in defaults else values + defaults
-
-    @property
-    def _line(self) -> list[Event]:
-        """The runs that wait, the next first; the list may be sorted in place."""
-        line = self._queue.event_queue_per_concurrency_id.get(MODEL_QUEUE)
-        return line.queue if line else []
-
-    @property
-    def _live(self) -> list[Event]:
-        """The runs that wait or go on."""
-        return [each for each in list(self._queue.event_ids_to_events.values()) if each.concurrency_id == MODEL_QUEUE]
-
-    @property
-    def waiting(self) -> int:
-        """The number of runs that wait."""
-        return len(self._line)
-
-    @property
-    def running(self) -> int:
-        """The number of runs that go on."""
-        return len(self._live) - self.waiting
 
     @property
     def calls_waiting(self) -> int:
         """The number of events that wait, including those that run no model."""
         return len(self._queue)
 
-    def of(self, key: str, who: str) -> int:
-        """The number of runs that this session (`SESSION`) or caller (`CALLER`) has waiting or running."""
-        return sum(each.request.scope.get(key) == who for each in self._live)
+    @property
+    def line(self) -> list[Event]:
+        """The runs that wait, the next first; the list may be sorted in place."""
+        line = self._queue.event_queue_per_concurrency_id.get(MODEL_QUEUE)
+        return line.queue if line else []
 
-    def session_of(self, event_id: object) -> str | None:
-        """The session that Gradio knows a run by; None for what is no run."""
-        return next((each.session_hash for each in self._live if each._id == event_id), None)
+    @property
+    def live(self) -> list[Event]:
+        """The runs that wait or go on."""
+        return [each for each in list(self._queue.event_ids_to_events.values()) if each.concurrency_id == MODEL_QUEUE]
 
-    def take_turns(self) -> None:
-        """Sort the line: every session's first run, then every session's second; runs that go on count as earlier."""
-        line = self._line
-        waits = {event._id for event in line}
-        before: Counter[tuple[str, str]] = Counter()
-        turns = {}
-        for event in [*(each for each in self._live if each._id not in waits), *line]:
-            keys = [(key, event.request.scope.get(key, "")) for key in (SESSION, CALLER)]
-            turns[event._id] = [before[key] for key in keys]
-            before.update(keys)
-        line.sort(key=lambda event: turns[event._id])
-
-    def tidy(self, heard: Collection[str]) -> None:
-        """Stop runs that nobody listens to, and drop answers that nobody fetches.
-
-        `heard` are the sessions and events whose streams are open.
-        """
-        now, line = time.monotonic(), self._line
-        for event in self._live:
-            is_heard = event._id in heard or event.session_hash in heard
-            if event not in line and not is_heard and now - event.enqueue_time > self._unheard_s:
-                event.closed = True
-        self._unfetched = {
-            session: self._unfetched.get(session) or (now, _size(messages))
-            for session, messages in self._unheard(heard)
-        }
-        held = sum(size for _, size in self._unfetched.values())
-        for session, (since, size) in sorted(self._unfetched.items(), key=lambda each: each[1]):
-            if now - since < self._unfetched_s and held <= _MOST_UNFETCHED_BYTES:
-                break
-            # A stream that is opened later says that there is no such session.
-            self._queue.pending_messages_per_session.pop(session, None)
-            self._queue.pending_event_ids_session.pop(session, None)
-            held -= size
-
-    def _unheard(self, heard: Collection[str]) -> Iterator[tuple[str, Collection[Any]]]:
+    def unheard(self, heard: Collection[str]) -> Iterator[tuple[str, Collection[Any]]]:
         """The sessions without a live event that no stream in `heard` (sessions and events) reads; their messages."""
         messages, ids = self._queue.pending_messages_per_session, self._queue.pending_event_ids_session
         for session in list({**ids, **messages}):
@@ -174,10 +81,10 @@ class ModelQueue:
                 # A stream that was closed leaves its ids, for which every later stream of its session would wait.
                 del ids[session]
 
-
-def _size(messages: Collection[Any]) -> int:
-    """The bytes of some messages as JSON; only their outputs can be large."""
-    return sum(len(orjson.dumps(getattr(each, "output", None), default=str)) for each in messages)
+    def drop(self, session: str) -> None:
+        """Forget what was to be told to a session; a stream that is opened later says that there is none."""
+        self._queue.pending_messages_per_session.pop(session, None)
+        self._queue.pending_event_ids_session.pop(session, None)
 
 
 class _State(SessionState):
@@ -207,18 +114,6 @@ class States(StateHolder):
         return super().__getitem__(session_id)
 
 
-def answer_tools_in_json(server: GradioMCPServer) -> None:
-    """Let every tool answer with JSON, also as `structuredContent`; Gradio would write what Python prints."""
-    vars(server)["postprocess_output_data"] = lambda outputs, _url: [
-        TextContent(type="text", text=json.dumps(each, ensure_ascii=False)) for each in outputs
-    ]
-    call_tool = server.mcp_server.request_handlers[CallToolRequest]
-
-    async def call_and_structure(request: CallToolRequest) -> ServerResult:
-        result: ServerResult = await call_tool(request)
-        answer = result.root
-        if isinstance(answer, CallToolResult) and not answer.isError and isinstance(answer.content[0], TextContent):
-            answer.structuredContent = json.loads(answer.content[0].text)
-        return result
-
-    server.mcp_server.request_handlers[CallToolRequest] = call_and_structure
+def write_tool_answers(server: GradioMCPServer, write: Callable[[Any], TextContent]) -> None:
+    """Let `write` make of every value what a tool answers with; Gradio would write what Python prints."""
+    vars(server)["postprocess_output_data"] = lambda outputs, _url: [write(each) for each in outputs]

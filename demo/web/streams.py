@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.web.call import refuse
-from demo.web.gradio_private import ModelQueue
+from demo.web.model_queue import ModelQueue
 from demo.web.visitors import Visitors, counted
 
 _log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from demo.settings import Limits, Settings
 from demo.web.admission import CALLER_FACTOR, Admission, RateLimit
-from demo.web.gradio_private import ModelQueue
 from demo.web.metrics import Metrics
+from demo.web.model_queue import ModelQueue
 from demo.web.visitors import Visitors
 from tests.api.server import Server
 from tests.web.calls import PATIENCE_S, called, outcome

@@ -13,7 +13,8 @@ from gradio.utils import LRUCache
 from starlette.testclient import TestClient
 
 from demo.settings import MODEL_QUEUE
-from demo.web.gradio_private import CALLER, SESSION, ModelQueue, States, component_class
+from demo.web.gradio_private import States, component_class
+from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from tests.api.server import Server
 from tests.web.calls import called, outcome
 
@@ -112,7 +113,7 @@ def test_a_run_that_nobody_listens_to_is_stopped_and_one_that_waits_keeps_its_pl
 def test_answers_that_nobody_fetches_are_dropped_the_oldest_first(
     page: gr.Blocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("demo.web.gradio_private._MOST_UNFETCHED_BYTES", 250)
+    monkeypatch.setattr("demo.web.model_queue._MOST_UNFETCHED_BYTES", 250)
     queue = _queue(page, [], [])
     held = page._queue.pending_messages_per_session
     assert isinstance(held, LRUCache)
@@ -123,7 +124,7 @@ def test_answers_that_nobody_fetches_are_dropped_the_oldest_first(
     assert sorted(held) == ["listens", "second", "third"]
     aged = ModelQueue(page, unfetched_s=0.0)
     page._queue.pending_messages_per_session = held
-    list(ModelQueue(page)._unheard(()))
+    list(ModelQueue(page).unheard(()))
     page._queue.pending_messages_per_session = held
     aged.tidy({"listens"})
     assert sorted(held) == ["listens"]

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 
 from demo.api.tasks import add_endpoint
 from demo.settings import MODEL_QUEUE
-from demo.web.gradio_private import ModelQueue
+from demo.web.model_queue import ModelQueue
 from demo.web.streams import Streams
 from demo.web.visitors import Visitors
 from models.cancellation import go_on

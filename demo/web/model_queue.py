@@ -1,0 +1,109 @@
+"""The runs that wait for a model or go on: whose turn it is, and which of them nobody waits for any more."""
+
+import inspect
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from functools import cached_property
+from typing import Any
+
+import gradio as gr
+import orjson
+
+from demo.settings import MODEL_QUEUE
+from demo.web.gradio_private import GradioQueue
+
+SESSION, CALLER = "clearhead.session", "clearhead.caller"
+"""The keys of a request's scope under which `Admission` notes who asks."""
+
+UNHEARD_S, UNFETCHED_S = 10.0, 60.0
+"""How long a run goes on that no client listens to, and how long an answer waits to be fetched."""
+
+_MOST_UNFETCHED_BYTES = 64_000_000
+
+
+class ModelQueue(GradioQueue):
+    """The runs of `blocks` that wait for a model or go on. Every method belongs on the event loop."""
+
+    def __init__(self, blocks: gr.Blocks, unheard_s: float = UNHEARD_S, unfetched_s: float = UNFETCHED_S) -> None:
+        super().__init__(blocks)
+        self._blocks = blocks
+        self._unheard_s, self._unfetched_s = unheard_s, unfetched_s
+        # When each session with messages was first seen without a listener, and how many bytes they are.
+        self._unfetched: dict[str, tuple[float, int]] = {}
+
+    @cached_property
+    def endpoints(self) -> dict[str, Callable[..., Any] | None]:
+        """The function of each endpoint by its name."""
+        return {str(fn.api_name): fn.fn for fn in self._blocks.fns.values() if fn.api_name}
+
+    @cached_property
+    def _of_models(self) -> frozenset[int | str]:
+        functions = {key: fn for key, fn in self._blocks.fns.items() if fn.concurrency_id == MODEL_QUEUE}
+        return frozenset({*functions, *(str(fn.api_name) for fn in functions.values())})
+
+    def is_for_a_model(self, event: int | str | None) -> bool:
+        """Whether the event of this number, or the endpoint of this name, runs a model."""
+        return event in self._of_models
+
+    def with_defaults(self, endpoint: str, values: list[Any]) -> list[Any]:
+        """The values of an endpoint's call with the defaults of those left out at the end; Gradio asks for all."""
+        function = self.endpoints.get(endpoint)
+        parameters = inspect.signature(function).parameters.values() if function else ()
+        defaults = [each.default for each in parameters if each.annotation is not gr.Request][len(values) :]
+        return values if inspect.Parameter.empty in defaults else values + defaults
+
+    @property
+    def waiting(self) -> int:
+        """The number of runs that wait."""
+        return len(self.line)
+
+    @property
+    def running(self) -> int:
+        """The number of runs that go on."""
+        return len(self.live) - self.waiting
+
+    def of(self, key: str, who: str) -> int:
+        """The number of runs that this session (`SESSION`) or caller (`CALLER`) has waiting or running."""
+        return sum(each.request.scope.get(key) == who for each in self.live)
+
+    def session_of(self, event_id: object) -> str | None:
+        """The session that Gradio knows a run by; None for what is no run."""
+        return next((each.session_hash for each in self.live if each._id == event_id), None)
+
+    def take_turns(self) -> None:
+        """Sort the line: every session's first run, then every session's second; runs that go on count as earlier."""
+        line = self.line
+        waits = {event._id for event in line}
+        before: Counter[tuple[str, str]] = Counter()
+        turns = {}
+        for event in [*(each for each in self.live if each._id not in waits), *line]:
+            keys = [(key, event.request.scope.get(key, "")) for key in (SESSION, CALLER)]
+            turns[event._id] = [before[key] for key in keys]
+            before.update(keys)
+        line.sort(key=lambda event: turns[event._id])
+
+    def tidy(self, heard: Collection[str]) -> None:
+        """Stop runs that nobody listens to, and drop answers that nobody fetches.
+
+        `heard` are the sessions and events whose streams are open.
+        """
+        now, line = time.monotonic(), self.line
+        for event in self.live:
+            is_heard = event._id in heard or event.session_hash in heard
+            if event not in line and not is_heard and now - event.enqueue_time > self._unheard_s:
+                event.closed = True
+        self._unfetched = {
+            session: self._unfetched.get(session) or (now, _size(messages)) for session, messages in self.unheard(heard)
+        }
+        held = sum(size for _, size in self._unfetched.values())
+        for session, (since, size) in sorted(self._unfetched.items(), key=lambda each: each[1]):
+            if now - since < self._unfetched_s and held <= _MOST_UNFETCHED_BYTES:
+                break
+            self.drop(session)
+            held -= size
+
+
+def _size(messages: Collection[Any]) -> int:
+    """The bytes of some messages as JSON; only their outputs can be large."""
+    return sum(len(orjson.dumps(getattr(each, "output", None), default=str)) for each in messages)
