@@ -13,16 +13,16 @@ _USED = LoadedCheckpoint("clearhead-sentiment", "fast", "Apache-2.0")
 
 
 @dataclass(frozen=True)
-class _Text:
+class _TextInput:
     text: str
 
 
 class FastModel:
     """Praises every text, in a score that differs from text to text."""
 
-    inputs_type = _Text
+    inputs_type = _TextInput
 
-    def answer(self, inputs: _Text) -> SentimentOutput:
+    def answer(self, inputs: _TextInput) -> SentimentOutput:
         """The answer, which depends on nothing but the text."""
         score = score_of(inputs.text)
         tokens = (Token(inputs.text, inputs.text, 1, start=0, end=len(inputs.text)),)

@@ -36,7 +36,7 @@ TOO_LONG = {
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusalTimes:
     """The median and the longest time that it took to refuse, the app's own time for one, and what was said."""
 
     what: str
@@ -57,16 +57,16 @@ def refusal(client: httpx.Client, path: str, body: bytes) -> str:
     raise SystemExit(f"{path} was not refused")
 
 
-def timed(client: httpx.Client, process: psutil.Process, what: str, path: str, body: bytes) -> Refused:
+def timed(client: httpx.Client, process: psutil.Process, what: str, path: str, body: bytes) -> RefusalTimes:
     """The same call `TIMES` times."""
     before = process.cpu_times()
     times = [milliseconds(partial(refusal, client, path, body)) for _ in range(TIMES)]
     after = process.cpu_times()
     used_ms = 1000 * (after.user + after.system - before.user - before.system) / TIMES
-    return Refused(what, statistics.median(times), max(times), used_ms, refusal(client, path, body))
+    return RefusalTimes(what, statistics.median(times), max(times), used_ms, refusal(client, path, body))
 
 
-def measure() -> Iterator[Refused]:
+def measure() -> Iterator[RefusalTimes]:
     """Each endpoint with a text that is too long, and with ten megabytes."""
     with served(settings=UNHURRIED) as page, httpx.Client(base_url=page.url, timeout=60) as client:
         for endpoint, data in TOO_LONG.items():

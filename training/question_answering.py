@@ -43,7 +43,7 @@ SEED = 5
 
 
 @dataclass(frozen=True)
-class Material:
+class QuestionData:
     """Questions to train on, and the questions on articles kept out, of SQuAD's two versions.
 
     `sentences` are on short texts, `paragraphs` on SQuAD's articles, those without an answer among them.
@@ -55,7 +55,7 @@ class Material:
     development_v2: list[Question]
 
 
-def read_material(data: Path) -> Material:
+def read_data(data: Path) -> QuestionData:
     """All the questions, those on the held-out articles (and on sentences that occur there) set apart."""
     squad = text.read_squad(data / "qa/squad_v1_articles.json")
     squad_v2 = text.read_squad(data / "qa/squad_v2_articles.json")
@@ -69,7 +69,7 @@ def read_material(data: Path) -> Material:
     unanswered = [question for question in squad_v2 if not question.answers]
     paragraphs = apart(squad + unanswered, titles, held_out)
     again = chance.sample(sentences, min(SENTENCES_AGAIN, len(sentences)))
-    return Material(sentences, paragraphs + again, development, development_v2)
+    return QuestionData(sentences, paragraphs + again, development, development_v2)
 
 
 def apart(questions: list[Question], titles: frozenset[str], held_out: frozenset[str]) -> list[Question]:
@@ -164,7 +164,7 @@ def build(data: Path, workdir: Path) -> None:
     """Train for question answering, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
-    material = read_material(data)
+    material = read_data(data)
     for version, kept_out in (("v1", material.development), ("v2", material.development_v2)):
         text.write_squad(kept_out, workdir / NAME / f"development_{version}.json")
 

@@ -59,7 +59,7 @@ def detokenised(sentence: str) -> str:
 
 
 @dataclass(frozen=True)
-class Material:
+class SentimentData:
     """What to train on; what is kept out: sst2's development sentences, and these with opinions."""
 
     phrases: list[Row]
@@ -68,7 +68,7 @@ class Material:
     kept_out: list[Row]
 
 
-def read_material(data: Path) -> Material:
+def read_data(data: Path) -> SentimentData:
     """Phrases, half of them spaced as people type, and opinions."""
     chance = random.Random(SEED)
     development = text.read_sst2(data / "sst2/dev.tsv")
@@ -84,7 +84,7 @@ def read_material(data: Path) -> Material:
     known |= {text.normalised(opinion) for opinion, _ in kept_out}
     known |= {text.normalised(probe["text"]) for probe in probes_of(Task.SENTIMENT)}
     trained = [row for row in opinions if text.normalised(row[0]) not in known]
-    return Material(phrases, trained, development, [*development, *kept_out])
+    return SentimentData(phrases, trained, development, [*development, *kept_out])
 
 
 def encode(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> list[Example]:
@@ -120,7 +120,7 @@ def build(data: Path, workdir: Path) -> None:
     """Train for sentiment, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
-    material = read_material(data)
+    material = read_data(data)
 
     network = BertForSequenceClassification.from_pretrained(
         CHECKPOINTS / TRUNK,

@@ -28,7 +28,7 @@ _PROBLEM = 2
 _PATIENCE_S = 30
 
 
-class Refused(Exception):
+class CommandRefused(Exception):
     """A command would lose something or cannot be carried out; the message says what to do instead."""
 
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         asked.command(Settings.from_environment(), asked)
-    except (Refused, CannotOpen, SQLAlchemyError, OSError, ValueError) as error:
+    except (CommandRefused, CannotOpen, SQLAlchemyError, OSError, ValueError) as error:
         print(f"python -m demo.log {asked.name}: {getattr(error, 'orig', None) or error}", file=sys.stderr)
         return _PROBLEM
     return 0
@@ -73,7 +73,7 @@ def _back_up(settings: Settings, asked: argparse.Namespace) -> None:
     """Write all that an SQLite log holds now into a file, while the demo is running or not."""
     path, copy = _file_that_is_there(settings), asked.file
     if copy.exists() and not asked.replace:
-        raise Refused(f"{copy} is there already; give another name, or --replace")
+        raise CommandRefused(f"{copy} is there already; give another name, or --replace")
     revision_in(path)
     part = copy.with_name(f"{copy.name}.part")
     part.unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def _restore(settings: Settings, asked: argparse.Namespace) -> None:
     """Put what a copy holds in the place of an SQLite log; one that cannot be read is put aside, not lost."""
     copy = asked.file
     if not copy.is_file():
-        raise Refused(f"there is no file {copy}")
+        raise CommandRefused(f"there is no file {copy}")
     runs = _runs_in(copy)
     if runs is None:
         raise CannotOpen(f"{copy} holds no session log")
@@ -100,11 +100,11 @@ def _restore(settings: Settings, asked: argparse.Namespace) -> None:
         there = _runs_in(path) if path.exists() else 0
     except CannotOpen as error:
         if not asked.replace:
-            raise Refused(f"{error}; --replace puts it aside and the copy in its place") from error
+            raise CommandRefused(f"{error}; --replace puts it aside and the copy in its place") from error
         _put_aside(path)
     else:
         if there and not asked.replace:
-            raise Refused(f"the log holds {there:,} runs; --replace puts the copy in their place")
+            raise CommandRefused(f"the log holds {there:,} runs; --replace puts the copy in their place")
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         path.touch(mode=0o600)
@@ -143,7 +143,7 @@ def _put_aside(path: Path) -> None:
 def _purge(settings: Settings, asked: argparse.Namespace) -> None:
     old = settings.retention_days if asked.days is None else asked.days
     if old is None or old < 1:
-        raise Refused("say how many days, from 1: --days 30, or CLEARHEAD_RETENTION_DAYS=30")
+        raise CommandRefused("say how many days, from 1: --days 30, or CLEARHEAD_RETENTION_DAYS=30")
     with closing(_open(settings)) as database:
         print(f"{purge(database, old):,} runs older than {old} days were deleted")
         database.wipe_deleted()
@@ -192,7 +192,7 @@ def _open(settings: Settings) -> Database:
 def _file_that_is_there(settings: Settings) -> Path:
     path = _file(settings)
     if not path.exists():
-        raise Refused(f"there is no session log at {path}")
+        raise CommandRefused(f"there is no session log at {path}")
     return path
 
 
@@ -200,9 +200,9 @@ def _file(settings: Settings) -> Path:
     url = make_url(settings.database_url)
     path = file_of(url)
     if path is None and url.get_backend_name() == "sqlite":
-        raise Refused("this log is in the memory of the demo's own process")
+        raise CommandRefused("this log is in the memory of the demo's own process")
     if path is None:
-        raise Refused(f"{url.get_backend_name()} has its own ways for this, such as pg_dump and pg_restore")
+        raise CommandRefused(f"{url.get_backend_name()} has its own ways for this, such as pg_dump and pg_restore")
     return path
 
 

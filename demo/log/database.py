@@ -49,7 +49,7 @@ class _Moment(TypeDecorator[datetime]):
         return value and (value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC))
 
 
-class _Text(TypeDecorator[str]):
+class _Utf8Text(TypeDecorator[str]):
     """Text that every database takes: PostgreSQL holds no NUL, and none holds half of a character."""
 
     impl = sa.String
@@ -68,7 +68,7 @@ def _required(name: str, kind: Any, *options: Any, **more: Any) -> Column[Any]:
 
 _TABLES = sa.MetaData()
 
-SESSIONS = Table("sessions", _TABLES, Column("id", _Text(64), primary_key=True), _required("created_utc", _Moment))
+SESSIONS = Table("sessions", _TABLES, Column("id", _Utf8Text(64), primary_key=True), _required("created_utc", _Moment))
 """Visitors' sessions: an unguessable id each, and nothing about the visitor."""
 
 RUNS = Table(
@@ -76,18 +76,18 @@ RUNS = Table(
     _TABLES,
     # Counts the runs in the order in which they were written, which two runs of one millisecond need.
     Column("number", sa.Integer, primary_key=True),
-    _required("id", _Text(32), unique=True),
-    _required("session_id", _Text(64), sa.ForeignKey("sessions.id", ondelete="CASCADE")),
-    _required("task", _Text(32)),
-    _required("checkpoint", _Text),
-    _required("revision", _Text),
-    _required("license", _Text),
+    _required("id", _Utf8Text(32), unique=True),
+    _required("session_id", _Utf8Text(64), sa.ForeignKey("sessions.id", ondelete="CASCADE")),
+    _required("task", _Utf8Text(32)),
+    _required("checkpoint", _Utf8Text),
+    _required("revision", _Utf8Text),
+    _required("license", _Utf8Text),
     _required("inputs", sa.JSON),
     _required("parameters", sa.JSON),
     Column("seed", sa.BigInteger),
     Column("answer", sa.JSON(none_as_null=True)),
     _required("duration_ms", sa.Double),
-    Column("error", _Text),
+    Column("error", _Utf8Text),
     _required("created_utc", _Moment),
     sa.Index("ix_runs_session_id_number", "session_id", "number"),
 )
@@ -99,8 +99,8 @@ WHOLE_RUNS = sa.select(*(each for each in RUNS.c if each is not RUNS.c.number))
 SHARED_RUNS = Table(
     "shared_runs",
     _TABLES,
-    Column("key", _Text(64), primary_key=True),
-    _required("run_id", _Text(32), sa.ForeignKey("runs.id", ondelete="CASCADE"), unique=True),
+    Column("key", _Utf8Text(64), primary_key=True),
+    _required("run_id", _Utf8Text(32), sa.ForeignKey("runs.id", ondelete="CASCADE"), unique=True),
     _required("created_utc", _Moment),
 )
 """Runs that their owners let others see: whoever has the unguessable key. A key goes when its run goes."""
@@ -109,7 +109,7 @@ COUNTED_RUNS = Table(
     "counted_runs",
     _TABLES,
     Column("number", sa.Integer, primary_key=True),
-    _required("task", _Text(32)),
+    _required("task", _Utf8Text(32)),
     _required("duration_ms", sa.Double),
     _required("failed", sa.Boolean),
     _required("day_utc", _Moment),

@@ -87,7 +87,7 @@ class GradioQueue:
         self._queue.pending_event_ids_session.pop(session, None)
 
 
-class _State(SessionState):
+class _SessionState(SessionState):
     """The states of a session without a copy of the whole page, which Gradio keeps for links that are off here."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
@@ -110,7 +110,7 @@ class States(StateHolder):
             spare = next((each for each in self.session_data if each not in self._shown), None)
             if len(self.session_data) >= self.capacity and spare is not None:
                 del self.session_data[spare], self.time_last_used[spare]
-            self.session_data[session_id] = _State(self.blocks)
+            self.session_data[session_id] = _SessionState(self.blocks)
         return super().__getitem__(session_id)
 
 

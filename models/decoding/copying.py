@@ -95,7 +95,7 @@ _FREE = -1
 
 
 @dataclass(frozen=True)
-class _State:
+class _CopyState:
     """All ways to read what was written, and its last byte."""
 
     threads: frozenset[_Thread]
@@ -120,8 +120,8 @@ class Copying:
             self._ids.setdefault(piece, []).append(token_id)
         self._guarded = frozenset(token_id for token_id, piece in known if _is_guarded(piece))
         self._inner = frozenset(token_id for token_id, piece in known if piece[:1].isalnum())
-        self._states: dict[tuple[int, ...], _State] = {(): _State(frozenset([(frozenset(), _FREE, 0)]))}
-        self._barred: dict[_State, frozenset[int]] = {}
+        self._states: dict[tuple[int, ...], _CopyState] = {(): _CopyState(frozenset([(frozenset(), _FREE, 0)]))}
+        self._barred: dict[_CopyState, frozenset[int]] = {}
 
     def barred(self, written: Sequence[int]) -> frozenset[int]:
         """The ids that may not follow those that are `written`; none where these have broken a copy already."""
@@ -142,7 +142,7 @@ class Copying:
         clear = {token_id for token_id, length in going_on if length >= _CLEAR or token_id in self._guarded}
         return max((len(there) for there, _, _ in state.threads), default=0), clear
 
-    def _going_on(self, state: _State) -> dict[int, int]:
+    def _going_on(self, state: _CopyState) -> dict[int, int]:
         """The ids that begin a copy or go on with one, with the bytes of the copy that are there with each."""
         found: dict[int, int] = {}
         for there, way, length in state.threads:
@@ -162,7 +162,7 @@ class Copying:
             token_id: end for end in range(start + 1, len(text) + 1) for token_id in self._ids.get(text[start:end], ())
         }
 
-    def _barred_after(self, state: _State) -> frozenset[int]:
+    def _barred_after(self, state: _CopyState) -> frozenset[int]:
         allowed = self._going_on(state).keys()
         free = [there for there, way, _ in state.threads if way == _FREE]
         if not free:
@@ -171,14 +171,14 @@ class Copying:
         over = any(self._required <= there for there in free)
         return (barred - allowed) | (frozenset() if over else self._ends)
 
-    def _state(self, written: tuple[int, ...]) -> _State:
+    def _state(self, written: tuple[int, ...]) -> _CopyState:
         if written not in self._states:
             piece = self._pieces[written[-1]]
             before = self._state(written[:-1])
             self._states[written] = before if piece is None else self._after(before, piece)
         return self._states[written]
 
-    def _after(self, state: _State, piece: bytes) -> _State:
+    def _after(self, state: _CopyState, piece: bytes) -> _CopyState:
         threads: set[_Thread] = set()
         bare = piece.lstrip(b" ")
         begins_word = bool(bare) and (bare != piece or state.last in _BEFORE_COPIES)
@@ -193,7 +193,7 @@ class Copying:
                 for other, (copy, _) in enumerate(self._ways):
                     if copy not in there:
                         threads.update(self._along(there, other, 0, bare))
-        return _State(frozenset(threads), piece[-1:] or state.last)
+        return _CopyState(frozenset(threads), piece[-1:] or state.last)
 
     def _along(self, there: frozenset[int], way: int, length: int, piece: bytes) -> Iterator[_Thread]:
         """The thread after `piece`, if its copy goes on with it."""

@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerBase
 
 from evaluation.metrics import exact_match, f1, normalised_answer
 from training import text
-from training.question_answering import apart, encode, read_material, span_to_learn
+from training.question_answering import apart, encode, read_data, span_to_learn
 from training.text import Question
 
 
@@ -74,7 +74,7 @@ def _question_data(folder: Path) -> Path:
 
 
 def test_nothing_on_a_held_out_article_is_read_in_any_stage(tmp_path: Path) -> None:
-    material = read_material(_question_data(tmp_path))
+    material = read_data(_question_data(tmp_path))
     held_out = {question.title for question in material.development_v2}
     assert len(held_out) == 7 and {question.title for question in material.development} == held_out
     read = [*material.sentences, *material.paragraphs]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from training import text
-from training.sentiment import detokenised, read_material
+from training.sentiment import detokenised, read_data
 
 
 def test_treebank_spacing_is_undone() -> None:
@@ -17,7 +17,7 @@ def test_no_development_sentence_is_in_the_sentiment_data(tmp_path: Path) -> Non
     (tmp_path / "sst2/train.tsv").write_text(
         "sentence\tlabel\nthe owl  slept !\t0\na bright and merry film about barns\t1\n"
     )
-    material = read_material(tmp_path)
+    material = read_data(tmp_path)
     assert material.development == [("the owl slept .", 0)] and material.development[0] in material.kept_out
     read = material.phrases + material.opinions
     trained, kept_out = ({text.normalised(row) for row, _ in rows} for rows in (read, material.kept_out))
