@@ -204,13 +204,17 @@ def test_upkeep_forgets_old_runs_at_the_start_and_once_a_day(tmp_path: Path) -> 
 
 
 def test_a_run_is_shared_only_by_its_own_session_and_keeps_its_key(runs: SessionLog) -> None:
-    runs.record(finished_run("a"))
-    for run_id, session_id in (("a", "another-session"), ("nowhere", "a-session"), ("", "a-session")):
+    for run_id in ("a", "b"):
+        runs.record(finished_run(run_id))
+    for run_id, session_id in (("a", "another-session"), ("a", ""), ("nowhere", "a-session"), ("", "a-session")):
         with pytest.raises(InputError, match="Only a run that this browser made"):
             runs.share(run_id, session_id)
     key = runs.share("a", "a-session")
-    assert runs.share("a", "a-session") == key
+    assert runs.share("a", "a-session") == key and len(key) >= 32
     assert runs.shared(key) == runs.get("a")
+    for other in ("a", "b", key[:-1], key.swapcase(), ""):
+        with pytest.raises(InputError, match="deleted, is no longer shared, or belongs to another host"):
+            runs.shared(other)
 
 
 def test_a_run_is_unshared_only_by_its_own_session(runs: SessionLog) -> None:
@@ -222,6 +226,7 @@ def test_a_run_is_unshared_only_by_its_own_session(runs: SessionLog) -> None:
     with pytest.raises(InputError, match="leads to no run"):
         runs.shared(key)
     assert not runs.unshare("a", "a-session") and not runs.shared_of("a-session")
+    assert runs.share("a", "a-session") != key
 
 
 def test_a_key_goes_with_its_run(runs: SessionLog) -> None:

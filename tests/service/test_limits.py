@@ -78,35 +78,6 @@ def test_each_text_has_its_own_limit_which_the_message_names(task: Task, field: 
     assert f"at most {most} " in error.sentence
 
 
-_REFUSALS = """
-import sys
-from demo.walk.view import InsideRequest
-from demo.limits import FIELDS
-from demo.runs import DemoService
-from demo.log.session_log import SessionLog
-from demo.settings import Settings
-from models.errors import InputError
-from models.loading.store import ModelStore
-from models.registry import Task
-
-service = DemoService(Settings(), ModelStore(10**9), SessionLog("sqlite://"))
-long = "word " * 10_000
-calls = [
-    lambda task=task, name=name: service.run("visitor", task, {name: long})
-    for task, fields in FIELDS.items() for name, field in fields.items() if field.is_text
-]
-calls += [lambda: list(service.stream("visitor", {"prompt": long}))]
-calls += [lambda: service.decode_tree({"prompt": long})]
-calls += [lambda: service.inside.checked(InsideRequest("tokens", long, "clearhead-minilm", 0, 0, 0))]
-for call in calls:
-    try:
-        call()
-    except InputError as error:
-        print(error.sentence)
-print(*({"torch", "transformers", "tokenizers"} & set(sys.modules)))
-"""
-
-
 @pytest.mark.parametrize("text", ["\ud800", "half \udc00 a smile", "\ude00\ud83d"])
 def test_half_a_character_is_refused(text: str) -> None:
     assert "half of a character" in refused(Task.SENTIMENT, {"text": text}).sentence
