@@ -23,50 +23,26 @@ _END = re.compile(
 _LAST_WORD = re.compile(r"((?:[^\W\d_]|\.)*[^\W\d_])$")
 _NEXT_WORD = re.compile(rf"[\s{_OPENERS}]*([^\W_]+)")
 
-_BEFORE_NAMES = _words(
-    """
-    mr mrs ms mx dr prof mt ft messrs mme mlle rev hon gen col maj capt cpt cmdr lt sgt cpl pvt adm gov sen rep pres
-    supt insp fr e.g i.e viz cf vs v approx esp incl resp
-    """
-)
+_BEFORE_NAMES = _words("""mr mrs ms mx dr prof mt ft messrs mme mlle rev hon gen col maj capt cpt cmdr lt sgt cpl pvt
+adm gov sen rep pres supt insp fr e.g i.e viz cf vs v approx esp incl resp""")  # fmt: skip
 """Abbreviations that never end a sentence: titles, and words that point ahead."""
-_BEFORE_FIGURES = _words(
-    """
-    no nos nr vol vols fig figs p pp ch chap chs sec secs sect art arts para paras par eq eqs tab tbl app ex ver pt
-    op bk cl ln ll ed tel ext est ca c circa min max hr hrs ft lb lbs oz apt rm
-    """
-)
+_BEFORE_FIGURES = _words("""no nos nr vol vols fig figs p pp ch chap chs sec secs sect art arts para paras par eq eqs
+tab tbl app ex ver pt op bk cl ln ll ed tel ext est ca c circa min max hr hrs ft lb lbs oz apt rm""")  # fmt: skip
 """What is short for something else before a figure, and a word or the end of a sentence elsewhere."""
-_MONTHS_AND_DAYS = _words(
-    """
-    jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun
-    """
-)
-_SHORT = _words(
-    """
-    inc ltd corp co cos llc plc bros assn dept govt univ etc al jr sr esq st ave blvd rd sq hwy vs bldg ph.d ed eds
-    trans
-    """
-)
+_MONTHS_AND_DAYS = _words("""jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat
+sun""")  # fmt: skip
+_SHORT = _words("""inc ltd corp co cos llc plc bros assn dept govt univ etc al jr sr esq st ave blvd rd sq hwy vs bldg
+ph.d ed eds trans""")  # fmt: skip
 """Abbreviations within a sentence or at its end: which of them, the next word says."""
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 _ROMAN = re.compile(r"[IVXLC]+")
-_MONTH_NAMES = _words(
-    """
-    january february march april may june july august september october november december
-    """
-)
-_BEGINNERS = _words(
-    """
-    a an the this that these those i he she it we you they who what when where why how which whose my your his her
-    its our their there here all some many most both each every one no none nobody nothing everyone everybody
-    everything someone somebody something and but or so yet if then than as at by for from in on of to with without
-    after before while during since until because although though however now today tomorrow yesterday later soon
-    once again still also only even perhaps maybe please do does did is are was were will would can could should
-    must have has had not never yes let don't it's i'm he's she's that's there's what's we're they're you're i've
-    i'll isn't didn't
-    """
-)
+_MONTH_NAMES = _words("january february march april may june july august september october november december")
+_BEGINNERS = _words("""a an the this that these those i he she it we you they who what when where why how which whose my
+your his her its our their there here all some many most both each every one no none nobody nothing everyone everybody
+everything someone somebody something and but or so yet if then than as at by for from in on of to with without after
+before while during since until because although though however now today tomorrow yesterday later soon once again still
+also only even perhaps maybe please do does did is are was were will would can could should must have has had not never
+yes let don't it's i'm he's she's that's there's what's we're they're you're i've i'll isn't didn't""")  # fmt: skip
 """Words that begin sentences and hardly ever follow an abbreviation with a capital letter within one."""
 _SAYING = re.compile(
     rf"[\s{_OPENERS}]*(?:[^\W\d_]+\s+){{1,3}}?"
