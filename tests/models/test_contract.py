@@ -1,7 +1,7 @@
 """What every checkpoint of the registry keeps to, and every architecture that fits a task.
 
 A task's own part is its input; the tests are inherited. Published checkpoints are stood in for by tiny random models
-of their architecture, wrapped under their registry entry.
+of their architecture, wrapped under the registry entry of the first that has it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from models.architectures import architecture as known
-from models.engine import OPENVINO
+from models.engine import OPENVINO, TORCH
 from models.errors import InputError
 from models.outputs import (
     CompletionOutput,
@@ -23,23 +23,24 @@ from models.outputs import (
     TranslationOutput,
     generated_ids,
 )
-from models.registry import REGISTRY, Task
+from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FAMILIES, FITTING
-from tests.models.conftest import tiny_checkpoint
+from tests.models.conftest import TinyModel, tiny_checkpoint
 from tests.models.contract import WRITINGS, Case, NeedsText, ReadsOneWindow, assert_best_first, bare, is_probability
 from tests.models.plain import plain_tokenizer
 
 
 def cases_of(task: Task) -> Iterator[Case]:
-    """Every registry entry of `task`, then every architecture that fits it, by every engine that answers it."""
-    for checkpoint in REGISTRY.values():
-        if checkpoint.task is task:
-            yield Case(checkpoint, FAMILIES[checkpoint.family] if checkpoint.hub_id else "")
+    """The bundled checkpoint of `task`, then every architecture that fits it, by every engine that answers it."""
+    bundled, *published = checkpoints_for(task)
+    yield Case(bundled)
+    first = {FAMILIES[each.family]: each for each in reversed(published)}
     for architecture in FITTING[task]:
-        yield Case(tiny_checkpoint(architecture, task), architecture)
+        checkpoint = first.get(architecture, tiny_checkpoint(architecture, task))
+        yield Case(checkpoint, architecture)
         if known(architecture).converts:
-            yield Case(tiny_checkpoint(architecture, task), architecture, OPENVINO)
+            yield Case(checkpoint, architecture, OPENVINO)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -227,6 +228,15 @@ class TestCompletion(ReadsOneWindow):
         assert not first.finished
         assert len(first.generated) == 1
         self.check_answer(model, model(**self.fields))
+
+
+@pytest.mark.parametrize("checkpoint", [each for each in REGISTRY.values() if each.hub_id], ids=lambda each: each.name)
+def test_every_published_checkpoint_is_named_on_its_answer(checkpoint: Checkpoint, tiny: TinyModel) -> None:
+    fields = {"prompt": "The lamp"} if checkpoint.task is Task.COMPLETION else {"text": "The [MASK]"}
+    if checkpoint.task is Task.QUESTION_ANSWERING:
+        fields = {"question": "Who?", "context": "The keeper."}
+    used = tiny(FAMILIES[checkpoint.family], checkpoint.task, 0, checkpoint, TORCH)(**fields).checkpoint
+    assert (used.name, used.license) == (checkpoint.name, checkpoint.license)
 
 
 def plain_mask_probabilities(model: AnyTaskModel, text: str) -> torch.Tensor:
