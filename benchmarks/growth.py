@@ -57,7 +57,7 @@ def read(model: AnyTaskModel, size: int) -> None:
 
 def written(model: AnyTaskModel, size: int) -> None:
     """Write so many tokens, one after the other, the likeliest each time."""
-    state = DecoderState(model.engine, np.array([[model.tokenizer.bos_token_id]]))
+    state = DecoderState(model.engine, np.array([[model.tokenizer.settings.bos_token_id]]))
     list(write(state, Chooser(GenerationSettings(), size + 1), size))
 
 

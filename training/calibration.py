@@ -4,7 +4,7 @@ Fitted on the scores of the very model that visitors use, and kept in the checkp
 """
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import torch
@@ -84,7 +84,7 @@ def logistic_regression(odds: Tensor, labels: Tensor) -> tuple[float, float]:
 def keep(model: AnyTaskModel, calibration: Calibration) -> Calibration:
     """Write `calibration` into the `config.json` of the model's folder, and let the model answer with it."""
     file = model.folder / "config.json"
-    config = json.loads(file.read_text(encoding="utf-8")) | calibration.as_config()
+    config = json.loads(file.read_text(encoding="utf-8")) | {Calibration.KEY: asdict(calibration)}
     file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     model.settings = replace(model.settings, calibration=calibration)
     return calibration

@@ -73,7 +73,7 @@ def passed_share(found: list[Verdict]) -> float:
 
 
 def _word(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
-    text = probe["text"].replace("[MASK]", str(model.tokenizer.mask_token))
+    text = probe["text"].replace("[MASK]", str(model.tokenizer.settings.mask_token))
     answer = cast(FillMaskOutput, model(text=text, top_k=1)).predictions[0][0].text
     return answer, answer.lower() in probe["accepted"]
 

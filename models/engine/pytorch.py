@@ -45,47 +45,45 @@ class PyTorchEngine:
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
         """See `OpenVINOEngine`."""
         go_on()
-        given = {name: self.tensor(each) for name, each in inputs.items()}
+        given = {name: on_device_of(self.network, each) for name, each in inputs.items()}
         rounding = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.precision == BFLOAT16)
         scoring = nullcontext() if places is None else scored_at(self.network, places)
         with self.lock, torch.inference_mode(), rounding, scoring:
             output = self.network(**given)
         if "logits" not in output:
-            return _array(output.start_logits), _array(output.end_logits)
-        return (_array(output.logits if places is None else output.logits[0]),)
+            return array(output.start_logits), array(output.end_logits)
+        return (array(output.logits if places is None else output.logits[0]),)
 
     def start(self, source: Ids | None = None) -> "PyTorchText":
         """See `OpenVINOEngine`."""
-        return PyTorchText(self, None if source is None else self.tensor(source))
-
-    def tensor(self, numbers: NDArray[Any]) -> Tensor:
-        """`numbers` on the network's device."""
-        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self.network.device)
+        return PyTorchText(self.network, self.lock, source)
 
 
 class PyTorchText:
     """A text with transformers' cache of keys and values; OpenAI's first GPT has none and reads all of it each time."""
 
-    def __init__(self, engine: PyTorchEngine, source: Tensor | None) -> None:
-        self._engine = engine
-        self._network = engine.network
-        self._source = source
-        self._encoded: Tensor | None = None
-        understood = inspect.signature(self._network.forward).parameters
+    def __init__(self, network: PreTrainedModel, lock: AbstractContextManager[object], source: Ids | None) -> None:
+        self._network, self._lock = network, lock
+        understood = inspect.signature(network.forward).parameters
         # Only the last tokens are asked what comes next: the others need no scores over the vocabulary.
         self._keeps_logits = "logits_to_keep" in understood
         self._cache: DynamicCache | EncoderDecoderCache | None = None
+        self._source: Tensor | None = None
         self._read: Tensor | None = None
         if source is not None:
+            go_on()
             self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+            with lock, torch.inference_mode():
+                encoder = network.get_encoder()
+                self._source = encoder(input_ids=on_device_of(network, source)).last_hidden_state
         elif "past_key_values" in understood:
-            self._cache = DynamicCache(config=self._network.config.get_text_config(decoder=True))
+            self._cache = DynamicCache(config=network.config.get_text_config(decoder=True))
 
     def read(self, ids: Ids, wanted: int = 1) -> Logits:
         """See `OpenVINOText`."""
         go_on()
-        with self._engine.lock, torch.inference_mode():
-            return _array(self._logits(self._engine.tensor(ids), wanted)[:, -wanted:].flatten(0, 1))
+        with self._lock, torch.inference_mode():
+            return array(self._logits(on_device_of(self._network, ids), wanted)[:, -wanted:].flatten(0, 1))
 
     def reorder(self, rows: Sequence[int]) -> None:
         """See `OpenVINOText`."""
@@ -104,9 +102,7 @@ class PyTorchText:
         if self._source is None:
             options["input_ids"] = ids
         else:
-            if self._encoded is None:
-                self._encoded = self._network.get_encoder()(input_ids=self._source).last_hidden_state
-            vectors: Any = self._encoded.expand(len(ids), -1, -1)
+            vectors: Any = self._source.expand(len(ids), -1, -1)
             options |= {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=vectors)}
         logits: Tensor = self._network(**options).logits
         return logits
@@ -130,6 +126,12 @@ def scored_at(network: PreTrainedModel, places: Sequence[int] | Tensor) -> Itera
         hook.remove()
 
 
-def _array(logits: Tensor) -> Logits:
-    found: Logits = logits.float().cpu().numpy()
+def on_device_of(network: PreTrainedModel, numbers: NDArray[Any]) -> Tensor:
+    """`numbers` where the parameters of `network` are."""
+    return torch.from_numpy(np.ascontiguousarray(numbers)).to(network.device)
+
+
+def array(tensor: Tensor) -> Logits:
+    """The numbers of `tensor` in float32."""
+    found: Logits = tensor.float().cpu().numpy()
     return found

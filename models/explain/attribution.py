@@ -134,7 +134,7 @@ def _one_id(model: AnyTaskModel, word: str) -> int:
     # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
     for text in (" " + word, word):
         ids = model.tokenizer.encode(text, special=False).ids
-        if len(ids) == 1 and ids[0] != model.tokenizer.unk_token_id:
+        if len(ids) == 1 and ids[0] != model.tokenizer.settings.unk_token_id:
             return int(ids[0])
     raise InputError("This model does not have that word as one token, and a target must be one.", "target")
 
@@ -204,7 +204,7 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
         delta,
         value,
         baseline_value,
-        baseline=str(model.tokenizer.mask_token or ""),
+        baseline=str(model.tokenizer.settings.mask_token or ""),
         steps=steps,
     )
 
@@ -216,9 +216,9 @@ def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]
     names = architecture(model.network.config.model_type).embeddings
     with torch.no_grad():
         text: Tensor = embed(decision.ids)
-        if model.tokenizer.mask_token_id is not None:
-            blank = embed(torch.full_like(decision.ids, model.tokenizer.mask_token_id))
-        elif names is not None and names.rotary:
+        if model.tokenizer.settings.mask_token_id is not None:
+            blank = embed(torch.full_like(decision.ids, model.tokenizer.settings.mask_token_id))
+        elif names is not None and "position" not in names.tables:
             blank = next(embed.parameters()).mean(dim=0).expand_as(text)
             kept[0] = True
         else:

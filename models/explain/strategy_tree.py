@@ -85,7 +85,7 @@ def _numbered(model: TextGeneration, root: _Node) -> tuple[TreeNode, ...]:
             found.append(
                 TreeNode(
                     len(found), parent, node.depth, text, token_id, node.log_probability, node.total, node.kept,
-                    node.weighed, token_id in model.end_ids, strategies,
+                    node.weighed, token_id in model.generation.end_ids, strategies,
                 )
             )  # fmt: skip
         level = children

@@ -97,7 +97,7 @@ def replaced(
     for place in (position, last):
         if not 0 <= place < len(tokens):
             raise InputError(f"Token {place} is not there: this text has tokens 0 to {len(tokens) - 1}.", "position")
-    mask = model.tokenizer.mask_token
+    mask = model.tokenizer.settings.mask_token
     word = word.strip().removeprefix("##") or (MASK if mask else "")
     if MASK in word and not mask:
         raise InputError("This model knows no blank. Please type the new word.", "token")
@@ -128,15 +128,15 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             encoded = tokenizer.encode(question, inputs.context)
             spans = [span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)]
             return "question", question, over_marks(question, spans)[position]
-        case Translation() if tokenizer.has_offsets:
+        case Translation() if tokenizer.settings.is_fast:
             return field, inputs.text, (token.start, token.end)
         case TextGeneration() if not inputs.prompt.strip():
             return field, inputs.prompt, _NOWHERE
-        case _ if not tokenizer.has_offsets:
+        case _ if not tokenizer.settings.is_fast:
             return field, *_spelt(tokens, position)
     text = getattr(inputs, field)
     if isinstance(model, FillMask):
-        text = with_masks(text, str(tokenizer.mask_token))
+        text = with_masks(text, str(tokenizer.settings.mask_token))
     return field, text, over_marks(text, tokenizer.encode(text).offsets)[position]
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from models.architectures import architecture
 from models.decoding.sampling import without
+from models.engine.pytorch import array
 from models.inside.outputs import Guess, LayerGuesses, Lens
 from models.inside.reading import NetworkInput, Recording
 from models.tasks.base import AnyTaskModel, batch_of_one
@@ -58,7 +59,7 @@ def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, posit
         )
         for layer, (scores, choices, shares) in enumerate(rows)
     )
-    return Lens(about, position, logits.shape[-1], vectors[-1, position].float().cpu().numpy(), layers)
+    return Lens(about, position, logits.shape[-1], array(vectors[-1, position]), layers)
 
 
 def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> Tensor:
@@ -114,7 +115,7 @@ def decided_layers(
         for layer, vectors in enumerate(layers):
             read = vectors[0, prompt - 1 : -1]
             # transformers gives the last vectors normed.
-            scores = head(read if layer == len(layers) - 1 else norm(read)).float().cpu().numpy()
+            scores = array(head(read if layer == len(layers) - 1 else norm(read)))
             for place, token in enumerate(written):
                 if decided[place] is None and int(without(scores[place], barred[place]).argmax()) == token:
                     decided[place] = layer

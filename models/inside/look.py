@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from models.architectures import architecture
+from models.engine.pytorch import array
 from models.errors import InputError
 from models.inside.formulas import shares, turned, turns
 from models.inside.lens import lens
@@ -57,16 +58,16 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
         summed = torch.stack(list(parts.values())).sum(dim=0)
         normed = attrgetter(names.norm)(trunk)(summed) if names.norm else None
     if first.rotary_base is None:
-        positions = _array(tables["position"][:POSITIONS_SHOWN])
+        positions = array(tables["position"][:POSITIONS_SHOWN])
     else:
         width = int(first.together.in_features) // first.heads
         positions = turns(POSITIONS_SHOWN, width, first.rotary_base).astype(np.float32)
     return EmbeddedText(
         model.looked_into,
         reading.tokens,
-        {name: _array(vectors) for name, vectors in parts.items()},
-        _array(summed),
-        None if normed is None else _array(normed),
+        {name: array(vectors) for name, vectors in parts.items()},
+        array(summed),
+        None if normed is None else array(normed),
         float(((summed if normed is None else normed) - own).abs().max()),
         positions,
         learned=names.learned and first.rotary_base is None,
@@ -194,7 +195,7 @@ def _head_numbers(
     parts = recording.parts[layer]
     numbers = {name: each[head] for name, each in composed.attention.items()}
     own = {
-        "weights": _array(recording.weights[layer][head]),
+        "weights": array(recording.weights[layer][head]),
         "outputs": _by_head(recording.mixed[layer], parts.heads)[head],
     }
     deviation = max(float(np.abs(numbers[name] - each).max()) for name, each in own.items())
@@ -213,7 +214,7 @@ def _block_numbers(recording: Recording, composed: Composed, layer: int, positio
     parts, stations = recording.parts[layer], composed.stations
     activation = getattr(parts.activation, "__name__", type(parts.activation).__name__).lower()
     return BlockNumbers(
-        tuple(Stage(name, _array(vectors[position])) for name, vectors in stations.items()),
+        tuple(Stage(name, array(vectors[position])) for name, vectors in stations.items()),
         parts.norm_first,
         parts.heads,
         head_width=composed.attention["queries"].shape[-1],
@@ -226,7 +227,7 @@ def _block_numbers(recording: Recording, composed: Composed, layer: int, positio
 
 
 def _vector_path(recording: Recording) -> VectorPath:
-    vectors = np.stack([_array(each) for each in recording.vectors])
+    vectors = np.stack([array(each) for each in recording.vectors])
     norms = np.linalg.norm(vectors, axis=-1)
     products = (vectors * vectors[0]).sum(axis=-1)
     return VectorPath(norms, products / np.maximum(norms * norms[0], np.finfo(np.float32).tiny))
@@ -234,8 +235,4 @@ def _vector_path(recording: Recording) -> VectorPath:
 
 def _by_head(vectors: Tensor, heads: int) -> Numbers:
     """The vectors `[token, heads * d_k]` as `[head, token, d_k]`."""
-    return np.stack(np.split(_array(vectors), heads, axis=-1))
-
-
-def _array(vectors: Tensor) -> Numbers:
-    return vectors.detach().float().cpu().numpy()
+    return np.stack(np.split(array(vectors), heads, axis=-1))

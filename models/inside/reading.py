@@ -147,7 +147,7 @@ def tokenized(model: AnyTaskModel, text: str) -> TokenizedText:
     """`text` in the pieces of `model`, a published one, as `read` has them; raises `InputError`."""
     tokenizer, reading = model.tokenizer, read(model, text)
     # Where a piece stands is known of a single text.
-    spans = tokenizer.encode(text.replace("[MASK]", tokenizer.mask_token or "[MASK]")).offsets
+    spans = tokenizer.encode(text.replace("[MASK]", tokenizer.settings.mask_token or "[MASK]")).offsets
     if len(spans) != len(reading.tokens):
         spans = [(0, 0)] * len(reading.tokens)
     pieces = (
@@ -159,7 +159,7 @@ def tokenized(model: AnyTaskModel, text: str) -> TokenizedText:
 
 
 def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkInput:
-    tokenizer, mask = model.tokenizer, model.tokenizer.mask_token or "[MASK]"
+    tokenizer, mask = model.tokenizer, model.tokenizer.settings.mask_token or "[MASK]"
     parts = [part.replace("[MASK]", mask) for part in texts_of(text)]
     if not parts:
         raise InputError("The text is empty. Please type something first.", "text")

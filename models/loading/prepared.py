@@ -46,7 +46,8 @@ def prepare(
 
     None where PyTorch computes its answers. Raises `CheckpointUnavailable`.
     """
-    if not uses_openvino(model_type_of(weights), settings):
+    config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
+    if not uses_openvino(config["model_type"], settings):
         return None
     said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes some seconds"
     half, trunk = is_rounded(checkpoint.task, settings), trunk_of(checkpoint)
@@ -56,11 +57,10 @@ def prepare(
 def prepared_folder(
     task: Task, weights: Path, trunk: Path | None, *, half: bool, on_making: Callable[[], None] = lambda: None
 ) -> Path:
-    """The folder with what was made of a checkpoint, whose folder is `weights`.
+    """The folder with what was made of a checkpoint in `weights`, its own weights in float16 where `half`, or float32.
 
-    `trunk` is the folder of the model that it was fine-tuned from. The weights of what is made are in float16 where
-    `half`, else in float32. It is made where it is not there yet, or damaged, and `on_making` is called before. Raises
-    `CheckpointUnavailable` where that fails.
+    `trunk` is the folder of the model that it was fine-tuned from. Where the folder is not there yet, or damaged, it is
+    made, after `on_making` is called. Raises `CheckpointUnavailable` where that fails.
     """
     name = _key(weights, trunk, half)
     # What was made when an image was built is read even where nothing can be written.
@@ -102,11 +102,6 @@ def writable_folder() -> Path:
     passing = tempfile.mkdtemp(prefix="clearhead-")
     atexit.register(shutil.rmtree, passing, ignore_errors=True)
     return Path(passing)
-
-
-def model_type_of(weights: Path) -> str:
-    """The architecture that the folder's `config.json` names, such as `bert`."""
-    return str(json.loads((weights / "config.json").read_text(encoding="utf-8"))["model_type"])
 
 
 def trunk_of(checkpoint: Checkpoint) -> Path | None:
@@ -160,16 +155,14 @@ def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: boo
         # Where another process was quicker, its files are as good.
         with suppress(OSError):
             beside.rename(folder)
+        if not _is_whole(folder):
+            raise FileNotFoundError(folder)
     except (subprocess.SubprocessError, OSError) as error:
-        raise _not_prepared(weights) from error
+        raise CheckpointUnavailable(
+            f"The model {weights.name} could not be prepared. Please choose another."
+        ) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    if not _is_whole(folder):
-        raise _not_prepared(weights)
-
-
-def _not_prepared(weights: Path) -> CheckpointUnavailable:
-    return CheckpointUnavailable(f"The model {weights.name} could not be prepared. Please choose another.")
 
 
 def _run(command: list[str]) -> None:

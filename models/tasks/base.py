@@ -3,7 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -45,10 +45,6 @@ class Calibration:
 
     KEY: ClassVar[str] = "calibration"
     """Where a checkpoint's `config.json` keeps it."""
-
-    def as_config(self) -> dict[str, dict[str, float]]:
-        """The entry of `config.json`."""
-        return {self.KEY: asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -102,10 +98,10 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     def tensor(self, numbers: NDArray[Any]) -> "Tensor":
         """`numbers` on the device of `network`."""
-        device = self.network.device
-        import torch
+        network = self.network
+        from models.engine.pytorch import on_device_of
 
-        return torch.from_numpy(np.ascontiguousarray(numbers)).to(device)
+        return on_device_of(network, numbers)
 
     @property
     def exact(self) -> Self:
@@ -161,11 +157,6 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         return replace(self.identity, precision=FLOAT32, engine=TORCH)
 
     @property
-    def window(self) -> int:
-        """The greatest number of tokens that the network reads at once, special tokens included."""
-        return self.settings.window
-
-    @property
     def held_bytes(self) -> int:
         """The size of its weights in bytes; those for looks inside count from the first look."""
         if self._network is None or self.engine.name == TORCH:
@@ -174,9 +165,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     def require_window(self, length: int, field: str, what: str = "That is") -> None:
         """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
-        if length > self.window:
+        if length > self.settings.window:
             raise InputError(
-                f"{what} {length:,} tokens, and this model reads at most {self.window:,} at once here. "
+                f"{what} {length:,} tokens, and this model reads at most {self.settings.window:,} at once here. "
                 "Please shorten it.",
                 field,
             )

@@ -43,11 +43,11 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
         text = require_text(inputs.text, "text", "The text")
         if not 1 <= inputs.top_k <= MAX_TOP_K:
             raise InputError(f"The number of candidates must be from 1 to {MAX_TOP_K}.", "top_k")
-        mask = str(self.tokenizer.mask_token)
+        mask = str(self.tokenizer.settings.mask_token)
         text = with_masks(text, mask)
         encoded = self.tokenizer.encode(text)
         self.require_window(len(encoded.ids), "text")
-        mask_id = self.tokenizer.mask_token_id
+        mask_id = self.tokenizer.settings.mask_token_id
         positions = [position for position, token_id in enumerate(encoded.ids) if token_id == mask_id]
         if not positions:
             raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
@@ -87,7 +87,7 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
 
     def _filled(self, encoded: EncodedMasks, filling: list[Prediction]) -> Prediction:
         """The text with each mask replaced, and the product of the probabilities."""
-        text, *rest = encoded.text.split(str(self.tokenizer.mask_token))
+        text, *rest = encoded.text.split(str(self.tokenizer.settings.mask_token))
         for each, after in zip(filling, rest, strict=True):
             piece = each.text
             if piece.startswith("##"):
@@ -104,7 +104,7 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
         # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
         ids = self.tokenizer.encode(" " + word, special=False).ids
         pieces = tuple(readable(self.tokenizer, token_id) for token_id in ids)
-        if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
+        if len(ids) != 1 or ids[0] == self.tokenizer.settings.unk_token_id:
             return tuple(WordStanding(word, pieces, None, None) for _ in probabilities)
         own = probabilities[:, ids[0]]
         ranks = (probabilities > own[:, None]).sum(axis=-1) + 1

@@ -198,9 +198,8 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
                 f"The question is {length:,} tokens long, and at most {MAX_QUESTION_TOKENS} leave room for the text.",
                 "question",
             )
-        encodings = self.tokenizer.windows(
-            question, context, min(_WINDOW_TOKENS, self.window), min(_OVERLAP_TOKENS, self.window // 4)
-        )
+        size, overlap = min(_WINDOW_TOKENS, self.settings.window), min(_OVERLAP_TOKENS, self.settings.window // 4)
+        encodings = self.tokenizer.windows(question, context, size, overlap)
         inside, whole = inside_words(context), whole_spans(context)
         windows = tuple(self._unread(each, context, inside, whole) for each in encodings)
         if not any(each.in_context.any() for each in windows):
@@ -226,7 +225,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             np.array(in_context),
             ~inside[starts_and_ends[:, 0]],
             ~inside[starts_and_ends[:, 1]],
-            encoding.ids.index(self.tokenizer.cls_token_id or 0),
+            encoding.ids.index(self.tokenizer.settings.cls_token_id or 0),
             tuple(places),
             read_tokens(self.tokenizer, encoding.ids, spans),
         )

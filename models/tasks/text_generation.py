@@ -88,14 +88,15 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         prompt = _LAST_SPACES.sub("", inputs.prompt)
         ids = self.tokenizer.encode(prompt).ids if prompt.strip() else []
         if not ids:
-            start = self.tokenizer.bos_token_id
+            start = self.tokenizer.settings.bos_token_id
             if start is None:
                 raise InputError("This model has no start token: please give it a word to begin with.", "prompt")
             ids = [start]
-        if self.window - len(ids) < inputs.max_new_tokens:
+        window = self.settings.window
+        if window - len(ids) < inputs.max_new_tokens:
             raise InputError(
-                f"The prompt has {len(ids):,} tokens; {inputs.max_new_tokens} more would pass the {self.window:,} "
-                "that this model reads at once here. Please shorten it or ask for less.",
+                f"The prompt has {len(ids):,} tokens; {inputs.max_new_tokens} more would pass the {window:,} that this "
+                "model reads at once here. Please shorten it or ask for less.",
                 "prompt",
             )
         self.require_known(inputs.kept)
@@ -140,11 +141,6 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
         return {"decoder": attention_of("decoder", layers, tokens, tokens)}
 
-    @property
-    def end_ids(self) -> tuple[int, ...]:
-        """The ids that end a text."""
-        return self.generation.end_ids
-
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step; there is at least one step."""
         inputs, state = encoded.inputs, DecoderState(self.engine, encoded.given)
@@ -162,7 +158,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         steps: tuple[Step, ...] = ()
         if inputs.kept:
             steps = reread(chooser, encoded.given, self.logits(encoded.given), prompt_length)
-        if not inputs.room or (inputs.kept and inputs.kept[-1] in self.end_ids):
+        if not inputs.room or (inputs.kept and inputs.kept[-1] in self.generation.end_ids):
             yield Written(steps)
         elif inputs.strategy == "beam":
             for searched in self.search(encoded):
@@ -174,7 +170,8 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         else:
             for step in write(DecoderState(self.engine, encoded.given), chooser, inputs.room):
                 steps = (*steps, step)
-                yield Written(steps, finished=step.id in self.end_ids or len(steps) == inputs.max_new_tokens)
+                over = step.id in self.generation.end_ids or len(steps) == inputs.max_new_tokens
+                yield Written(steps, finished=over)
 
     def _output(self, encoded: EncodedPrompt, raw: Written, generated: tuple[GeneratedToken, ...]) -> CompletionOutput:
         return CompletionOutput(

@@ -226,7 +226,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             # A run that was logged before translation went sentence by sentence was written in one go.
             sentences, parts = [self._encoded(inputs.text, 0, "")], [written]
         lengths = accumulate(len(sentence.tokens) for sentence in sentences)
-        count = max(1, sum(length <= self.window for length in lengths))
+        count = max(1, sum(length <= self.settings.window for length in lengths))
         pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
         return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
 
@@ -250,7 +250,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def _room(self, sentence: EncodedSentence) -> int:
         """How many tokens the translation of a sentence may have."""
         wanted = len(sentence.tokens) * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
-        return min(wanted, self.window - 1)
+        return min(wanted, self.settings.window - 1)
 
     def _split(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
         """The part of `ids` that belongs to each sentence: up to its end token, or all that it has room for.

@@ -23,7 +23,7 @@ _NOWHERE = (-1, -1)
 
 @dataclass(frozen=True)
 class TokenizerSettings:
-    """The settings of a tokenizer beside its `tokenizer.json`; `is_fast` says whether there is such a file.
+    """The settings of a tokenizer; where it `is_fast`, it has a `tokenizer.json` and knows its tokens' characters.
 
     `special` are the ids of all special tokens. Padding stands in front where `pads_left`; `pad_type_id` is its token
     type, and `has_types` says whether the network reads types.
@@ -61,24 +61,16 @@ class Tokenizer:
     """A tokenizer of the library `tokenizers`; attributes and methods are named as transformers names them."""
 
     def __init__(self, settings: TokenizerSettings, backend: tokenizers.Tokenizer) -> None:
-        self._read_settings(settings)
-        self._backend = with_marks_as_text(backend, settings.mask_token or "")
+        self._keep(settings)
+        self._backend: Any = with_marks_as_text(backend, settings.mask_token or "")
         self.is_word_piece = type(self._backend.model).__name__ == "WordPiece"
         self.is_byte_level = "ByteLevel" in str(self._backend.decoder)
         # Truncation is a state of the library's object, so each size of windows has one of its own.
         self._in_windows: dict[tuple[int, int], tokenizers.Tokenizer] = {}
 
-    def _read_settings(self, settings: TokenizerSettings) -> None:
+    def _keep(self, settings: TokenizerSettings) -> None:
         self.settings = settings
-        # Whether it knows from which characters a token was made.
-        self.has_offsets = settings.is_fast
         self.all_special_ids = frozenset(settings.special)
-        self.mask_token = settings.mask_token
-        self.mask_token_id = settings.mask_token_id
-        self.unk_token_id = settings.unk_token_id
-        self.bos_token_id = settings.bos_token_id
-        self.eos_token_id = settings.eos_token_id
-        self.cls_token_id = settings.cls_token_id
         # How tokens read. Every text asks for the same few thousand of them.
         self.spelt: dict[int, tuple[str, str, bool]] = {}
 
@@ -93,7 +85,7 @@ class Tokenizer:
         """The pair in windows of at most `max_length` tokens that overlap by `stride`; each holds all of `first`."""
         size = (max_length, stride)
         if size not in self._in_windows:
-            backend = with_marks_as_text(self._backend, self.mask_token or "")
+            backend = with_marks_as_text(self._backend, self.settings.mask_token or "")
             backend.enable_truncation(max_length, stride=stride, strategy="only_second")
             self._in_windows[size] = backend
         found = self._in_windows[size].encode(first, second)
@@ -119,16 +111,16 @@ class SlowTokenizer(Tokenizer):
     is_word_piece = is_byte_level = False
 
     def __init__(self, settings: TokenizerSettings, plain: "PreTrainedTokenizerBase") -> None:
-        self._read_settings(settings)
-        self._plain: Any = plain
-        self._plain.split_special_tokens = True
+        self._keep(settings)
+        self._backend = plain
+        self._backend.split_special_tokens = True
 
     def __len__(self) -> int:
-        return len(self._plain)
+        return len(self._backend)
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         """See `Tokenizer`; where a token stands is not known."""
-        ids = list(self._plain(text, pair, add_special_tokens=special, verbose=False)["input_ids"])
+        ids = list(self._backend(text, pair, add_special_tokens=special, verbose=False)["input_ids"])
         return Encoding(ids, [(0, 0)] * len(ids), [None] * len(ids), [0] * len(ids))
 
     def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
@@ -137,11 +129,7 @@ class SlowTokenizer(Tokenizer):
 
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
         """See `Tokenizer`."""
-        return list(self._plain.convert_ids_to_tokens(list(ids)))
-
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
-        """See `Tokenizer`."""
-        return str(self._plain.decode(list(ids), skip_special_tokens=skip_special_tokens))
+        return list(self._backend.convert_ids_to_tokens(list(ids)))
 
     def normalise(self, text: str) -> str:
         """`text` as it is."""
@@ -207,14 +195,11 @@ def readable(tokenizer: Tokenizer, token_id: int) -> str:
 
     A piece of a character's bytes (byte-level BPE may split an emoji) has no text of its own and keeps its spelling.
     """
-    (token,) = read_tokens(tokenizer, [token_id])
-    return token.text
+    return read_tokens(tokenizer, [token_id])[0].text
 
 
 def read_tokens(
-    tokenizer: Tokenizer,
-    ids: Sequence[int],
-    offsets: Sequence[tuple[int, int]] | None = None,
+    tokenizer: Tokenizer, ids: Sequence[int], offsets: Sequence[tuple[int, int]] | None = None
 ) -> tuple[Token, ...]:
     """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one.
 

@@ -94,8 +94,8 @@ class ModelContract:
 
     def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
         text = self.fields[self.text_field]
-        if model.tokenizer.mask_token:
-            text = text.replace("[MASK]", model.tokenizer.mask_token)
+        if model.tokenizer.settings.mask_token:
+            text = text.replace("[MASK]", model.tokenizer.settings.mask_token)
         for token in model(**self.fields).tokens:
             # SentencePiece may spell the space before a word as a token, with no character of its own.
             if token.start >= 0 and bare(token.text):
@@ -156,8 +156,8 @@ class ReadsOneWindow(ModelContract):
     """Tasks that read the whole text at once."""
 
     def test_says_how_long_is_too_long(self, model: AnyTaskModel) -> None:
-        longer = self.fields[self.text_field] + " lamp" * (model.window + 1)
-        with pytest.raises(InputError, match=f"{model.window:,}") as refused:
+        longer = self.fields[self.text_field] + " lamp" * (model.settings.window + 1)
+        with pytest.raises(InputError, match=f"{model.settings.window:,}") as refused:
             model(**self.with_text(longer))
         assert refused.value.field == self.text_field
 

@@ -47,7 +47,7 @@ def test_an_encoders_attention_is_transformers_own(
 ) -> None:
     model, fields = tiny(architecture, task), FIELDS[task]
     texts = [fields.get("question"), fields["context"]] if "context" in fields else [fields["text"]]
-    texts = [text.replace("[MASK]", model.tokenizer.mask_token) for text in texts]
+    texts = [text.replace("[MASK]", model.tokenizer.settings.mask_token) for text in texts]
     with torch.inference_mode():
         plain = eager(task, tiny_folder(architecture, task, 0))(
             **plain_tokenizer(model)(*texts, return_tensors="pt"), output_attentions=True

@@ -82,7 +82,7 @@ def test_every_architecture_has_one_score_for_each_token_and_none_for_its_marks(
     marks = [score for token, score in zip(found.tokens, found.scores, strict=True) if token.special]
     assert not any(marks)
     assert any(found.scores)
-    assert found.baseline == (model.tokenizer.mask_token or "")
+    assert found.baseline == (model.tokenizer.settings.mask_token or "")
 
 
 @pytest.mark.parametrize(("task", "architecture"), CASES, ids=str)
@@ -119,7 +119,9 @@ def test_it_is_the_integral_of_the_gradient_along_the_straight_way(tiny: TinyMod
     output: SentimentOutput = model(**FIELDS[Task.SENTIMENT])
     label = [each.text for each in output.scores].index(output.label)
     embed, ids = model.network.get_input_embeddings(), torch.tensor([[token.id for token in output.tokens]])
-    blank = torch.tensor([[token.id if token.special else model.tokenizer.mask_token_id for token in output.tokens]])
+    blank = torch.tensor(
+        [[token.id if token.special else model.tokenizer.settings.mask_token_id for token in output.tokens]]
+    )
     text, start = embed(ids), embed(blank)
     total = torch.zeros_like(text)
     for part in torch.arange(0.5, 2000).div(2000).split(200):

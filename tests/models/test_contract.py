@@ -67,7 +67,7 @@ class TestFillMask(NeedsText, ReadsOneWindow):
             assert_best_first(predictions)
         assert_best_first(output.sequences)
         for sequence in output.sequences:
-            assert model.tokenizer.mask_token not in sequence.text
+            assert model.tokenizer.settings.mask_token not in sequence.text
 
     def test_gives_one_list_per_mask(self, model: AnyTaskModel) -> None:
         assert len(model(**self.fields).predictions) == 2
@@ -85,7 +85,7 @@ class TestFillMask(NeedsText, ReadsOneWindow):
         assert refused.value.field == "text"
 
     def test_its_own_mask_token_is_a_mask_too(self, model: AnyTaskModel) -> None:
-        own = model(text=f"The keeper {model.tokenizer.mask_token} the lamp.")
+        own = model(text=f"The keeper {model.tokenizer.settings.mask_token} the lamp.")
         assert asdict(own) == asdict(model(text="The keeper [MASK] the lamp."))
 
     def test_a_named_word_has_its_probability_and_rank(self, model: AnyTaskModel) -> None:
@@ -204,8 +204,10 @@ class TestCompletion(ReadsOneWindow):
 
     @pytest.mark.parametrize("blank", ["", "  \n\t "])
     def test_an_empty_prompt_is_the_start_token(self, model: AnyTaskModel, blank: str) -> None:
-        if model.tokenizer.bos_token_id is not None:
-            assert [token.id for token in model(**self.with_text(blank)).tokens] == [model.tokenizer.bos_token_id]
+        if model.tokenizer.settings.bos_token_id is not None:
+            assert [token.id for token in model(**self.with_text(blank)).tokens] == [
+                model.tokenizer.settings.bos_token_id
+            ]
             return
         # OpenAI's first GPT has no start token.
         with pytest.raises(InputError, match="no start token") as refused:
@@ -241,7 +243,7 @@ def test_every_published_checkpoint_is_named_on_its_answer(checkpoint: Checkpoin
 
 def plain_mask_probabilities(model: AnyTaskModel, text: str) -> torch.Tensor:
     """The probabilities `[vocabulary]` at the one mask, from the network alone."""
-    encoded = plain_tokenizer(model)(text.replace("[MASK]", model.tokenizer.mask_token), return_tensors="pt")
+    encoded = plain_tokenizer(model)(text.replace("[MASK]", model.tokenizer.settings.mask_token), return_tensors="pt")
     with torch.inference_mode():
         logits = model.network(**encoded).logits[0]
-    return logits[encoded.input_ids[0] == model.tokenizer.mask_token_id][0].softmax(-1)
+    return logits[encoded.input_ids[0] == model.tokenizer.settings.mask_token_id][0].softmax(-1)

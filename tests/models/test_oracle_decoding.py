@@ -43,7 +43,7 @@ def model(
     task = Task.TRANSLATION if name in FITTING[Task.TRANSLATION] else Task.COMPLETION
     model = tiny(name, task, seed, engine=TORCH)
     vocabulary = list(range(5, len(model.tokenizer)))
-    ends = [model.tokenizer.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
+    ends = [model.tokenizer.settings.eos_token_id or 0, *random.Random(seed).sample(vocabulary, len(vocabulary) // 6)]
     set_generation(model, monkeypatch, eos_token_id=ends)
     # In float32 a processor may round batches of different sizes differently, enough for another draft to be dropped.
     model.network.double()

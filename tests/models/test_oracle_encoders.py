@@ -38,7 +38,7 @@ def model(which: tuple[Task, str, int], tiny: TinyModel, bundled: BundledModel) 
 @models_of(Task.FILL_MASK, "clearhead-minilm")
 def test_filled_blanks_equal_the_pipeline(model: AnyTaskModel, text: str) -> None:
     plain = pipeline("fill-mask", model=model.network, tokenizer=plain_tokenizer(model))
-    theirs = plain(text.replace("[MASK]", model.tokenizer.mask_token), top_k=5)
+    theirs = plain(text.replace("[MASK]", model.tokenizer.settings.mask_token), top_k=5)
     theirs = [theirs] if isinstance(theirs[0], dict) else theirs
     ours = model(text=text, top_k=5).predictions
     assert len(ours) == len(theirs) == text.count("[MASK]")
@@ -85,7 +85,7 @@ def test_answers_equal_trying_every_span(model: AnyTaskModel, uncalibrated: None
         for end in inside
         if start <= end < start + MAX_ANSWER_TOKENS and whole_words(offsets[start][0], offsets[end][1])
     }
-    cls = encoded.input_ids[0].tolist().index(model.tokenizer.cls_token_id)
+    cls = encoded.input_ids[0].tolist().index(model.tokenizer.settings.cls_token_id)
     none = float(np.exp(starts[cls] + ends[cls]))
     total = sum(spans.values()) + none
 

@@ -100,7 +100,7 @@ def test_windows_of_a_long_text_are_those_of_transformers(architecture: str, tin
 def test_marks_in_a_text_are_spelt_like_any_other_text(architecture: str, tiny: TinyModel) -> None:
     model = tiny(architecture, KINDS.get(architecture, Task.SENTIMENT))
     tokenizer = model.tokenizer
-    mask = tokenizer.mask_token or ""
+    mask = tokenizer.settings.mask_token or ""
     marks = " ".join(mark for mark in plain_tokenizer(model).all_special_tokens if mark != mask)
     ids = tokenizer.encode(f"the {marks}{mask} lamp").ids
     specials = [token.piece for token in read_tokens(tokenizer, ids) if token.special]
