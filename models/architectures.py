@@ -66,16 +66,11 @@ class Architecture:
 
 
 _BERT_LAYERS = LayerNames(
-    layers="encoder.layer",
-    together="attention.output.dense",
-    attention="attention.self",
+    layers="encoder.layer", together="attention.output.dense", attention="attention.self",
     query_key_value=("attention.self.query", "attention.self.key", "attention.self.value"),
-    attention_norm="attention.output.LayerNorm",
-    inner="intermediate.dense",
-    activation="intermediate.intermediate_act_fn",
-    outer="output.dense",
-    output_norm="output.LayerNorm",
-)
+    attention_norm="attention.output.LayerNorm", output_norm="output.LayerNorm",
+    inner="intermediate.dense", activation="intermediate.intermediate_act_fn", outer="output.dense",
+)  # fmt: skip
 _BERT_EMBEDDINGS = EmbeddingNames(
     "encoder",
     {
@@ -97,28 +92,17 @@ _BERT_PARAMETERS = (
     ("task head", r"^(cls|classifier|qa_outputs)\."),
 )
 _DISTILBERT_LAYERS = LayerNames(
-    layers="transformer.layer",
-    together="attention.out_lin",
-    attention="attention",
+    layers="transformer.layer", together="attention.out_lin", attention="attention",
     query_key_value=("attention.q_lin", "attention.k_lin", "attention.v_lin"),
-    attention_norm="sa_layer_norm",
-    inner="ffn.lin1",
-    activation="ffn.activation",
-    outer="ffn.lin2",
-    output_norm="output_layer_norm",
-)
+    attention_norm="sa_layer_norm", output_norm="output_layer_norm",
+    inner="ffn.lin1", activation="ffn.activation", outer="ffn.lin2",
+)  # fmt: skip
 _GPT2_LAYERS = LayerNames(
-    layers="h",
-    together="attn.c_proj",
-    attention="attn",
+    layers="h", together="attn.c_proj", attention="attn",
     query_key_value=("attn.c_attn",),
-    attention_norm="ln_1",
-    inner="mlp.c_fc",
-    activation="mlp.act",
-    outer="mlp.c_proj",
-    output_norm="ln_2",
-    norm_first=True,
-)
+    attention_norm="ln_1", output_norm="ln_2", norm_first=True,
+    inner="mlp.c_fc", activation="mlp.act", outer="mlp.c_proj",
+)  # fmt: skip
 _GPT2_PARAMETERS = (
     ("token embedding", r"wte"),
     ("position embedding", r"wpe"),
@@ -128,18 +112,11 @@ _GPT2_PARAMETERS = (
     ("last norm", r"ln_f"),
 )
 _LLAMA_LAYERS = LayerNames(
-    layers="layers",
-    together="self_attn.o_proj",
-    attention="self_attn",
+    layers="layers", together="self_attn.o_proj", attention="self_attn",
     query_key_value=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    attention_norm="input_layernorm",
-    inner="mlp.gate_proj",
-    activation="mlp.act_fn",
-    gate="mlp.up_proj",
-    outer="mlp.down_proj",
-    output_norm="post_attention_layernorm",
-    norm_first=True,
-)
+    attention_norm="input_layernorm", output_norm="post_attention_layernorm", norm_first=True,
+    inner="mlp.gate_proj", activation="mlp.act_fn", gate="mlp.up_proj", outer="mlp.down_proj",
+)  # fmt: skip
 _LLAMA_PARAMETERS = (
     ("token embedding", r"embed_tokens"),
     ("attention", r"self_attn"),
@@ -148,18 +125,11 @@ _LLAMA_PARAMETERS = (
     ("last norm", r"^model\.norm"),
 )
 _MODERNBERT_LAYERS = LayerNames(
-    layers="layers",
-    together="attn.Wo",
-    attention="attn",
+    layers="layers", together="attn.Wo", attention="attn",
     query_key_value=("attn.Wqkv",),
-    attention_norm="attn_norm",
-    inner="mlp.Wi",
-    activation="mlp.act",
-    gate="mlp.Wi",
-    outer="mlp.Wo",
-    output_norm="mlp_norm",
-    norm_first=True,
-)
+    attention_norm="attn_norm", output_norm="mlp_norm", norm_first=True,
+    inner="mlp.Wi", activation="mlp.act", gate="mlp.Wi", outer="mlp.Wo",
+)  # fmt: skip
 _MODERNBERT_PARAMETERS = (
     ("token embedding", r"tok_embeddings"),
     ("norm of the embedding", r"embeddings\.norm"),
@@ -170,16 +140,11 @@ _MODERNBERT_PARAMETERS = (
     ("task head", r"^(head|decoder)\."),
 )
 _BART_ENCODER = LayerNames(
-    layers="encoder.layers",
-    together="self_attn.out_proj",
-    attention="self_attn",
+    layers="encoder.layers", together="self_attn.out_proj", attention="self_attn",
     query_key_value=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    attention_norm="self_attn_layer_norm",
-    inner="fc1",
-    activation="activation_fn",
-    outer="fc2",
-    output_norm="final_layer_norm",
-)
+    attention_norm="self_attn_layer_norm", output_norm="final_layer_norm",
+    inner="fc1", activation="activation_fn", outer="fc2",
+)  # fmt: skip
 _BART_LAYERS = {
     "decoder": replace(
         _BART_ENCODER, layers="decoder.layers", cross="encoder_attn", cross_norm="encoder_attn_layer_norm"

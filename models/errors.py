@@ -13,6 +13,13 @@ class InputError(Exception):
         self.field = field
 
 
+def require_there(what: str, number: int, count: int, *, of: str = "model", field: str = "", least: int = 0) -> None:
+    """Raise `InputError` unless `number` is from `least` to the last of the `count` of `what` that there are."""
+    if not least <= number < count:
+        there = f"this {of} has {what}s 0 to {count - 1}"
+        raise InputError(f"{what.capitalize()} {number} is not there: {there}.", field or what)
+
+
 class Stopped(InputError):
     """Nobody waits for the answer any more, so it is not computed to its end."""
 

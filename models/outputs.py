@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from models.errors import InputError
+from models.errors import require_there
 
 Number = TypeVar("Number", bound=np.floating[Any])
 
@@ -97,15 +97,13 @@ class Attention:
 
     def matrix(self, layer: int = MEAN, head: int = MEAN) -> NDArray[np.float32]:
         """The weights `[query, key]` of one layer and head, counted from 0; `MEAN` for the mean over all."""
-        if not MEAN <= head < self.heads:
-            raise InputError(f"Head {head} is not there: this model has heads 0 to {self.heads - 1}.", "head")
+        require_there("head", head, self.heads, least=MEAN)
         heads = slice(None) if head == MEAN else slice(head, head + 1)
         return np.asarray(self.weights[self.chosen(layer), heads].mean(axis=(0, 1)), dtype=np.float32)
 
     def chosen(self, layer: int) -> slice:
         """The layers that `layer` stands for; raises `InputError` when it is not there."""
-        if not MEAN <= layer < self.layers:
-            raise InputError(f"Layer {layer} is not there: this model has layers 0 to {self.layers - 1}.", "layer")
+        require_there("layer", layer, self.layers, least=MEAN)
         return slice(0, self.layers) if layer == MEAN else slice(layer, layer + 1)
 
 

@@ -1,7 +1,5 @@
 """Attention over many heads: mean, maximum, rollout (Abnar & Zuidema, 2020), and agreement with attribution."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,31 +51,24 @@ def rollout(attention: Attention, layer: int = MEAN) -> NDArray[np.float32]:
     return np.asarray(rolled, dtype=np.float32)
 
 
-_FEWEST = 3
-
-
 def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: NDArray[np.bool_]) -> float | None:
     """Spearman's rank correlation between the size of each token's score and the attention that it receives.
 
-    From -1 (the opposite order) to 1 (the same order); none for fewer than three tokens, or all alike. `weights` and
-    `masked` are `[query, key]` over the same tokens, or over more that were written after them. Marks and
-    blanks, and a first token that was never blank, are left out: their scores are zero by definition.
+    From -1 (the opposite order) to 1 (the same order), equal numbers sharing their mean rank; none for fewer than three
+    tokens, or all alike. `weights` and `masked` are `[query, key]` over the same tokens, or over more that were written
+    after them. Marks and blanks, and a first token that was never blank, are left out: their scores are zero by
+    definition.
     """
     count = len(attribution.tokens)
     words = [place for place, token in enumerate(attribution.tokens) if not (token.is_mark or token.is_blank)]
     words = words[attribution.first_kept :]
+    if len(words) < 3:
+        return None
     weights, masked = weights[:count, :count], masked[:count, :count]
     # The mean weight that each token gets from those that may look at it.
     received = np.where(masked, 0, weights).sum(axis=0, dtype=np.float64) / np.maximum((~masked).sum(axis=0), 1)
-    return _rank_correlation([abs(attribution.scores[place]) for place in words], received[words].tolist())
-
-
-def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, equal numbers sharing their mean rank; none for fewer than three, or all alike."""
-    if len(first) < _FEWEST:
-        return None
     centred = []
-    for values in (first, second):
+    for values in (np.abs(attribution.scores)[words], received[words]):
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
         centred.append(ranks - ranks.mean())

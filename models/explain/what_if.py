@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from models.architectures import architecture
-from models.errors import InputError
+from models.errors import InputError, require_there
 from models.outputs import MEAN, SwitchedOff, Token
 from models.tasks.base import AnyTaskModel
 from models.tasks.fill_mask import FillMask, with_masks
@@ -29,10 +29,8 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
     for a model whose heads cannot be told apart.
     """
     maps, layers, heads = _heads(model, off.kind)
-    if not 0 <= off.layer < layers:
-        raise InputError(f"Layer {off.layer} is not there: this model has layers 0 to {layers - 1}.", "layer")
-    if not MEAN <= off.head < heads:
-        raise InputError(f"Head {off.head} is not there: this model has heads 0 to {heads - 1}.", "head")
+    require_there("layer", off.layer, layers)
+    require_there("head", off.head, heads, least=MEAN)
     # ALBERT uses one layer again and again, so that the calls must be counted.
     uses = layers // len(maps)
     here, calls = threading.get_ident(), 0
@@ -95,8 +93,7 @@ def replaced(
     """
     last = position if last is None else last
     for place in (position, last):
-        if not 0 <= place < len(tokens):
-            raise InputError(f"Token {place} is not there: this text has tokens 0 to {len(tokens) - 1}.", "position")
+        require_there("token", place, len(tokens), of="text", field="position")
     mask = model.tokenizer.settings.mask_token
     word = word.strip().removeprefix("##") or (MASK if mask else "")
     if MASK in word and not mask:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from models.architectures import architecture
 from models.engine.pytorch import array
-from models.errors import InputError
+from models.errors import InputError, require_there
 from models.inside.formulas import shares, turned, turns
 from models.inside.lens import lens
 from models.inside.outputs import (
@@ -24,7 +24,7 @@ from models.inside.outputs import (
     TranslationSteps,
     VectorPath,
 )
-from models.inside.reading import LayerParts, Recording, layers_of, read, record
+from models.inside.reading import LayerParts, Recording, kinds_of, layers_of, read, record
 from models.inside.tokens import FROM_THE_MODEL
 from models.tasks.base import AnyTaskModel
 from models.tasks.translation import Translation, TranslationInput
@@ -85,35 +85,22 @@ def look_inside(
     """
     reading = read(model, text, kind)
     place = reading.guess_at if position == FROM_THE_MODEL else position
-    _require(place, "Token", "this text has tokens", len(reading.tokens), "position")
+    require_there("token", place, len(reading.tokens), of="text", field="position")
     recording = record(model, reading)
     layers, heads = len(recording.parts), recording.parts[0].heads
-    _require(layer, "Layer", "this model has layers", layers, "layer")
-    _require(head, "Head", "this model has heads", heads, "head")
+    require_there("layer", layer, layers)
+    require_there("head", head, heads)
     masked = recording.parts[layer].masked(len(reading.tokens), reading.kind)
     cross = recording.cross[layer] if recording.cross else None
     composed = compose(recording.parts[layer], recording.vectors[layer], masked, cross)
     return Look(
-        model.looked_into,
-        reading.tokens,
-        reading.segments,
-        reading.kind,
-        reading.kinds,
-        layers,
-        heads,
-        layer,
-        head,
-        place,
+        model.looked_into, reading.tokens, reading.segments, reading.kind, tuple(kinds_of(model)), layers, heads,
+        layer, head, place,
         _head_numbers(recording, composed, layer, head, masked),
         _block_numbers(recording, composed, layer, place),
         _vector_path(recording),
         lens(model, reading, recording, place),
-    )
-
-
-def _require(number: int, what: str, there: str, count: int, field: str) -> None:
-    if not 0 <= number < count:
-        raise InputError(f"{what} {number} is not there: {there} 0 to {count - 1}.", field)
+    )  # fmt: skip
 
 
 def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:

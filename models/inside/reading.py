@@ -84,7 +84,7 @@ class LayerParts:
         return hidden if self.reach is None else hidden | (np.abs(distance) > self.reach)
 
 
-def _kinds(model: AnyTaskModel) -> dict[str, LayerNames]:
+def kinds_of(model: AnyTaskModel) -> dict[str, LayerNames]:
     """The kinds of self-attention that can be looked into, the one to show first in front; raises `InputError`."""
     layers = architecture(model.network.config.model_type).layers
     kinds = {kind: names for kind, names in layers.items() if names.attention}
@@ -99,7 +99,7 @@ def _kinds(model: AnyTaskModel) -> dict[str, LayerNames]:
 
 def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
     """The layers of `kind`, first to last."""
-    names, config = _kinds(model)[kind], model.network.config
+    names, config = kinds_of(model)[kind], model.network.config
     heads = config.num_attention_heads
     if config.is_encoder_decoder:
         heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
@@ -116,7 +116,6 @@ class NetworkInput:
     """
 
     kind: str
-    kinds: tuple[str, ...]
     network_inputs: Mapping[str, Tensor]
     tokens: tuple[Token, ...]
     segments: tuple[int, ...]
@@ -129,18 +128,18 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
     Encoders read "[CLS] one [SEP] another [SEP]" or "one [SEP] another" as a pair. A translator reads
     the text in one go, and its decoder what it writes for it. Raises `InputError`.
     """
-    kinds = tuple(_kinds(model))
-    kind = kind or kinds[0]
+    kinds = kinds_of(model)
+    kind = kind or next(iter(kinds))
     if kind not in kinds:
         raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
     text = require_text(text, "text", "The text")
     if isinstance(model, Translation):
-        return _translated(model, text, kind, kinds)
+        return _translated(model, text, kind)
     if isinstance(model, TextGeneration):
         prompt = model.preprocess(TextGenerationInput(text, max_new_tokens=1))
         inputs, count = {"input_ids": model.tensor(prompt.ids)}, len(prompt.tokens)
-        return NetworkInput(kind, kinds, inputs, prompt.tokens, (0,) * count, count - 1)
-    return _encoded(model, text, kinds)
+        return NetworkInput(kind, inputs, prompt.tokens, (0,) * count, count - 1)
+    return _encoded(model, text)
 
 
 def tokenized(model: AnyTaskModel, text: str) -> TokenizedText:
@@ -158,7 +157,7 @@ def tokenized(model: AnyTaskModel, text: str) -> TokenizedText:
     return TokenizedText(model.checkpoint.name, scheme, len(tokenizer), tuple(pieces))
 
 
-def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkInput:
+def _encoded(model: AnyTaskModel, text: str) -> NetworkInput:
     tokenizer, mask = model.tokenizer, model.tokenizer.settings.mask_token or "[MASK]"
     parts = [part.replace("[MASK]", mask) for part in texts_of(text)]
     if not parts:
@@ -175,10 +174,10 @@ def _encoded(model: AnyTaskModel, text: str, kinds: tuple[str, ...]) -> NetworkI
         segments.append(current)
     tokens = read_tokens(tokenizer, encoded.ids)
     guess_at = place_to_follow(model.checkpoint.task, tokens, mask)
-    return NetworkInput("encoder", kinds, inputs, tokens, tuple(segments), guess_at)
+    return NetworkInput("encoder", inputs, tokens, tuple(segments), guess_at)
 
 
-def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]) -> NetworkInput:
+def _translated(model: Translation, text: str, kind: str) -> NetworkInput:
     ids = model.tokenizer.encode(text).ids
     model.require_window(len(ids), "text")
     source = EncodedSentence(batch_of_one(ids), read_tokens(model.tokenizer, ids))
@@ -188,7 +187,7 @@ def _translated(model: Translation, text: str, kind: str, kinds: tuple[str, ...]
     tokens = source.tokens if kind == "encoder" else read_tokens(model.tokenizer, read_back[0].tolist())
     inputs = {"input_ids": model.tensor(source.ids), "decoder_input_ids": model.tensor(read_back)}
     guess_at = place_to_follow(Task.TRANSLATION, tokens) if kind == "encoder" else len(tokens) - 1
-    return NetworkInput(kind, kinds, inputs, tokens, (0,) * len(tokens), guess_at)
+    return NetworkInput(kind, inputs, tokens, (0,) * len(tokens), guess_at)
 
 
 @dataclass(frozen=True, eq=False)
