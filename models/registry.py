@@ -92,8 +92,7 @@ _BUNDLED = (
     Checkpoint(
         "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 22,
         "Finds short answers that stand in the text word for word; it neither reasons nor counts, and is often wrong "
-        "about whether the text answers at all; "
-        "roberta-base-squad2 is stronger.",
+        "about whether the text answers at all; roberta-base-squad2 is stronger.",
         base="clearhead-minilm",
     ),
     Checkpoint(
@@ -123,8 +122,8 @@ _PUBLISHED = (
     _published("answerdotai/ModernBERT-base", Task.FILL_MASK, "ModernBERT", "Apache-2.0", 149, 599,
                "BERT built as large models are today (2024): 22 layers, two of three of which look only 64 tokens to "
                "either side; reads capital letters."),
-    _published("distilbert/distilbert-base-uncased-finetuned-sst-2-english", Task.SENTIMENT, "DistilBERT",
-               "Apache-2.0", 67, 268, "DistilBERT fine-tuned on the same film-review sentences.",
+    _published("distilbert/distilbert-base-uncased-finetuned-sst-2-english", Task.SENTIMENT, "DistilBERT", "Apache-2.0",
+               67, 268, "DistilBERT fine-tuned on the same film-review sentences.",
                revision="714eb0fa89d2f80546fda750413ed43d93601a13"),
     _published("distilbert/distilbert-base-cased-distilled-squad", Task.QUESTION_ANSWERING, "DistilBERT",
                "Apache-2.0", 65, 261, "Fine-tuned on SQuAD; always answers, even when the text does not.",
@@ -140,16 +139,13 @@ _PUBLISHED = (
                revision="6183067f769a302e3861815543b9f312c71b0ca4"),
     _published("google-t5/t5-small", Task.TRANSLATION, "T5", "Apache-2.0", 61, 242,
                "One model for many tasks, told by a prefix: translate English to French.", languages=("en", "fr"),
-               prefix="translate English to French: ",
-               revision="df1b051c49625cf57a3d0d8d3863ed4d13564fe4"),
+               prefix="translate English to French: ", revision="df1b051c49625cf57a3d0d8d3863ed4d13564fe4"),
     _published("distilbert/distilgpt2", Task.COMPLETION, "GPT-2", "Apache-2.0", 82, 353,
-               "GPT-2 distilled to 6 layers.",
-               revision="2290a62682d06624634c1f46a6ad5be0f47f38aa"),
+               "GPT-2 distilled to 6 layers.", revision="2290a62682d06624634c1f46a6ad5be0f47f38aa"),
     _published("openai-community/gpt2", Task.COMPLETION, "GPT-2", "MIT", 124, 548,
                "The smallest published GPT-2, 12 layers.", revision="607a30d783dfa663caf39e06633721c8d4cfcd7e"),
     _published("openai-community/gpt2-medium", Task.COMPLETION, "GPT-2", "MIT", 355, 1520,
-               "GPT-2 with 24 layers: better prose, slower.",
-               revision="6dcaa7a952f72f9298047fd5137cd6e4f05f41da"),
+               "GPT-2 with 24 layers: better prose, slower.", revision="6dcaa7a952f72f9298047fd5137cd6e4f05f41da"),
     _published("openai-community/openai-gpt", Task.COMPLETION, "GPT", "MIT", 120, 479,
                "The first GPT (2018), trained on novels; lower case only."),
     _published("HuggingFaceTB/SmolLM2-135M", Task.COMPLETION, "Llama", "Apache-2.0", 135, 269,

@@ -55,16 +55,16 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
     Raises `InputError` for a target that is not there, and for translation, which has one choice for each word.
     """
     target = target.strip()
+    numbered = _NUMBERED.fullmatch(target)
+    number, word = (int(numbered[1]), numbered[2] or "") if numbered else (1, target)
     match model:
         case TextClassification():
             return _label(model, inputs, target.lower())
         case QuestionAnswering():
             return _span(model, inputs, target.lower() or SPAN_TARGETS[0])
-        case FillMask() | TextGeneration():
-            numbered = _NUMBERED.fullmatch(target)
-            number, word = (int(numbered[1]), numbered[2] or "") if numbered else (1, target)
-            if isinstance(model, FillMask):
-                return _filling(model, inputs, number, word)
+        case FillMask():
+            return _filling(model, inputs, number, word)
+        case TextGeneration():
             return _next_token(model, inputs, written, number, word)
         case _:
             raise InputError("Attribution is there for sentiment, questions, blanks and writing on, not for this.")
@@ -196,17 +196,8 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
         delta = float(scores.sum()) - (value - baseline_value)
         if abs(delta) <= COMPLETE_WITHIN * max(abs(value - baseline_value), _LEAST_DIFFERENCE) / 2:
             break
-    return Attribution(
-        decision.tokens,
-        tuple(scores.tolist()),
-        decision.target,
-        METHOD,
-        delta,
-        value,
-        baseline_value,
-        baseline=str(model.tokenizer.settings.mask_token or ""),
-        steps=steps,
-    )
+    shares, mask = tuple(scores.tolist()), str(model.tokenizer.settings.mask_token or "")
+    return Attribution(decision.tokens, shares, decision.target, METHOD, delta, value, baseline_value, mask, steps)
 
 
 def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]:

@@ -30,12 +30,11 @@ _CLS = ("[CLS]", "<cls>")
 def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
     """The role of every head, layer by layer, with the share of its weight that lies where the role says.
 
-    Shares are means over the tokens of the text, special tokens left out but masks, for which the pattern is possible:
+    Shares are means over the tokens of the text, masks among them and marks not, for which the pattern is possible:
     only a word that is repeated can look at itself elsewhere. Of several roles that hold, it is the one with the most
     weight over all tokens. `broad` stands for a head without any of them whose weight is spread nearly evenly; its
-    share is what its rows have in common with even ones. `none of these` is the rest, and its share what lies
-    outside the closest pattern. A token at the edge or behind a mask counts only with what it may look at; between
-    two texts there is no previous, next or same token.
+    share is what its rows have in common with even ones. `none of these` is the rest, and its share what lies outside
+    the closest pattern. Between two texts there is no previous, next or same token.
     """
     places = [divmod(number, attention.heads) for number in range(attention.layers * attention.heads)]
     # The queries that tell something: tokens of the text that have a choice of keys.
@@ -142,10 +141,8 @@ def head_groups(attention: Attention, word: tuple[int, ...]) -> tuple[HeadGroup,
     """
     keys, rows = word_rows(attention, word)
     groups: dict[tuple[int, ...], list[tuple[int, int, float]]] = {}
-    for layer, heads in enumerate(rows):
-        for head, shares in enumerate(heads):
-            best = int(shares.argmax())
-            share = float(shares[best])
-            groups.setdefault(keys[best] if share >= MOSTLY else (), []).append((layer, head, share))
+    for layer, head in np.ndindex(rows.shape[:2]):
+        best, share = int(rows[layer, head].argmax()), float(rows[layer, head].max())
+        groups.setdefault(keys[best] if share >= MOSTLY else (), []).append((layer, head, share))
     ordered = sorted(groups.items(), key=lambda each: (not each[0], -len(each[1]), each[0]))
     return tuple(HeadGroup(places, tuple(heads)) for places, heads in ordered)

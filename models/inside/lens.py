@@ -91,9 +91,8 @@ def decided_layers(
     """For each of the ids `written` after the prompt, the first layer, from 0, after which it is the likeliest.
 
     The vector after each layer is read by the model's own last step, its final norm and its output embedding
-    (nostalgebraist, 2020). Tokens that would have broken a character are no rivals. `None` stands
-    for a token that is the likeliest after no layer: chance or a search chose it. One forward pass over prompt and
-    text, in float32.
+    (nostalgebraist, 2020). Tokens that would have broken a character are no rivals. `None` stands for a token that is
+    the likeliest after no layer: chance or a search chose it.
     """
     if not written:
         return ()

@@ -111,8 +111,7 @@ def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
 class NetworkInput:
     """The input of the network: `network_inputs` are tensors `[1, token]`, `tokens` those of the side called `kind`.
 
-    `segments` says to which text of a pair each token belongs, 0 or 1. `guess_at` is where the model makes its guess:
-    the first blank, the start token of a classifier, the last token of a writer; else the last word.
+    `segments` says to which text of a pair each token belongs, 0 or 1, and `guess_at` is the `place_to_follow`.
     """
 
     kind: str

@@ -22,7 +22,7 @@ SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
 def texts_of(text: str) -> list[str]:
     """One text, or two of a pair written as in BERT's paper, "[CLS] one [SEP] another [SEP]"; none in mere marks."""
     inner = text.strip().removeprefix("[CLS]").removesuffix("[SEP]")
-    return [part for each in inner.split("[SEP]", maxsplit=1) if (part := each.strip())]
+    return [each.strip() for each in inner.split("[SEP]", maxsplit=1) if each.strip()]
 
 
 def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[MASK]") -> int:

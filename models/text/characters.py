@@ -94,9 +94,7 @@ _CODE = re.compile(r"\S*(?:[\d@_/]|\w\.\w)\S*")
 _ALWAYS_CAPITAL = re.compile(r"I(?:['’](?:m|d|ll|ve))?", re.IGNORECASE)
 _EMPHASISED = 4
 """Letters of a word in capitals that is no abbreviation, where the words around it are small."""
-_NO_ABBREVIATIONS = frozenset(
-    ["NOT", "NO", "ALL", "ANY", "AND", "BUT", "NOW", "YES", "YOU", "NEW", "ONE", "TWO", "TOO"]
-)
+_NO_ABBREVIATIONS = ("NOT", "NO", "ALL", "ANY", "AND", "BUT", "NOW", "YES", "YOU", "NEW", "ONE", "TWO", "TOO")
 
 
 def true_cased(sentence: str, pieces: Callable[[str], int]) -> str:
