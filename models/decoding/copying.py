@@ -1,7 +1,7 @@
 """Copying in translation: figures, codes, addresses and words of other scripts must come out unchanged.
 
-A small network loses some of a long figure. Where a translation lacks one of these copies it is searched again, and
-then a figure may be written only as one of the copies goes on, and the end only once all of them are there.
+A small network loses some of a long figure. A translation that lacks one of these copies is searched again with
+`Copying`.
 """
 
 import re

@@ -87,12 +87,10 @@ ALTERNATIVES = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One token that was chosen: its id, the model's own probability of it, and its likeliest alternatives.
+    """One token that was chosen, as the ids and numbers of its `GeneratedToken`.
 
-    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character. For a
-    token that was sampled, `shares` are what it and its alternatives were drawn by, after temperature and cut-offs,
-    `left` is the number of tokens that could still be drawn, and those that were `barred` would have gone on with a
-    loop. `copied` is a token that had to continue a part of the source.
+    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character, and
+    `shares` what the token and they were drawn by, where it was sampled.
     """
 
     id: int

@@ -82,8 +82,19 @@ class PyTorchText:
     def read(self, ids: Ids, wanted: int = 1) -> Logits:
         """See `OpenVINOText`."""
         go_on()
+        new = on_device_of(self._network, ids)
+        options: dict[str, Any] = {"logits_to_keep": wanted} if self._keeps_logits else {}
+        if self._cache is None:
+            self._read = new = new if self._read is None else torch.cat([self._read, new], dim=1)
+        else:
+            options |= {"past_key_values": self._cache, "use_cache": True}
+        if self._source is None:
+            options["input_ids"] = new
+        else:
+            vectors: Any = self._source.expand(len(new), -1, -1)
+            options |= {"decoder_input_ids": new, "encoder_outputs": BaseModelOutput(last_hidden_state=vectors)}
         with self._lock, torch.inference_mode():
-            return array(self._logits(on_device_of(self._network, ids), wanted)[:, -wanted:].flatten(0, 1))
+            return array(self._network(**options).logits[:, -wanted:].flatten(0, 1))
 
     def reorder(self, rows: Sequence[int]) -> None:
         """See `OpenVINOText`."""
@@ -92,20 +103,6 @@ class PyTorchText:
             self._cache.reorder_cache(chosen)  # type: ignore[arg-type]
         elif self._read is not None:
             self._read = self._read[chosen]
-
-    def _logits(self, ids: Tensor, wanted: int) -> Tensor:
-        options: dict[str, Any] = {"logits_to_keep": wanted} if self._keeps_logits else {}
-        if self._cache is None:
-            self._read = ids = ids if self._read is None else torch.cat([self._read, ids], dim=1)
-        else:
-            options |= {"past_key_values": self._cache, "use_cache": True}
-        if self._source is None:
-            options["input_ids"] = ids
-        else:
-            vectors: Any = self._source.expand(len(ids), -1, -1)
-            options |= {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=vectors)}
-        logits: Tensor = self._network(**options).logits
-        return logits
 
 
 @contextmanager

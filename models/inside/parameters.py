@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 Part = tuple[str, str, int]
 """A part's name, the sum of products that its parameters are, in words, and what that comes to."""
+
+_SIZES = itemgetter("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
 
 
 def count_parameters(model: "AnyTaskModel") -> ParameterCount:
@@ -36,7 +39,7 @@ def count_parameters(model: "AnyTaskModel") -> ParameterCount:
 
 
 def _bert(sizes: Mapping[str, Any]) -> list[Part]:
-    words, width, inner = sizes["vocab_size"], sizes["hidden_size"], sizes["intermediate_size"]
+    words, width, layers, inner = _SIZES(sizes)
     labels, segments = sizes["labels"], sizes["type_vocab_size"]
     heads = {
         "BertForMaskedLM": (f"{width}² + {width} + 2 · {width} + {words:,}", width**2 + 3 * width + words),
@@ -48,7 +51,7 @@ def _bert(sizes: Mapping[str, Any]) -> list[Part]:
         *_tables(words, sizes["max_position_embeddings"], width),
         ("segment embedding", f"{segments} · {width}", segments * width),
         ("norm of the embedding", f"2 · {width}", 2 * width),
-        *_layers(sizes["num_hidden_layers"], width, inner),
+        *_layers(layers, width, inner),
         ("pooler", f"{width}² + {width}", has_pooler * (width**2 + width)),
         ("task head", *heads.get(sizes["head"], ("", 0))),
     ]
@@ -75,9 +78,7 @@ def _marian(sizes: Mapping[str, Any]) -> list[Part]:
 
 def _llama(sizes: Mapping[str, Any]) -> list[Part]:
     """Two maps from d to d, and two to the heads that have keys and values; a feed-forward part of three maps."""
-    words, width, layers, inner = (
-        sizes[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
-    )
+    words, width, layers, inner = _SIZES(sizes)
     shared = width * sizes["num_key_value_heads"] // sizes["num_attention_heads"]
     return [
         ("token embedding", f"{words:,} · {width}", words * width),
@@ -90,9 +91,7 @@ def _llama(sizes: Mapping[str, Any]) -> list[Part]:
 
 def _modernbert(sizes: Mapping[str, Any]) -> list[Part]:
     """Maps and norms without shifts; the first layer has one norm."""
-    words, width, layers, inner = (
-        sizes[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
-    )
+    words, width, layers, inner = _SIZES(sizes)
     return [
         ("token embedding", f"{words:,} · {width}", words * width),
         ("norm of the embedding", f"{width}", width),

@@ -29,7 +29,13 @@ def main() -> None:
         # Visitors come first.
         os.nice(5)
     if given.weights.suffix == PACKED:
-        _unpack(given.weights, given.to)
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+        folder, name = given.weights.parent, given.weights.name
+        options = {"gguf_file": name, "dtype": torch.float32, "quantization_config": GgufConfig(dequantize=True)}
+        AutoModelForCausalLM.from_pretrained(folder, **options).save_pretrained(given.to)
+        AutoTokenizer.from_pretrained(folder, gguf_file=name).save_pretrained(given.to)
         return
     from models.engine.convert import save_graphs
     from models.loading.assembly import load_network
@@ -37,16 +43,6 @@ def main() -> None:
 
     save_description(given.weights, given.to)
     save_graphs(load_network(given.task, given.weights, given.trunk), given.to, half=given.half)
-
-
-def _unpack(file: Path, folder: Path) -> None:
-    """Write network (float32), tokenizer and settings in `file` to `folder`, as `save_pretrained` does."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-
-    options = {"gguf_file": file.name, "dtype": torch.float32, "quantization_config": GgufConfig(dequantize=True)}
-    AutoModelForCausalLM.from_pretrained(file.parent, **options).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(folder)
 
 
 def _prepare_bundled() -> None:

@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 from models.cancellation import ASK_EVERY_S, go_on
 from models.errors import CheckpointUnavailable, Overdue
 from models.loading import Progress
-from models.loading.prepared import packaged
+from models.loading.prepared import packaged, sha256_of
 from models.registry import Checkpoint
 
 _log = logging.getLogger(__name__)
@@ -156,12 +156,10 @@ def _is_whole(folder: Path) -> bool:
 
 def _has_sum(file: Path, stated: str) -> bool:
     """Whether the sha256 of a file, or the sha1 that git gives it, is the one `stated` in hexadecimal digits."""
-    with file.open("rb") as content:
-        if len(stated) == 64:
-            found = hashlib.file_digest(content, "sha256")
-        else:
-            found = hashlib.sha1(b"blob %d\0" % file.stat().st_size + content.read(), usedforsecurity=False)
-    return found.hexdigest() == stated
+    if len(stated) == 64:
+        return sha256_of(file) == stated
+    content = file.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == stated
 
 
 def _damaged(checkpoint: Checkpoint) -> CheckpointUnavailable:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from models.engine import Ids
+from models.engine import Ids, Logits
 from models.outputs import Attentions, Prediction, SentimentOutput, Token, softmax
 from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
 from models.text.characters import over_marks
@@ -27,10 +26,6 @@ class EncodedText:
     tokens: tuple[Token, ...]
 
 
-Logits = NDArray[np.float32]
-"""One number for each label, `[label]`."""
-
-
 class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits, SentimentOutput]):
     """A sequence classifier with the probability of each label."""
 
@@ -48,8 +43,7 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits,
     def forward(self, encoded: EncodedText) -> Logits:
         """The logits `[label]`."""
         (rows,) = self.engine.encode({"input_ids": encoded.ids})
-        logits: Logits = rows[0]
-        return logits
+        return np.asarray(rows[0])
 
     def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Logits) -> SentimentOutput:
         """Softmax over the calibrated logits; the labels are the checkpoint's, in lower case."""

@@ -56,7 +56,7 @@ _STAYS_OPEN = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_WORD = 40
-"""Characters before a full stop that are looked at."""
+"""Characters before a full stop, and after it, that are looked at."""
 _FULL_LINE = 45
 """Characters of a line that was probably broken because it was full."""
 
@@ -102,7 +102,8 @@ def _ends_at_stop(text: str, stop: int, after: int) -> bool:
     """Whether the mark at `stop` ends a sentence, rather than an abbreviation, an initial or a pause."""
     next_word = _NEXT_WORD.match(text, after)
     follows = next_word[1] if next_word else ""
-    begins = _begins(text, after)
+    first = re.match(rf"[\s{_OPENERS}]*([^\W\d_]+(?:['’][^\W\d_]+)?)", text[after : after + _LONGEST_WORD])
+    begins = first is not None and first[1].lower().replace("’", "'") in _BEGINNERS
     if follows[:1].islower():
         return False
     if text[after - 1] in "\"'”’»" and _SAYING.match(text, after) and text[stop] in "!?":
@@ -128,9 +129,3 @@ def _ends_at_stop(text: str, stop: int, after: int) -> bool:
     if short in _SHORT or _DOTTED.fullmatch(word[1]):
         return begins
     return True
-
-
-def _begins(text: str, after: int) -> bool:
-    """Whether the next word is one that begins sentences."""
-    word = re.match(rf"[\s{_OPENERS}]*([^\W\d_]+(?:['’][^\W\d_]+)?)", text[after : after + 40])
-    return word is not None and word[1].lower().replace("’", "'") in _BEGINNERS
