@@ -37,9 +37,8 @@ class LayerNames:
 class EmbeddingNames:
     """The names of the embedding tables in the trunk by what they embed, and of the norm after their sum.
 
-    `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by, and positions
-    are `learned` or computed. Without a table of positions they are rotary (Su et al., 2021): each layer turns its
-    queries and keys by them.
+    `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by. Positions are
+    `learned` or computed, or without a table rotary (Su et al., 2021): each layer turns its queries and keys by them.
     """
 
     kind: str

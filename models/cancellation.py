@@ -1,8 +1,7 @@
 """Cancellation: a long computation asks before each forward pass whether anyone still waits for its answer.
 
 The answer comes from outside (a page that was closed, a button) and is wanted deep inside a loop, hence a context
-variable, as for a deadline, rather than a parameter of every function in between. Locks are waited for with a bound, so
-that whoever holds one for too long costs the others an error and no hang.
+variable, as for a deadline, rather than a parameter of every function in between. Locks are waited for with a bound.
 """
 
 import threading

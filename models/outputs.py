@@ -343,14 +343,10 @@ class StrategyText:
 
 @dataclass(frozen=True)
 class DecodeTree:
-    """Greedy search, beam search and sampling from one prompt; `nodes` come by depth, and each after its parent."""
+    """Greedy search, beam search and sampling from one prompt, `texts` in this order; `nodes` come by depth."""
 
     checkpoint: LoadedCheckpoint
     prompt: str
     num_beams: int
     nodes: tuple[TreeNode, ...]
     texts: tuple[StrategyText, ...]
-
-    def text_of(self, strategy: str) -> StrategyText:
-        """The text that the strategy of this name wrote."""
-        return next(each for each in self.texts if each.strategy == strategy)

@@ -21,7 +21,7 @@ _WORDS_OF_PROMPT = 4
 
 def tree_finding(tree: DecodeTree) -> str:
     """The finding of comparing the three texts, as the picture's title."""
-    greedy, beam, sample = (tree.text_of(each) for each in ("greedy", "beam", "sample"))
+    greedy, beam, sample = tree.texts
     if tree.num_beams == 1 or beam.ids == greedy.ids:
         found = "Beam search ended with the same text as greedy search"
     elif beam.log_probability > greedy.log_probability:

@@ -73,13 +73,11 @@ def beam_search(
     characters: WholeCharacters | None = None,
     copying: Copying | None = None,
 ) -> Iterator[BeamStep]:
-    """Each step of a search for the `num_beams` best texts, which the last step has `finished`, best first.
+    """Each step of a search for the `num_beams` best texts, which the last one has `finished`; raises `Stopped`.
 
-    They are those of transformers' `generate` with `num_return_sequences=num_beams`. Raises `Stopped`.
-
-    `state` holds the prompt in one row. Scores are sums of log-probabilities over the number of new tokens to the power
-    of the length penalty (Wu et al., 2016, without their constant). `characters` and `copying` bar tokens that would
-    break a character or a copy.
+    They are those of transformers' `generate` with `num_return_sequences=num_beams`: scores are sums of
+    log-probabilities over the number of new tokens to the power of the length penalty (Wu et al., 2016, without their
+    constant). `state` holds the prompt in one row; `characters` and `copying` bar tokens that would break one of them.
     """
     max_length = len(state.rows[0]) + max_new_tokens
     penalty, stop_early = settings.length_penalty, settings.early_stopping is True

@@ -1,7 +1,6 @@
 """Copying in translation: figures, codes, addresses and words of other scripts must come out unchanged.
 
-A small network loses some of a long figure. A translation that lacks one of these copies is searched again with
-`Copying`.
+A small network loses some of a long figure. A translation that lacks a copy is searched again, with `Copying`.
 """
 
 import re
@@ -61,10 +60,7 @@ def copies_of(sentence: str, spelled: Iterable[tuple[int, int]] = (), read: Call
 
 
 def is_kept(translation: str, copies: Sequence[Copy]) -> bool:
-    """Whether `translation` holds every copy, each in a place of its own.
-
-    One that is not required may be missing where no figure stands in its place.
-    """
+    """Whether each copy has its own place in `translation`; one not `required` may lack if no figure stands there."""
     left, missing = translation, False
     for copy in sorted(copies, key=lambda each: -len(each.ways[0])):
         places = [place for way in copy.ways if (place := _place(left, way)) is not None]

@@ -13,10 +13,7 @@ from models.text.tokenizer import Tokenizer, bytes_of_pieces, read_tokens
 
 
 class DecoderState:
-    """Rows of ids that grow together, from `ids` `[row, token]` on.
-
-    With `source` (`[1, token]`) the network is an encoder-decoder that reads the source once.
-    """
+    """Rows of ids that grow from `ids` `[row, token]` on; an encoder-decoder reads its `source` `[1, token]` once."""
 
     def __init__(self, engine: Engine, ids: Ids, source: Ids | None = None) -> None:
         self.rows: list[list[int]] = ids.tolist()

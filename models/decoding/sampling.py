@@ -35,10 +35,7 @@ class GenerationSettings:
     early_stopping: bool | str = False
 
     def processed(self, written: Sequence[Sequence[int]], scores: Scores, max_length: int) -> Scores:
-        """The `scores` `[row, vocabulary]` of what follows each row of `written`, a text of at most `max_length` ids.
-
-        What may not be written is at minus infinity.
-        """
+        """The `scores` `[row, vocabulary]` after each row of `written`, at most `max_length` ids; -inf where barred."""
         length = len(written[0])
         if self.no_repeat_ngram_size or self.bad_words_ids:
             scores = scores.copy()
@@ -122,11 +119,10 @@ def best_choices(log_scores: Sequence[Sequence[float]], count: int) -> list[tupl
 
 
 class Sampling:
-    """Draws tokens by their probabilities after temperature and cut-offs; the same `seed` draws the same tokens.
+    """Draws tokens as transformers' `generate` does after `torch.manual_seed(seed)`, by their probabilities.
 
     Only the `top_k` likeliest are drawn, and of these the likeliest that have `top_p` of the probability together;
-    `top_k=0` and `top_p=1` cut nothing off. The draws are those of transformers' `generate` after
-    `torch.manual_seed(seed)`.
+    `top_k=0` and `top_p=1` cut nothing off.
     """
 
     def __init__(self, temperature: float, top_k: int, top_p: float, seed: int) -> None:
@@ -153,8 +149,7 @@ class Sampling:
     def draw(self, shares: NDArray[np.float32]) -> int:
         """One token by its share of `shares` `[vocabulary]`: the one that `torch.multinomial` draws.
 
-        Every token waits for a time that is drawn from an exponential distribution, and the one with the greatest share
-        per wait is taken.
+        Each token's wait is drawn from an exponential distribution; the one with the greatest share per wait is taken.
         """
         high, low = self._random.randint(0, 2**32, (len(shares), 2), dtype=np.uint32).astype(np.uint64).T
         drawn = np.flatnonzero(shares)

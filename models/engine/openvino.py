@@ -46,8 +46,7 @@ class OpenVINOEngine:
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
         """One pass of an encoder and its head over `inputs` `[row, token]`: the logits, or start and end logits.
 
-        A head that scores the vocabulary does so at `places` alone, which count through all rows; its logits are
-        `[place, vocabulary]`.
+        With `places`, which count through all rows, only these are scored: the logits are `[place, vocabulary]`.
         """
         go_on()
         graph, ids = self._graphs[ENCODER], inputs["input_ids"]
@@ -76,10 +75,7 @@ class OpenVINOEngine:
 
 
 class OpenVINOText:
-    """A text that a decoder reads and writes; its rows are the beams of a search.
-
-    It has a request of its own, in which OpenVINO keeps its keys and values.
-    """
+    """A text that a decoder reads and writes, its keys and values kept in `request`; its rows are a search's beams."""
 
     def __init__(self, request: openvino.InferRequest, source: list[NDArray[np.float32]]) -> None:
         self._request = request
@@ -89,10 +85,7 @@ class OpenVINOText:
         self._order: NDArray[np.int32] | None = None
 
     def read(self, ids: Ids, wanted: int = 1) -> Logits:
-        """Read `ids` `[row, token]` after what was read before.
-
-        Returns the logits `[row * wanted, vocabulary]` of the next token after each of the last `wanted` ids of a row.
-        """
+        """Read on with `ids` `[row, token]`: logits `[row * wanted, vocabulary]` after a row's last `wanted` ids."""
         go_on()
         rows, tokens = ids.shape
         if rows != self._rows:

@@ -20,8 +20,6 @@ def reduce(attention: Attention, how: str = "head", layer: int = MEAN, head: int
     - `mean`: the mean over the heads of `layer`, or over all layers and heads;
     - `maximum`: the greatest weight that any head of `layer`, or of any layer, gives; rows sum to one or more;
     - `rollout`: how much of each token has come to each place by the end of `layer`, or of the last one.
-
-    `mean`, `maximum` and `rollout` do not look at `head`.
     """
     match how:
         case "head":
@@ -55,9 +53,8 @@ def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: ND
     """Spearman's rank correlation between the size of each token's score and the attention that it receives.
 
     From -1 (the opposite order) to 1 (the same order), equal numbers sharing their mean rank; none for fewer than three
-    tokens, or all alike. `weights` and `masked` are `[query, key]` over the same tokens, or over more that were written
-    after them. Marks and blanks, and a first token that was never blank, are left out: their scores are zero by
-    definition.
+    tokens, or all alike. `weights` and `masked` are `[query, key]` over the same tokens, or more after them. Marks,
+    blanks and a first token that was never blank are left out: their scores are zero by definition.
     """
     count = len(attribution.tokens)
     words = [place for place, token in enumerate(attribution.tokens) if not (token.is_mark or token.is_blank)]

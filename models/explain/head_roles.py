@@ -100,7 +100,7 @@ def _same_words(queries: Sequence[Token], keys: Sequence[Token], one_text: bool)
         reads, places = np.zeros(len(tokens), dtype=np.int64), np.zeros(len(tokens), dtype=np.int64)
         for place, word in enumerate(words_of(tokens)):
             text = word_text(tokens, word).casefold()
-            letters = any(character.isalnum() for character in text) and not tokens[word[0]].special
+            letters = any(map(str.isalnum, text)) and not tokens[word[0]].special
             reads[list(word)] = numbers.setdefault(text, len(numbers) + 1) if letters else 0
             places[list(word)] = place
         return reads, places
@@ -125,20 +125,14 @@ MOSTLY = 1 / 3
 
 @dataclass(frozen=True)
 class HeadGroup:
-    """Heads that look mostly at the word at the places `word` of the keys, as `(layer, head, share)` from 0.
-
-    An empty `word` stands for heads that look mostly at none.
-    """
+    """Heads, as `(layer, head, share)` from 0, that look mostly at the word at the places `word`; if empty, at none."""
 
     word: tuple[int, ...]
     heads: tuple[tuple[int, int, float], ...]
 
 
 def head_groups(attention: Attention, word: tuple[int, ...]) -> tuple[HeadGroup, ...]:
-    """The heads by what the query `word` (places of its tokens) looks at in them, the largest group first.
-
-    Heads without a word that they mostly look at come last.
-    """
+    """The heads by the word that the query `word` (places) mostly looks at in them, largest group first, none last."""
     keys, rows = word_rows(attention, word)
     groups: dict[tuple[int, ...], list[tuple[int, int, float]]] = {}
     for layer, head in np.ndindex(rows.shape[:2]):

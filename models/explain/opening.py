@@ -21,10 +21,7 @@ _LOOKS_NEXT_DOOR = 0.5
 
 @dataclass(frozen=True)
 class Opening:
-    """The place of a query token, the layer and head to show it in, all from 0, and the place of what it looks at.
-
-    `key` is the first token of the word that gets most weight there.
-    """
+    """A query token's place, the layer and head to show it in, all from 0, and where the word it looks at begins."""
 
     query: int
     layer: int

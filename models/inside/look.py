@@ -34,10 +34,7 @@ POSITIONS_SHOWN = 64
 
 
 def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
-    """The vectors of `text` by the model's own tables, and their distance from what its first layer reads.
-
-    Raises `InputError`.
-    """
+    """The vectors of `text` by the model's tables, and how far its first layer's input is; raises `InputError`."""
     trunk = model.network.base_model
     names = architecture(model.network.config.model_type).embeddings
     if names is None:
@@ -117,8 +114,7 @@ def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
 class Composed:
     """A block worked out for all tokens: the vectors at every station, in order, and the steps of its attention.
 
-    `attention` has the arrays of `HeadNumbers` by name, each with all heads on its first axis; heads that share keys
-    and values have the same ones.
+    `attention` has the arrays of `HeadNumbers` by name, with all heads on the first axis, shared keys and values too.
     """
 
     stations: dict[str, Tensor]

@@ -14,10 +14,7 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Piece:
-    """A token in the vocabulary's own spelling, from character `start` to `end` of its text (0 and 0 for marks).
-
-    Padding is not `attended`.
-    """
+    """A token as the vocabulary spells it, characters `start` to `end` (0, 0 for marks); padding is not `attended`."""
 
     piece: str
     id: int
@@ -45,11 +42,10 @@ class TokenizedText:
 class EmbeddedText:
     """How tokens become the vectors that the first layer reads; vectors are `[token, width]`.
 
-    `parts` (`token`, `segment`, `position`) add up to `summed`, and `normed` is its layer norm, where the model has
-    one. `difference` is the greatest one, in any number, from the first layer's own input. `positions`
-    `[position, width]` are the model's first places, `learned` or computed by a formula. Where they are rotary, they
-    are no part: `[position, d_k]` are the cosines and sines by which the first layer turns queries and keys, with
-    angles of this `rotary_base`.
+    `parts` (`token`, `segment`, `position`) add up to `summed`, and `normed` is its layer norm, where there is one.
+    `difference` is the greatest one, in any number, from the first layer's own input. `positions` `[position, width]`
+    are the model's first places, `learned` or computed by a formula. Rotary ones, `[position, d_k]`, are no part: by
+    these cosines and sines of angles of `rotary_base` the first layer turns queries and keys.
     """
 
     checkpoint: LoadedCheckpoint
@@ -160,9 +156,8 @@ class BlockNumbers:
     """The way of one token through one layer, from the layer's input to its output.
 
     With `norm_first` the norm stands before each part (GPT-2), otherwise after it (BERT); with `centred` it is layer
-    norm, otherwise RMS norm, which takes no mean away (Zhang and Sennrich, 2019). `width` is the size of a token's
-    vector, `inner_width` that inside the feed-forward part. `deviation` is the greatest distance of the layer's output,
-    for any token, from the model's own.
+    norm, otherwise RMS norm, which takes no mean away (Zhang and Sennrich, 2019). `width` is the size of a vector,
+    `inner_width` inside the feed-forward part; `deviation` is the greatest distance of any output from the model's own.
     """
 
     stages: tuple[Stage, ...]

@@ -28,10 +28,8 @@ _BEAMS = 4
 class LayerParts:
     """The modules of one layer, the model's own, under the names of `LayerNames`; `None` for a part that it lacks.
 
-    They read and write `[token, component]`. `scaling` is what the scores are multiplied by, 1/√d_k. Of `heads` that
-    have queries, `key_value_heads` have keys and values of their own. `rotary_base` is the base of the angles by which
-    queries and keys are turned, where positions are rotary, and `reach` how far a token may look to either side, where
-    that is bounded.
+    They read and write `[token, component]`. `scaling` is what the scores are multiplied by, 1/√d_k. For
+    `key_value_heads`, `rotary_base` and `reach` see `HeadNumbers`.
     """
 
     def __init__(self, layer: nn.Module, names: LayerNames, heads: int, config: Any) -> None:
@@ -61,10 +59,7 @@ class LayerParts:
         self.reach = int(config.sliding_window) if kind == "sliding_attention" else None
 
     def project(self, vectors: Tensor) -> tuple[Tensor, ...]:
-        """The queries, keys and values of all heads beside one another, each `[token, heads * d_k]`.
-
-        Keys and values are those of `key_value_heads`.
-        """
+        """The queries of `heads`, and keys and values of `key_value_heads`, side by side: `[token, heads * d_k]`."""
         maps = [each(vectors) for each in self.query_key_value]
         return tuple(maps) if len(maps) == 3 else maps[0].chunk(3, dim=-1)
 

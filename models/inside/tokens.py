@@ -43,8 +43,7 @@ def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[M
 def tokenize(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedText:
     """`text` in the pieces of a bundled `checkpoint`; one of BERT's kind reads "one [SEP] another" as a pair.
 
-    `padding` empty places stand at the end, as when a longer text is read in the same batch, unless the checkpoint
-    has no piece for them.
+    `padding` empty places stand at the end, as beside a longer text, if the checkpoint has a piece for them.
     """
     tokenizer, pad = _tokenizer(checkpoint)
     scheme = "byte-level" if type(tokenizer.decoder).__name__ == "ByteLevel" else "bpe"

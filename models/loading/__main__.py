@@ -1,7 +1,6 @@
 """Prepare checkpoints for OpenVINO: `python -m models.loading` the bundled ones, where that was not done yet.
 
-With arguments it prepares one folder of weights, or unpacks one file of them, as `models/loading/prepared.py` asks it
-to.
+With arguments it prepares one folder of weights, or unpacks one file of them, for `models/loading/prepared.py`.
 """
 
 import argparse

@@ -58,11 +58,7 @@ def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSetting
 
 
 def wrap(
-    checkpoint: Checkpoint,
-    folder: Path,
-    revision: str,
-    settings: EngineSettings = EXACT,
-    progress: Progress = silent,
+    checkpoint: Checkpoint, folder: Path, revision: str, settings: EngineSettings = EXACT, progress: Progress = silent
 ) -> AnyTaskModel:
     """The task's model over the weights and the tokenizer in `folder`."""
     task, trunk, lock = checkpoint.task, trunk_of(checkpoint), BoundedLock()
@@ -92,8 +88,7 @@ def wrap(
 def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_looks: bool = False) -> "PreTrainedModel":
     """The network of `folder` in float32, ready to answer; what its file of weights leaves out is its `trunk`'s.
 
-    Its attention is computed in plain operations ("eager"), so that its weights can be seen. For looks inside it is on
-    a GPU where there is one.
+    Its attention is computed in plain operations ("eager"), so that its weights can be seen; `for_looks` on any GPU.
     """
     import_looks()
     import torch

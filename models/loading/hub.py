@@ -51,8 +51,7 @@ _CONVERSION_TITLE = "Adding `safetensors` variant of this model"
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
 
-    Raises `CheckpointUnavailable` where the Hub cannot be reached, a file does not have the sum that the Hub says, or
-    there are no safetensors weights.
+    Raises `CheckpointUnavailable` without a Hub, safetensors weights, or the sum that the Hub says of a file.
     """
     progress(0.0, f"Asking the Hub for {checkpoint.title}")
     folder = _already_here(checkpoint)
@@ -76,8 +75,7 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
 def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) -> Path:
     """Return or raise what `download` does; raise `Overdue` once it has not moved for long, and `Stopped`.
 
-    The Hub's library waits without a bound for another process that fetches the same file. A download that nobody
-    waits for any more goes on by itself.
+    The Hub's library waits for ever for another process with the same file. A download left alone goes on by itself.
     """
     came: Future[Path] = Future()
     moved_at_s = time.monotonic()

@@ -52,8 +52,7 @@ class ModelSettings:
     """The part of a checkpoint's configuration that a task reads.
 
     `window` is the greatest number of tokens that the network reads at once, special tokens included; `vocabulary` the
-    number of scores that it has for a token, which may be more than its tokenizer has; `labels` a classifier's, in
-    lower case.
+    number of scores for a token, maybe more than its tokenizer knows; `labels` a classifier's, in lower case.
     """
 
     window: int
@@ -88,8 +87,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def network(self) -> "PreTrainedModel":
         """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it.
 
-        It is loaded once. Ask for it before importing what needs torch: on its way torch is imported by one thread at
-        a time.
+        It is loaded once. Ask for it before importing what needs torch, which it imports in one thread at a time.
         """
         with self.lock:
             if self._network is None:

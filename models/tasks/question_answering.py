@@ -25,15 +25,17 @@ _OVERLAP_TOKENS = 128
 _RANKED_SPANS = 500
 _UNREAD = np.empty(0, np.float32)
 
+Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""The first character, end (exclusive) and probability of each span, `[span]` each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Window:
     """The logits of one window, `[token]` each, none before it is read; `cls` is where it is said that nothing answers.
 
     An answer stands where `in_context` says so, in tokens of the text that are more than a space, and in whole words:
-    `begins` and `ends` mark the tokens with which one may begin and end. `offsets` are the characters `[start, end)` in
-    the context of an answer that is one token: without spaces around it, and with all of the number, e-mail address or
-    URL around it.
+    `begins` and `ends` mark the tokens with which one may begin and end. `offsets` are the characters `[start, end)` of
+    each token as an answer: without spaces around it, and with all of the number, e-mail address or URL around it.
     """
 
     start_logits: NDArray[np.float32]
@@ -67,10 +69,8 @@ class Window:
         """Start logit + end logit of the `cls` token."""
         return float(self.start_logits[self.cls]) + float(self.end_logits[self.cls])
 
-    def places(
-        self, probabilities: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """First character, end (exclusive) and probability, `[span]` each, of the likeliest spans."""
+    def places(self, probabilities: NDArray[np.float64]) -> Places:
+        """The likeliest spans."""
         flat = probabilities.ravel()
         likeliest = np.sort(np.argpartition(flat, -min(_RANKED_SPANS, flat.size))[-_RANKED_SPANS:])
         likeliest = likeliest[flat[likeliest] > 0]
@@ -97,7 +97,7 @@ class Reading:
     no_answer_probability: float
 
     @cached_property
-    def _places(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
+    def _places(self) -> list[Places]:
         return [window.places(each) for window, each in zip(self.windows, self.probabilities, strict=True)]
 
     def spans(self) -> Iterator[Span]:
