@@ -34,7 +34,7 @@ POSITIONS_SHOWN = 64
 
 
 def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
-    """The vectors of `text` by the model's tables, and how far its first layer's input is; raises `InputError`."""
+    """`text` as vectors by the model's tables, and their distance from its first layer's input; raises `InputError`."""
     trunk = model.network.base_model
     names = architecture(model.network.config.model_type).embeddings
     if names is None:

@@ -88,7 +88,7 @@ def wrap(
 def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_looks: bool = False) -> "PreTrainedModel":
     """The network of `folder` in float32, ready to answer; what its file of weights leaves out is its `trunk`'s.
 
-    Its attention is computed in plain operations ("eager"), so that its weights can be seen; `for_looks` on any GPU.
+    Its attention is computed in plain operations ("eager"), to be seen; `for_looks` it is on a GPU where there is one.
     """
     import_looks()
     import torch

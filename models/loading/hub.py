@@ -51,7 +51,7 @@ _CONVERSION_TITLE = "Adding `safetensors` variant of this model"
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
 
-    Raises `CheckpointUnavailable` without a Hub, safetensors weights, or the sum that the Hub says of a file.
+    Raises `CheckpointUnavailable` where the Hub, safetensors weights or the sum that the Hub says of a file is missing.
     """
     progress(0.0, f"Asking the Hub for {checkpoint.title}")
     folder = _already_here(checkpoint)

@@ -57,7 +57,7 @@ def prepare(
 def prepared_folder(
     task: Task, weights: Path, trunk: Path | None, *, half: bool, on_making: Callable[[], None] = lambda: None
 ) -> Path:
-    """The folder with what was made of a checkpoint in `weights`, its own weights in float16 where `half`, or float32.
+    """The folder with what was made of the checkpoint in `weights`, in float16 where `half`, else in float32.
 
     `trunk` is the folder of the model that it was fine-tuned from. Where the folder is not there yet, or damaged, it is
     made, after `on_making` is called. Raises `CheckpointUnavailable` where that fails.
