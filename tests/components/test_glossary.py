@@ -12,7 +12,7 @@ from demo.runs import DemoService
 from demo.settings import Settings
 from demo.tabs.lecture import known_lectures
 from demo.walk.steps import STEPS
-from demo.widgets.glossary import glossary, term, terms_linked, with_terms
+from demo.widgets.glossary import Term, glossary, term, terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_bar
 from models.loading.store import ModelStore
 
@@ -38,10 +38,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("each", glossary(), ids=lambda each: each.name)
-def test_a_term_has_one_sentence(each: object) -> None:
-    sentence = getattr(each, "sentence")  # noqa: B009
-    assert re.fullmatch(r"[A-Z][^.!?]*[^.!?\s]\.", sentence), sentence
-    assert len(sentence) <= 160
+def test_a_term_has_one_sentence(each: Term) -> None:
+    assert re.fullmatch(r"[A-Z][^.!?]*[^.!?\s]\.", each.sentence) and len(each.sentence) <= 160, each.sentence
 
 
 def test_every_link_has_its_sentence_on_the_page_and_every_sentence_a_link(texts: dict[str, str]) -> None:
@@ -60,8 +58,4 @@ def test_a_handler_s_texts_get_their_links_and_its_numbers_stay() -> None:
     with gr.Blocks():
         text, plain, slider = gr.HTML(), gr.HTML(), gr.Slider()
     updates = terms_linked({text: gr.update(value="<em>key</em>", visible=True), plain: "<em>value</em>", slider: 3})
-    assert updates == {
-        text: gr.update(value=term("key"), visible=True),
-        plain: term("value"),
-        slider: 3,
-    }
+    assert updates == {text: gr.update(value=term("key"), visible=True), plain: term("value"), slider: 3}

@@ -38,13 +38,6 @@ def test_the_words_of_a_text_from_right_to_left_stand_so() -> None:
     assert 'dir="ltr"' in token_chips("1 [MASK] word שלום")
 
 
-def test_nothing_typed_is_markup() -> None:
-    shown = token_chips('<img src=x onerror=alert(1)> & "quotes" [MASK]')
-    assert "<img" not in shown
-    assert "&lt;<button" in shown
-    assert shown.count('aria-pressed="true"') == 1
-
-
 @pytest.mark.parametrize("text", ["word " * 500, "word " * 2_000_000, "x" * 10_000_000])
 def test_a_very_long_text_has_no_chips_but_a_sentence(text: str) -> None:
     shown = token_chips(text)

@@ -160,9 +160,3 @@ def test_stories_are_those_of_generate(bundled: BundledModel) -> None:
     ours = bundled("clearhead-stories")(prompt=prompt, strategy="greedy", max_new_tokens=30)
     assert prompt + ours.text == tokenizer.decode(theirs[0], skip_special_tokens=True)
     assert sum(word.isalpha() for word in ours.text.split()) > 10
-
-
-def test_the_five_lines_of_the_package_are_true() -> None:
-    from models import load_model
-
-    assert load_model("sentiment")(text="A quiet, generous film.").label == "positive"

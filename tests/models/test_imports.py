@@ -10,30 +10,6 @@ from benchmarks.visitors import INPUTS
 NOT_NEEDED = ("torch", "transformers", "scipy", "openvino_telemetry")
 
 
-def imported_by(modules: str, among: str) -> str:
-    """Which of the libraries `among` a fresh process holds after importing `modules`."""
-    code = f"import sys, {modules}; print(*(name for name in {among.split()!r} if name in sys.modules))"
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
-
-
-@pytest.mark.parametrize(
-    "modules",
-    [
-        "models, models.registry, models.loading.store, models.outputs, models.errors, models.registry",
-        "demo.settings, demo.runs, demo.log.session_log",
-        "demo.page",
-    ],
-)
-def test_no_network_library_is_imported_before_a_model_is_wanted(modules: str) -> None:
-    assert imported_by(modules, among="torch transformers") == ""
-
-
-def test_models_know_nothing_of_the_page() -> None:
-    assert imported_by("models.loading.assembly, models.loading.hub", among="gradio plotly sqlalchemy demo") == ""
-
-
 @pytest.mark.parametrize("task", list(INPUTS))
 def test_a_bundled_model_answers_without_torch_and_transformers(task: str) -> None:
     code = f"from models import load_model; load_model({task!r})(**{INPUTS[task]!r})"

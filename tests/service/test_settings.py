@@ -15,41 +15,23 @@ def test_without_an_environment_the_log_is_outside_the_working_directory() -> No
 
 
 def test_every_setting_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (
-        {
-            "CLEARHEAD_DATABASE_URL": "sqlite:////data/runs.sqlite3",
-            "CLEARHEAD_RETENTION_DAYS": "30",
-            "CLEARHEAD_MODEL_MB": "500",
-            "CLEARHEAD_ATTENTION_MB": "64",
-            "CLEARHEAD_ENGINE": "torch",
-            "CLEARHEAD_PRECISION": "float32",
-            "CLEARHEAD_CONCURRENCY": "4",
-            "CLEARHEAD_QUEUE": "9",
-            "CLEARHEAD_HOST": "0.0.0.0",  # noqa: S104
-            "CLEARHEAD_PORT": "8080",
-            "CLEARHEAD_ROOT_PATH": "/clearhead",
-            "CLEARHEAD_MAX_TEXT": "1",
-            "CLEARHEAD_MAX_QUESTION": "2",
-            "CLEARHEAD_MAX_CONTEXT": "3",
-            "CLEARHEAD_MAX_PROMPT": "4",
-            "CLEARHEAD_MAX_WORD": "5",
-        }
-    ).items():
-        monkeypatch.setenv(name, value)
-    assert Settings.from_environment() == Settings(
-        database_url="sqlite:////data/runs.sqlite3",
-        retention_days=30,
-        model_mb=500,
-        attention_mb=64,
-        engine="torch",
-        precision="float32",
-        concurrency=4,
-        queue=9,
-        host="0.0.0.0",  # noqa: S104
-        port=8080,
-        root_path="/clearhead",
-        limits=Limits(text=1, question=2, context=3, prompt=4, word=5),
-    )
+    own = {
+        "database_url": "sqlite:////data/runs.sqlite3",
+        "retention_days": 30,
+        "model_mb": 500,
+        "attention_mb": 64,
+        "engine": "torch",
+        "precision": "float32",
+        "concurrency": 4,
+        "queue": 9,
+        "host": "0.0.0.0",  # noqa: S104
+        "port": 8080,
+        "root_path": "/clearhead",
+    }
+    limits = {"text": 1, "question": 2, "context": 3, "prompt": 4, "word": 5}
+    for name, value in (own | {f"max_{name}": value for name, value in limits.items()}).items():
+        monkeypatch.setenv(f"CLEARHEAD_{name.upper()}", str(value))
+    assert Settings.from_environment() == Settings(**own, limits=Limits(**limits))
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,6 @@ def test_the_stack_of_an_exception_is_set_in() -> None:
     assert rest and all(line.startswith("    ") for line in rest)
 
 
-def test_what_the_running_app_logs_is_json(server: Server) -> None:
-    lines = [line for line in server.output.read_text().splitlines() if line.startswith("{")]
-    for line in lines:
-        assert {"time", "level", "logger", "message"} <= json.loads(line).keys()
-
-
 def test_a_stream_of_nobody_ends_with_a_message_and_without_a_word_in_the_log(server: Server) -> None:
     before = len(server.output.read_text())
     for path in ("queue/data?session_hash=unknown", "queue/data?session_hash=", "call/sentiment/unknown"):
