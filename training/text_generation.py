@@ -50,7 +50,7 @@ class Part:
 
 PARTS = (
     Part("stories", steps=30_000, rate=1.0, rows=16, window=512, shares=(0.05, 0.05, 0.1, 0.6, 0.2, 0), opened=0.2),
-    Part("everyday", steps=1_400, rate=0.2, rows=32, window=256, shares=(0.05, 0.04, 0.09, 0.42, 0, 0.4), opened=0.35),
+    Part("everyday", steps=1_400, rate=0.05, rows=32, window=256, shares=(0.05, 0.04, 0.09, 0.42, 0, 0.4), opened=0.35),
 )
 WEIGHT_DECAY = 0.1
 WRITTEN_STORIES = 10_000
