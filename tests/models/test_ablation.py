@@ -18,7 +18,7 @@ from models.errors import InputError
 from models.explain.what_if import without
 from models.loading.assembly import wrap
 from models.outputs import SwitchedOff, generated_ids
-from models.registry import Task
+from models.registry import Task, find
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
@@ -123,15 +123,7 @@ def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
 
 @pytest.mark.parametrize("task", Task)
 def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bundled: BundledModel) -> None:
-    model = bundled(
-        {
-            Task.FILL_MASK: "clearhead-minilm",
-            Task.SENTIMENT: "clearhead-sentiment",
-            Task.QUESTION_ANSWERING: "clearhead-qa",
-            Task.TRANSLATION: "clearhead-en-fr",
-            Task.COMPLETION: "clearhead-stories",
-        }[task]
-    ).exact
+    model = bundled(find("", task).name).exact
     before = asdict(model(**FIELDS[task]))
     for kind in task.kinds:
         with without(model, SwitchedOff(kind, 0)):

@@ -1,8 +1,6 @@
 """Attention equals what transformers returns with eager kernels, and shows only what the network could see."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,20 +13,13 @@ from models.tasks.base import AnyTaskModel
 from tests.models.architectures import AUTO, FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.plain import plain_tokenizer
+from tests.models.test_ablation import FIELDS, Folder
 
 ENCODERS = [
     (task, architecture)
     for task in (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
     for architecture in FITTING[task]
 ]
-FIELDS: dict[Task, dict[str, Any]] = {
-    Task.FILL_MASK: {"text": "The keeper [MASK] the lamp."},
-    Task.SENTIMENT: {"text": "She reads a quiet book."},
-    Task.QUESTION_ANSWERING: {"question": "Who lit the lamp?", "context": "The old keeper lit the lamp."},
-    Task.TRANSLATION: {"text": "The rain falls on the garden."},
-    Task.COMPLETION: {"prompt": "The boats turned", "max_new_tokens": 6},
-}
-Folder = Callable[[str, Task, int], Path]
 
 
 def eager(task: Task, folder: Path) -> PreTrainedModel:

@@ -7,7 +7,7 @@ import torch
 
 from models.explain.attribution import COMPLETE_WITHIN, attribute
 from models.outputs import Attribution, FillMaskOutput, SentimentOutput, generated_ids
-from models.registry import Task
+from models.registry import Task, find
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
@@ -61,13 +61,7 @@ def check_complete(found: Attribution) -> None:
 def test_the_scores_of_every_bundled_checkpoint_sum_to_the_difference_of_the_logits(
     task: Task, number: int, bundled: BundledModel
 ) -> None:
-    name = {
-        Task.FILL_MASK: "clearhead-minilm",
-        Task.SENTIMENT: "clearhead-sentiment",
-        Task.QUESTION_ANSWERING: "clearhead-qa",
-        Task.COMPLETION: "clearhead-stories",
-    }[task]
-    check_complete(attributed(bundled(name), TEXTS[task][number]))
+    check_complete(attributed(bundled(find("", task).name), TEXTS[task][number]))
 
 
 @pytest.mark.parametrize(("task", "architecture"), CASES, ids=str)

@@ -64,10 +64,11 @@ def load(names: list[str], cache: Path, **environment: str) -> list[dict[str, An
     return answers
 
 
-def test_a_published_checkpoint_is_fetched_shown_and_kept(hub: Hub, tmp_path: Path) -> None:
+def test_a_published_checkpoint_is_fetched_and_kept_at_its_pinned_commit_and_whole(hub: Hub, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
     (hub.folder / NAME / "pytorch_model.bin").write_bytes(b"pickled weights")
     (hub.folder / NAME / "modeling_own.py").write_text("raise SystemExit")
-    (first,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
+    (first,) = load([NAME], cache, HF_ENDPOINT=hub.address)
     assert first["revision"] == COMMIT
     assert first["best"]
     messages = first["messages"]
@@ -77,15 +78,11 @@ def test_a_published_checkpoint_is_fetched_shown_and_kept(hub: Hub, tmp_path: Pa
     assert not any(path.endswith((".bin", ".py")) for path in hub.requests)
 
     hub.requests.clear()
-    (second,) = load([NAME], tmp_path / "cache", HF_ENDPOINT=hub.address)
+    (second,) = load([NAME], cache, HF_ENDPOINT=hub.address)
     assert second["best"] == first["best"]
     assert hub.requests == [], "a checkpoint that is here already asks nobody"
 
-
-def test_only_the_pinned_commit_is_loaded_and_whole(hub: Hub, tmp_path: Path) -> None:
-    """Nothing else that lies in the cache, nothing else that a Hub offers, and no damaged file."""
-    cache = tmp_path / "cache"
-    (first,) = load([NAME], cache, HF_ENDPOINT=hub.address)
+    # Nothing else that lies in the cache, nothing else that a Hub offers, and no damaged file.
     (snapshots,) = cache.glob("hub/models--*/snapshots")
     weights = (snapshots / COMMIT / "model.safetensors").resolve()
     whole = weights.read_bytes()

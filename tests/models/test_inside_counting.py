@@ -32,12 +32,7 @@ def test_tied_weights_are_counted_once(bundled: BundledModel, name: str) -> None
 
 @pytest.mark.parametrize(
     ("model_type", "task"),
-    [
-        ("bert", Task.FILL_MASK),
-        ("gpt2", Task.COMPLETION),
-        ("llama", Task.COMPLETION),
-        ("modernbert", Task.FILL_MASK),
-    ],
+    [("bert", Task.FILL_MASK), ("gpt2", Task.COMPLETION), ("llama", Task.COMPLETION), ("modernbert", Task.FILL_MASK)],
 )
 def test_other_sizes_are_counted_too(tiny: TinyModel, model_type: str, task: Task) -> None:
     count = count_parameters(tiny(model_type, task))

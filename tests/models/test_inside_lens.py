@@ -34,10 +34,7 @@ def answered(output: TaskOutput) -> tuple[str, list[tuple[str, float]]]:
         case QuestionAnsweringOutput():
             named = zip([token.text for token in output.tokens], output.start_probabilities, strict=True)
             return "first token of the answer", sorted(named, key=lambda each: each[1], reverse=True)[:5]
-        case CompletionOutput():
-            written = output.generated[0]
-            return "next word", [(written.token.text, written.probability)]
-        case TranslationOutput():
+        case CompletionOutput() | TranslationOutput():
             written = output.generated[0]
             return "next word", [(written.token.text, written.probability)]
         case _:

@@ -115,12 +115,9 @@ def tiny_tokenizer(model_type: str, folder: Path) -> PreTrainedTokenizerBase:
     # As published: the mask takes the space before it along.
     mask = {"mask_token": AddedToken("<mask>", lstrip=True, special=True, normalized=False)}
     match model_type:
-        case "bert":
-            return BertTokenizer(vocab=word_pieces(), **window)
-        case "distilbert":
-            return DistilBertTokenizer(vocab=word_pieces(), **window)
-        case "electra":
-            return ElectraTokenizer(vocab=word_pieces(), **window)
+        case "bert" | "distilbert" | "electra":
+            kinds = {"bert": BertTokenizer, "distilbert": DistilBertTokenizer, "electra": ElectraTokenizer}
+            return kinds[model_type](vocab=word_pieces(), **window)
         case "roberta":
             return RobertaTokenizer(*byte_pairs(fairseq), **mask, **window)
         case "bart":
