@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,14 @@ os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 # Tiny models are slower on several threads than on one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def store() -> Any:
+    """The bundled models, each loaded once for all tests that ask for it."""
+    from models.loading.store import ModelStore  # only now is the environment what it should be
+
+    return ModelStore()
 
 
 @pytest.fixture(autouse=True)

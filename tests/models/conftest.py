@@ -78,7 +78,6 @@ def tiny(tiny_folder: Callable[[str, Task, int], Path]) -> TinyModel:
 
 
 @pytest.fixture(scope="session")
-def bundled() -> BundledModel:
+def bundled(store: ModelStore) -> BundledModel:
     """A bundled model, by name."""
-    store = ModelStore()
     return lambda name: store.load(REGISTRY[name])

@@ -19,6 +19,13 @@ def runs(tmp_path: Path) -> SessionLog:
     return SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
 
 
+@pytest.fixture(scope="session")
+def service(store: ModelStore, tmp_path_factory: pytest.TempPathFactory) -> DemoService:
+    """The service over the bundled models, with a log that nobody else reads."""
+    folder = tmp_path_factory.mktemp("service")
+    return DemoService(Settings(), store, SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
+
+
 @pytest.fixture
 def build(runs: SessionLog) -> Build:
     def built(

@@ -18,6 +18,7 @@ from demo.log.session_log import SessionLog
 from demo.page import build_demo
 from demo.runs import DemoService
 from demo.settings import Settings
+from demo.tabs.history import FORGOTTEN
 from demo.web.visitors import is_from_this_machine
 from models.engine import EngineSettings
 from models.errors import CheckpointUnavailable
@@ -202,9 +203,11 @@ def test_a_browser_on_this_machine_is_told_from_a_visitor(client: str, headers: 
     ],
     ids=str,
 )
-def test_a_public_page_has_no_button_and_says_how_a_host_does_it(
+def test_a_public_page_has_no_button_and_says_how_a_host_does_it_and_that_a_space_forgets(
     settings: dict[str, Any], offered: bool, runs: SessionLog
 ) -> None:
-    page = str(build_demo(DemoService(Settings(**settings), ModelStore(), runs)).get_config_file()["components"])
+    of_host = Settings(**settings)
+    page = str(build_demo(DemoService(of_host, ModelStore(), runs)).get_config_file()["components"])
     assert ("Fetch the published models" in page) == offered
     assert "make models" in page
+    assert (FORGOTTEN in page) == of_host.forgets_at_restart == ("space_id" in settings)

@@ -8,6 +8,7 @@ import gradio as gr
 import pytest
 
 from demo.recorded import inside_examples, recorded_tokens
+from demo.runs import DemoService
 from demo.settings import Settings
 from demo.walk.attention import HEAD
 from demo.walk.counting import COUNTING
@@ -29,8 +30,8 @@ PLAIN = InsideRequest("tokens", "A quiet street.", "clearhead-minilm", 2, 3, 1)
 
 
 @pytest.fixture
-def inside() -> Inside:
-    return Inside(Settings(), ModelStore())
+def inside(service: DemoService) -> Inside:
+    return service.inside
 
 
 @pytest.mark.parametrize(

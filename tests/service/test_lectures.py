@@ -11,7 +11,6 @@ import gradio as gr
 import pytest
 
 from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of
-from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
 from demo.tabs.completion import create_completion_tab
@@ -25,7 +24,6 @@ from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.inside.parameters import shape_of
-from models.loading.store import ModelStore
 from models.registry import REGISTRY
 
 KEYS = tuple(step.key for step in STEPS)
@@ -37,12 +35,6 @@ GOOD: dict[str, Any] = {
     "about": "What I teach.",
     "steps": [{"title": "One", "text": "Look.", "inside": {"step": "tokens", "text": "A dog."}}],
 }
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> DemoService:
-    folder = tmp_path_factory.mktemp("lectures")
-    return DemoService(Settings(), ModelStore(), SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +54,6 @@ def views(service: DemoService) -> Iterator[LectureViews]:
 
 def at(name: str, number: int) -> LecturePlace:
     return LecturePlace(SHIPPED[name], number, "http://127.0.0.1:7860/")
-
-
-def test_three_lectures_ship() -> None:
-    assert {name: each.title for name, each in SHIPPED.items()} == {
-        "attention": "Attention in 10 minutes",
-        "bert": "How BERT was trained",
-        "gpt-2": "How GPT-2 writes",
-    }
 
 
 @pytest.mark.parametrize(("name", "number"), STEPS_SHIPPED)
@@ -176,10 +160,7 @@ def faulty(**change: object) -> dict[str, Any]:
             faulty(inside=None, tab={"task": "completion", "fields": {"prompt": "x", "seed": "one"}}),
             "The seed must be a whole number.",
         ),
-        (
-            faulty(inside=None, tab={"task": "sentiment", "fields": {"text": "x"}, "attention": {"how": "all"}}),
-            "“how”",
-        ),
+        (faulty(inside=None, tab={"task": "sentiment", "fields": {"text": "x"}, "attention": {"how": "all"}}), "“how”"),
     ],
 )
 def test_a_file_that_is_no_lecture_is_refused_in_one_sentence(

@@ -11,15 +11,7 @@ from demo.web.metrics import STOPPED, Metrics
 from models.errors import InputError, Stopped
 from models.outputs import CompletionOutput, TaskOutput
 from models.registry import Task
-from tests.service.scripted import (
-    Build,
-    PromptInput,
-    ScriptedModel,
-    ScriptedStore,
-    TextInput,
-    refusing,
-    writing,
-)
+from tests.service.scripted import Build, PromptInput, ScriptedModel, ScriptedStore, TextInput, refusing, writing
 
 
 def model_of(service: DemoService) -> ScriptedModel:
