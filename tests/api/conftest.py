@@ -6,6 +6,7 @@ import pytest
 from gradio_client import Client
 
 from tests.api.server import Server, serving
+from tests.web.calls import until
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +15,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def client(server: Server) -> Client:
+@pytest.fixture(scope="session")
+def caller(server: Server) -> Client:
     return Client(server.url, verbose=False, analytics_enabled=False)
+
+
+@pytest.fixture
+def client(caller: Client) -> Client:
+    """A caller whom the app has not met; to read the page's configuration anew takes longer than most calls."""
+    # Until its stream has ended, the answers to another session would be looked for in it.
+    until(lambda: not caller.stream_open, "the stream of the session before never ended")
+    caller.reset_session()
+    return caller

@@ -9,6 +9,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from tests.api.server import Server
+from tests.web.calls import called, outcome
 
 _REFUSED: list[tuple[str, list[Any], str]] = [
     ("fill_mask", ["", 5, "", ""], "The text is empty. Please type something first."),
@@ -43,27 +44,16 @@ _REFUSED: list[tuple[str, list[Any], str]] = [
 ]
 
 
-def post(server: Server, endpoint: str, data: list[Any], session_hash: str) -> tuple[str, Any]:
-    """The event and its data, as a caller without any client library reads them."""
-    body = json.dumps({"data": data, "session_hash": session_hash})
-    address = f"{server.url}gradio_api/call/{endpoint}"
-    event_id = httpx.post(address, content=body, headers={"content-type": "application/json"}, timeout=60)
-    lines = httpx.get(f"{address}/{event_id.raise_for_status().json()['event_id']}", timeout=60).text.splitlines()
-    events = [(lines[i].removeprefix("event: "), lines[i + 1].removeprefix("data: ")) for i in range(0, len(lines), 3)]
-    event, received = next((event, data) for event, data in events if event != "heartbeat")
-    return event, json.loads(received)
-
-
 @pytest.mark.parametrize(("endpoint", "data", "sentence"), _REFUSED, ids=range(len(_REFUSED)))
 def test_what_cannot_be_used_is_refused_in_one_sentence_and_logged(
     server: Server, endpoint: str, data: list[Any], sentence: str, request: pytest.FixtureRequest
 ) -> None:
     session_hash = f"refused-call-{request.node.callspec.id}"
-    event, message = post(server, endpoint, data, session_hash)
+    event, message = outcome(server, endpoint, called(server, endpoint, data, session_hash))
     assert event == "error"
     assert sentence in message["error"]
     assert "Traceback" not in message["error"]
-    _, (runs,) = post(server, "session_runs", [], session_hash)
+    _, (runs,) = outcome(server, "session_runs", called(server, "session_runs", [], session_hash))
     (run,) = runs
     assert run["error"] == message["error"]
     assert run["answer"] is None
@@ -91,7 +81,8 @@ def test_ten_megabytes_are_refused_before_they_are_read(server: Server) -> None:
     answer = httpx.post(f"{server.url}gradio_api/call/sentiment", json={"data": ["z" * 10_000_000, ""]}, timeout=60)
     assert answer.status_code == 413
     assert answer.json()["detail"] == "That is more than this page reads at once. Please shorten it."
-    assert post(server, "sentiment", ["Lovely.", ""], "pasted before")[0] == "complete"
+    lovely = called(server, "sentiment", ["Lovely.", ""], "pasted before")
+    assert outcome(server, "sentiment", lovely)[0] == "complete"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +122,6 @@ def test_an_export_in_another_format_is_refused(client: Client) -> None:
 
 
 def test_a_malformed_call_tells_nothing_about_the_inside_and_the_server_stays_up(server: Server) -> None:
-    event, message = post(server, "sentiment", [], "malformed")
-    assert event == "error"
-    assert message == {"error": None}
-    assert post(server, "sentiment", ["Lovely.", ""], "malformed")[0] == "complete"
+    malformed = called(server, "sentiment", [], "malformed")
+    assert outcome(server, "sentiment", malformed) == ("error", {"error": None})
+    assert outcome(server, "sentiment", called(server, "sentiment", ["Lovely.", ""], "malformed"))[0] == "complete"

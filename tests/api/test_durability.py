@@ -11,22 +11,6 @@ from demo.log.session_log import SessionLog
 from tests.api.server import Server, serving
 
 
-def test_answers_survive_kill_9_in_the_middle_of_the_next_run(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        client = Client(server.url, verbose=False, analytics_enabled=False)
-        seen = [client.predict(f"Film number {number}.", api_name="/sentiment") for number in range(3)]
-        client.submit("Once upon a time", max_new_tokens=200, api_name="/completion")
-        time.sleep(0.3)
-        server.kill()
-    runs = SessionLog(server.database_url)
-    assert runs.lasting
-    for answer in seen:
-        run = runs.get(answer["run_id"])
-        assert run is not None
-        assert run.answer is not None
-        assert run.answer["label"] == answer["label"]
-
-
 def test_a_damaged_log_is_left_as_it_is_and_the_app_answers_and_comes_back_by_itself(tmp_path: Path) -> None:
     path, garbage = tmp_path / "runs.sqlite3", b"a diary, not a database\n" * 100
     path.write_bytes(garbage)

@@ -1,7 +1,10 @@
 """How tests call the app as a page, as curl, and as somebody who means no good."""
 
 import json
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import httpx
@@ -11,12 +14,21 @@ from tests.api.server import Server
 PATIENCE_S = 120
 
 
+def until(true: Callable[[], bool], what: str) -> None:
+    """Wait until something is so; `what` is said where it never is."""
+    ends = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < ends, what
+        time.sleep(0.01)
+
+
 @dataclass(frozen=True)
 class Page:
     """The page's own events, found in its configuration by what they take and give."""
 
     server: Server
     session_hash: str
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -47,7 +59,8 @@ class Page:
     def queued(self, event: int, data: list[Any]) -> dict[str, Any]:
         """The last message of an event that waits in line."""
         body = {"fn_index": event, "data": data, "session_hash": self.session_hash}
-        httpx.post(f"{self.server.url}gradio_api/queue/join", json=body, timeout=PATIENCE_S).raise_for_status()
+        address = f"{self.server.url}gradio_api/queue/join"
+        httpx.post(address, json=body, headers=self.headers, timeout=PATIENCE_S).raise_for_status()
         for message in messages(self.server, self.session_hash):
             if message["msg"] == "process_completed":
                 return message
@@ -65,8 +78,23 @@ def messages(server: Server, session_hash: str) -> Any:
 
 def called(server: Server, endpoint: str, data: list[Any], session_hash: str | None = None) -> httpx.Response:
     """The answer to the first half of an endpoint's call."""
-    body = {"data": data} | ({"session_hash": session_hash} if session_hash else {})
-    return httpx.post(f"{server.url}gradio_api/call/{endpoint}", json=body, timeout=PATIENCE_S)
+    # Not by httpx, which would refuse what JSON has no word for.
+    body = json.dumps({"data": data} | ({"session_hash": session_hash} if session_hash else {}))
+    headers = {"content-type": "application/json"}
+    return httpx.post(f"{server.url}gradio_api/call/{endpoint}", content=body, headers=headers, timeout=PATIENCE_S)
+
+
+@cache
+def number_of(server: Server, endpoint: str) -> int:
+    """The number of the event behind an endpoint, as the page's configuration has it."""
+    config = httpx.get(f"{server.url}config", timeout=PATIENCE_S).json()
+    return next(int(each["id"]) for each in config["dependencies"] if each["api_name"] == endpoint)
+
+
+def cancel(server: Server, endpoint: str, call: httpx.Response, session_hash: str) -> httpx.Response:
+    """Take back a call that was let in, as the page does when somebody presses Stop."""
+    body = {"session_hash": session_hash, "fn_index": number_of(server, endpoint), "event_id": call.json()["event_id"]}
+    return httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=PATIENCE_S)
 
 
 def outcome(server: Server, endpoint: str, call: httpx.Response) -> tuple[str, Any]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from tests.api.server import Server, serving
+from tests.web.calls import PATIENCE_S, until
 
 PASSWORD = "correct horse"  # noqa: S105
 QUEUE, AT_ONCE, PER_MINUTE = 10, 3, 40
@@ -23,3 +25,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         CLEARHEAD_LOG="json",
     ) as running:
         yield running
+
+
+def line_of(server: Server) -> tuple[int, int]:
+    """How many runs wait for a model, and how many are running."""
+    said = httpx.get(f"{server.url}metrics", auth=("host", PASSWORD), timeout=PATIENCE_S).text
+    found = dict(line.rsplit(" ", 1) for line in said.splitlines() if not line.startswith("#"))
+    return int(float(found["clearhead_waiting_runs"])), int(float(found["clearhead_running_runs"]))
+
+
+@pytest.fixture
+def quiet(server: Server) -> Iterator[Server]:
+    """The app with nobody in line, before and after."""
+    until(lambda: line_of(server) == (0, 0), "the line never emptied")
+    yield server
+    until(lambda: line_of(server) == (0, 0), "the line never emptied")

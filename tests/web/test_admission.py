@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -20,8 +19,8 @@ from demo.web.metrics import Metrics
 from demo.web.model_queue import ModelQueue
 from demo.web.visitors import Visitors
 from tests.api.server import Server
-from tests.web.calls import PATIENCE_S, called, outcome
-from tests.web.conftest import AT_ONCE, PASSWORD, PER_MINUTE, QUEUE
+from tests.web.calls import PATIENCE_S, called, cancel, number_of, outcome
+from tests.web.conftest import AT_ONCE, PER_MINUTE, QUEUE, line_of
 
 _SHORT: list[Any] = ["Lovely.", ""]
 _NUMBERS = count()
@@ -74,37 +73,6 @@ def test_callers_are_told_apart_by_a_number_that_changes_every_hour() -> None:
     assert caller("192.0.2.1") != first
 
 
-@pytest.fixture
-def quiet(server: Server) -> Iterator[Server]:
-    """The app with nobody in line, before and after."""
-    _wait_until_quiet(server)
-    yield server
-    _wait_until_quiet(server)
-
-
-def _wait_until_quiet(server: Server) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    while time.monotonic() < ends:
-        waiting, running = _line(server)
-        if waiting == running == 0:
-            return
-        time.sleep(0.05)
-    raise AssertionError("the line never emptied")
-
-
-def _line(server: Server) -> tuple[int, int]:
-    said = httpx.get(f"{server.url}metrics", auth=("host", PASSWORD), timeout=PATIENCE_S).text
-    found = dict(line.rsplit(" ", 1) for line in said.splitlines() if not line.startswith("#"))
-    return int(float(found["clearhead_waiting_runs"])), int(float(found["clearhead_running_runs"]))
-
-
-def _cancel(server: Server, calls: list[httpx.Response], session_hash: str) -> None:
-    for call in calls:
-        if call.status_code == 200:
-            body = {"session_hash": session_hash, "fn_index": 0, "event_id": call.json()["event_id"]}
-            httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=PATIENCE_S)
-
-
 @contextmanager
 def _busy(server: Server, *sessions: str) -> Iterator[None]:
     """A long run of the first session goes on, and one of each other session waits."""
@@ -112,7 +80,7 @@ def _busy(server: Server, *sessions: str) -> Iterator[None]:
     assert [each.status_code for each in started] == [200] * len(sessions)
     yield
     for call, session in zip(started, sessions, strict=True):
-        _cancel(server, [call], session)
+        cancel(server, "completion", call, session)
 
 
 def _refusal(answer: httpx.Response) -> str:
@@ -142,15 +110,17 @@ def test_one_visitor_with_a_hundred_calls_keeps_a_few_and_another_is_answered_fi
     other = called(quiet, "sentiment", _SHORT, "another visitor")
     assert outcome(quiet, "sentiment", other)[0] == "complete"
     # The other came last and was served before the second of the many.
-    assert sum(_line(quiet)) >= AT_ONCE - 1
-    _cancel(quiet, calls, greedy)
+    assert sum(line_of(quiet)) >= AT_ONCE - 1
+    for call in calls:
+        if call.status_code == 200:
+            cancel(quiet, "completion", call, greedy)
 
 
 def test_calls_without_a_session_share_their_callers_few(quiet: Server) -> None:
     calls = [called(quiet, "completion", _long()) for _ in range(AT_ONCE + 2)]
     assert [each.status_code for each in calls] == [200] * AT_ONCE + [429] * 2
     for call in calls[:AT_ONCE]:
-        _cancel(quiet, [call], call.json()["event_id"])
+        cancel(quiet, "completion", call, call.json()["event_id"])
 
 
 def test_a_full_line_says_so_at_once_and_half_of_it_stays_free_for_others(quiet: Server) -> None:
@@ -170,12 +140,12 @@ def test_small_calls_are_answered_while_the_line_of_runs_is_full(quiet: Server) 
         started.append(httpx.post(address, json=body, headers=sent_for, timeout=PATIENCE_S))
     assert [each.status_code for each in started] == [200] * (QUEUE + 1)
     try:
-        assert _line(quiet)[0] > QUEUE // 2
+        assert line_of(quiet)[0] > QUEUE // 2
         event, _ = outcome(quiet, "session_runs", called(quiet, "session_runs", [], "a visitor who reads"))
         assert event == "complete"
     finally:
         for number, call in enumerate(started):
-            _cancel(quiet, [call], f"one of many {number}")
+            cancel(quiet, "completion", call, f"one of many {number}")
 
 
 @contextmanager
@@ -239,7 +209,7 @@ def test_made_up_sessions_and_addresses_of_one_network_do_not_widen_the_limit(
 
 def test_a_visitor_in_line_is_told_the_place(quiet: Server) -> None:
     with _busy(quiet, "the first in line"):
-        body = {"data": _SHORT, "fn_index": _event_of_a_model(quiet), "session_hash": "the second in line"}
+        body = {"data": _SHORT, "fn_index": number_of(quiet, "sentiment"), "session_hash": "the second in line"}
         httpx.post(f"{quiet.url}gradio_api/queue/join", json=body, timeout=PATIENCE_S).raise_for_status()
         address = f"{quiet.url}gradio_api/queue/data"
         with httpx.stream("GET", address, params={"session_hash": "the second in line"}, timeout=60) as stream:
@@ -255,12 +225,6 @@ def test_too_many_runs_in_a_minute_wait_and_quick_calls_go_on(quiet: Server) -> 
     assert sentence.startswith(f"One visitor may start {PER_MINUTE} runs a minute. Please try again in ")
     event, (runs,) = outcome(quiet, "session_runs", called(quiet, "session_runs", [], session))
     assert event == "complete" and len(runs) == PER_MINUTE
-
-
-def _event_of_a_model(server: Server) -> int:
-    """The number of the event behind the endpoint /sentiment, as the page's configuration has it."""
-    config = httpx.get(f"{server.url}config", timeout=PATIENCE_S).json()
-    return next(int(each["id"]) for each in config["dependencies"] if each["api_name"] == "sentiment")
 
 
 _SHAPES: list[tuple[str, Callable[[int], dict[str, Any]]]] = [
@@ -283,7 +247,7 @@ _SHAPES: list[tuple[str, Callable[[int], dict[str, Any]]]] = [
 @pytest.mark.parametrize("path", ["queue/join", "run/predict", "api/predict", "run/session_runs", "call/session_runs"])
 def test_no_shape_of_a_call_gets_a_model_past_the_limit(quiet: Server, path: str) -> None:
     session = f"a visitor of many shapes at {path}"
-    number = _event_of_a_model(quiet)
+    number = number_of(quiet, "sentiment")
     started = [called(quiet, "completion", _long(), session) for _ in range(AT_ONCE)]
     try:
         for what, shape in _SHAPES:
@@ -291,4 +255,5 @@ def test_no_shape_of_a_call_gets_a_model_past_the_limit(quiet: Server, path: str
             answer = httpx.post(f"{quiet.url}gradio_api/{path}", json=body, timeout=PATIENCE_S)
             assert answer.status_code == (429 if what == "number" else 400), what
     finally:
-        _cancel(quiet, started, session)
+        for call in started:
+            cancel(quiet, "completion", call, session)

@@ -74,12 +74,7 @@ ATTACKS = [
         "POST",
         "gradio_api/component_server",
         403,
-        body={
-            "component_id": 1,
-            "data": "/etc/passwd",
-            "fn_name": "move_resource_to_block_cache",
-            "session_hash": "a",
-        },
+        body={"component_id": 1, "data": "/etc/passwd", "fn_name": "move_resource_to_block_cache", "session_hash": "a"},
     ),
     Attack(
         "CVE-2024-1561",
@@ -100,13 +95,7 @@ ATTACKS = [
         "gradio_api/custom_component/a/client/component/..%2f..%2f__init__.py",
         "custom_component/a/client/component/style.css",
     ),
-    *_read(
-        "CVE-2024-47168",
-        "monitoring that is off",
-        "monitoring",
-        "monitoring/key",
-        "gradio_api/monitoring",
-    ),
+    *_read("CVE-2024-47168", "monitoring that is off", "monitoring", "monitoring/key", "gradio_api/monitoring"),
     Attack("CVE-2024-1729", "a login to be timed", "POST", "login", body=b"username=a&password=b"),
     *_read("CVE-2026-27167", "a login of somebody else", "login/huggingface", "login/callback", "logout"),
     *_read("CVE-2026-28415", "a redirect to another site", f"logout?_target_url={_EVIL}", f"login?target={_EVIL}"),

@@ -56,7 +56,63 @@ from models.outputs import (
 )
 from tests.log.runs import failed_run, finished_run
 from tests.plots.made_up import CHECKPOINT, attention_over, made_up_look, taken
-from tests.web.strings import INJECTIONS
+
+_SCRIPTS = [
+    "<script>alert(1)</script>",
+    "<ScRiPt src=//evil.example/a.js></sCrIpT>",
+    "<script\x0c>alert(1)</script\n>",
+    "<img src=x onerror=alert(1)>",
+    "<img/src='x'/onerror=alert`1`>",
+    "<svg onload=alert(1)>",
+    "<svg><script>alert&#40;1)</script></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
+    "<svg><a xlink:href='javascript:alert(1)'><text y=20>a</text></a></svg>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<iframe src=javascript:alert(1)>",
+    "<object data=javascript:alert(1)>",
+    "<embed src=//evil.example>",
+    "<body onload=alert(1)>",
+    "<details open ontoggle=alert(1)>",
+    "<video><source onerror=alert(1)></video>",
+    "<audio src=x onerror=alert(1)>",
+    "<input autofocus onfocus=alert(1)>",
+    "<select autofocus onfocus=alert(1)>",
+    "<form action=javascript:alert(1)><button>a</button></form>",
+    "<button formaction=javascript:alert(1)>a</button>",
+    "<a href='javascript:alert(1)'>a</a>",
+    "<a href='data:text/html,<script>alert(1)</script>'>a</a>",
+    "<base href=//evil.example/>",
+    "<link rel=stylesheet href=//evil.example/a.css>",
+    "<link rel=prefetch href=//evil.example/>",
+    "<meta http-equiv=refresh content='0;url=//evil.example'>",
+    "<style>@import '//evil.example/a.css'</style>",
+    "<style>*{background:url(//evil.example/a)}</style>",
+    "<template><script>alert(1)</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<!--><img src=x onerror=alert(1)>-->",
+    "<![CDATA[<script>alert(1)</script>]]>",
+    "<?xml version='1.0'?><x onclick=alert(1)>",
+    "<x contenteditable onblur=alert(1)>a</x>",
+    "<marquee onstart=alert(1)>",
+    "<gradio-app src=//evil.example>",
+    "<b>bold</b><i>italic</i><sub>a</sub><sup>b</sup><br>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&#60;img src=x onerror=alert(1)&#62;",
+    r"\u003cscript\u003ealert(1)\u003c/script\u003e",
+    "${alert(1)} {{constructor.constructor('alert(1)')()}} <%= 1 %>",
+    "$\\href{javascript:alert(1)}{a}$ $$\\text{a}$$",
+    "[a](javascript:alert(1)) ![a](x)",
+    "=cmd|' /C calc'!A0",
+    '=HYPERLINK("https://evil.example","a")',
+    "+1+1 @SUM(A1) -2+3",
+    "\t=1+1",
+    "a\n2026 error forged\r\x1b[31m\u2028\u2029\u202e",
+]
+_WRAPPINGS = ("{}", '" autofocus onfocus=alert(1) x="{}', "'>{}", "</textarea></title></style></script>{}")
+
+INJECTIONS = [wrapping.replace("{}", script) for wrapping in _WRAPPINGS for script in _SCRIPTS]
+"""Texts that want to be markup, script, formula or a new line of a log."""
 
 _OWN_MARKUP = re.compile(r"</?b>|<br>|<span style='font-size:\d+px'>|</span>|<extra></extra>")
 PLAIN = "an ordinary text of some words\nin two lines"
@@ -187,16 +243,9 @@ class Markup(HTMLParser):
         self.said += data
 
     def handle_comment(self, data: str) -> None:
-        self.kinds.add(("a comment",))
+        self.kinds.add(("a comment, a declaration or an instruction",))
 
-    def handle_decl(self, decl: str) -> None:
-        self.kinds.add(("a declaration",))
-
-    def unknown_decl(self, data: str) -> None:
-        self.kinds.add(("a declaration",))
-
-    def handle_pi(self, data: str) -> None:
-        self.kinds.add(("an instruction",))
+    handle_decl = unknown_decl = handle_pi = handle_comment
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -208,10 +257,6 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _strings(each)
-
-
-def test_there_are_two_hundred_different_strings() -> None:
-    assert len(set(INJECTIONS)) == len(INJECTIONS) == 200
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,10 +22,9 @@ from demo.web.visitors import Visitors
 from models.cancellation import go_on
 from models.errors import Stopped
 from tests.api.server import Server, free_port
-from tests.web.calls import PATIENCE_S, called, outcome
-from tests.web.conftest import PASSWORD
+from tests.web.calls import PATIENCE_S, called, cancel, number_of, outcome, until
+from tests.web.conftest import line_of
 
-_CLIENT = httpx.Client(timeout=PATIENCE_S)
 # Translated with eight drafts, this takes seconds: a run that ends early did not end by itself.
 _LONG_TEXT = "word and dog " * 160
 _LONG: list[tuple[str, list[Any]]] = [
@@ -34,28 +33,10 @@ _LONG: list[tuple[str, list[Any]]] = [
 ]
 
 
-def _until(true: Callable[[], bool], what: str) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < ends, what
-        time.sleep(0.01)
-
-
-def _running(server: Server) -> int:
-    said = _CLIENT.get(f"{server.url}metrics", auth=("host", PASSWORD)).text
-    (line,) = [line for line in said.splitlines() if line.startswith("clearhead_running_runs ")]
-    return int(float(line.rsplit(" ", 1)[1]))
-
-
 def _runs(server: Server, session: str) -> list[dict[str, Any]]:
     event, (runs,) = outcome(server, "session_runs", called(server, "session_runs", [], session))
     assert event == "complete"
     return list(runs)
-
-
-def _number_of(server: Server, endpoint: str) -> int:
-    functions = httpx.get(f"{server.url}config", timeout=PATIENCE_S).json()["dependencies"]
-    return next(int(each["id"]) for each in functions if each["api_name"] == endpoint)
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +48,8 @@ def warm(server: Server) -> Server:
 
 
 @pytest.fixture
-def loaded(warm: Server) -> Server:
+def loaded(warm: Server, quiet: Server) -> Server:
     """The same while nothing runs on it."""
-    _until(lambda: _running(warm) == 0, "the app never became quiet")
     return warm
 
 
@@ -77,7 +57,7 @@ def _was_stopped(server: Server, session: str) -> None:
     other = called(server, "sentiment", ["Lovely.", ""], f"behind {session}")
     assert outcome(server, "sentiment", other)[0] == "complete"
     # The other is not held up by the pass that this one was in, which may be a long one.
-    _until(lambda: len(_runs(server, session)) > 0, "the run was never logged")
+    until(lambda: len(_runs(server, session)) > 0, "the run was never logged")
     (run,) = _runs(server, session)
     assert run["error"] == Stopped.SENTENCE
     assert run["answer"] is None
@@ -88,7 +68,7 @@ def test_a_caller_who_hangs_up_frees_the_model(loaded: Server, endpoint: str, da
     session = f"a caller of {endpoint} who hangs up"
     event_id = called(loaded, endpoint, data, session).json()["event_id"]
     with httpx.stream("GET", f"{loaded.url}gradio_api/call/{endpoint}/{event_id}", timeout=PATIENCE_S):
-        _until(lambda: _running(loaded) == 1, "the run never began")
+        until(lambda: line_of(loaded)[1] == 1, "the run never began")
     _was_stopped(loaded, session)
 
 
@@ -96,21 +76,20 @@ def test_a_page_that_is_closed_frees_the_model(loaded: Server) -> None:
     """A page hears of all its runs through one stream."""
     session = "a page that is closed"
     endpoint, data = _LONG[0]
-    body = {"data": data, "fn_index": _number_of(loaded, endpoint), "session_hash": session}
+    body = {"data": data, "fn_index": number_of(loaded, endpoint), "session_hash": session}
     httpx.post(f"{loaded.url}gradio_api/queue/join", json=body, timeout=PATIENCE_S).raise_for_status()
     address = f"{loaded.url}gradio_api/queue/data"
     with httpx.stream("GET", address, params={"session_hash": session}, timeout=PATIENCE_S):
-        _until(lambda: _running(loaded) == 1, "the run never began")
+        until(lambda: line_of(loaded)[1] == 1, "the run never began")
     _was_stopped(loaded, session)
 
 
 def test_a_cancelled_run_frees_the_model(loaded: Server) -> None:
     session = "a caller who cancels"
     endpoint, data = _LONG[0]
-    event_id = called(loaded, endpoint, data, session).json()["event_id"]
-    _until(lambda: _running(loaded) == 1, "the run never began")
-    body = {"session_hash": session, "fn_index": _number_of(loaded, endpoint), "event_id": event_id}
-    httpx.post(f"{loaded.url}gradio_api/cancel", json=body, timeout=PATIENCE_S).raise_for_status()
+    begun = called(loaded, endpoint, data, session)
+    until(lambda: line_of(loaded)[1] == 1, "the run never began")
+    cancel(loaded, endpoint, begun, session).raise_for_status()
     _was_stopped(loaded, session)
 
 
@@ -118,7 +97,7 @@ def test_whoever_leaves_the_line_is_not_answered_in_it(loaded: Server) -> None:
     first, second = "the first, who stays", "the second, who leaves"
     endpoint, data = _LONG[0]
     begun = called(loaded, endpoint, data, first)
-    _until(lambda: _running(loaded) == 1, "the run never began")
+    until(lambda: line_of(loaded)[1] == 1, "the run never began")
     waiting = called(loaded, "sentiment", ["Lovely.", ""], second).json()["event_id"]
     with httpx.stream("GET", f"{loaded.url}gradio_api/call/sentiment/{waiting}", timeout=PATIENCE_S):
         pass
@@ -152,7 +131,7 @@ def _endless(unheard_s: float) -> Iterator[tuple[str, threading.Event]]:
     thread = threading.Thread(target=running.run)
     thread.start()
     try:
-        _until(lambda: running.started, "the app never started")
+        until(lambda: running.started, "the app never started")
         yield f"http://127.0.0.1:{port}/gradio_api/call/endless", stopped
     finally:
         running.should_exit = True

@@ -49,6 +49,15 @@ def test_an_end_with_open_pages_is_quiet(tmp_path: Path) -> None:
         assert server.output.read_text().splitlines()[1:] == []
 
 
+def ended(folder: Path, **settings: str) -> str:
+    """What `python app.py` says of settings that it ends with."""
+    mine = {"CLEARHEAD_DATABASE_URL": f"sqlite:///{folder}/runs.sqlite3", "CLEARHEAD_PORT": "7860"}
+    environment = os.environ | mine | settings
+    done = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    return done.stderr
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -62,22 +71,15 @@ def test_an_end_with_open_pages_is_quiet(tmp_path: Path) -> None:
 def test_what_the_host_must_mend_is_one_sentence_in_the_log(
     tmp_path: Path, settings: dict[str, str], said: str
 ) -> None:
-    mine = {"CLEARHEAD_DATABASE_URL": f"sqlite:///{tmp_path}/runs.sqlite3", "CLEARHEAD_PORT": "7860"}
-    environment = os.environ | mine | settings
-    ended = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 2
-    (line,) = ended.stderr.splitlines()
+    (line,) = ended(tmp_path, **settings).splitlines()
     assert re.match(r"\d\d:\d\d:\d\d critical clearhead: ", line)
     assert said in line
 
 
 def test_a_bad_lecture_is_said_in_json_where_the_log_is_json(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"title": "Mine"}')
-    mine = {"CLEARHEAD_DATABASE_URL": f"sqlite:///{tmp_path}/runs.sqlite3", "CLEARHEAD_LOG": "json"}
-    environment = os.environ | mine | {"CLEARHEAD_LECTURES": str(tmp_path)}
-    ended = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 2
-    assert json.loads(ended.stderr)["message"].startswith("mine.json: “about”, field required")
+    said = ended(tmp_path, CLEARHEAD_LOG="json", CLEARHEAD_LECTURES=str(tmp_path))
+    assert json.loads(said)["message"].startswith("mine.json: “about”, field required")
 
 
 def test_help_says_what_the_settings_are_and_starts_nothing(tmp_path: Path) -> None:
