@@ -1,22 +1,13 @@
-"""The files for hosts name settings, paths, routes and versions that there are, and nginx passes a run on."""
+"""The files for hosts name settings, paths, routes and versions that there are."""
 
 import re
-import ssl
-from collections.abc import Iterator
 from configparser import RawConfigParser
-from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 import yaml
-from gradio_client import Client
 
-from demo.page import build_demo
 from demo.settings import VARIABLES, Settings
-from demo.tabs.history import FORGOTTEN
-from tests.api.server import ROOT, Server, serving
-from tests.proxied import NGINX, OPENSSL, port_of, proxying, readable_by_nginx
+from tests.api.server import ROOT
 
 _HOSTS = ["Dockerfile", "compose.yaml", "deploy/clearhead.service", "deploy/nginx.conf", "docs/hosting.md"]
 _FOR_COMPOSE_ONLY = {"CLEARHEAD_DATABASE_PASSWORD"}
@@ -26,11 +17,6 @@ _UNIT = (ROOT / "deploy" / "clearhead.service").read_text(encoding="utf-8")
 
 def told(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
-
-
-def front_matter() -> dict[str, Any]:
-    block = told("README.md").split("---\n")[1]
-    return dict(yaml.safe_load(block))
 
 
 @pytest.mark.parametrize("path", _HOSTS)
@@ -84,7 +70,7 @@ def test_openvino_is_installed_without_the_package_that_reports_its_use(path: st
 
 
 def test_the_front_matter_is_what_a_space_reads() -> None:
-    front = front_matter()
+    front = yaml.safe_load(told("README.md").split("---\n")[1])
     assert front["sdk"] == "docker"
     assert f"CLEARHEAD_PORT={front['app_port']}" in _DOCKERFILE
     assert f"EXPOSE {front['app_port']}" in _DOCKERFILE
@@ -132,67 +118,11 @@ def test_the_unit_writes_only_where_it_may() -> None:
         ({}, False),
     ],
 )
-def test_history_says_that_a_space_forgets_where_it_does(
-    environment: dict[str, str], forgets: bool, service_with: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_space_forgets_its_runs_unless_they_are_elsewhere(
+    environment: dict[str, str], forgets: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     settings = Settings.from_environment()
     assert settings.forgets_at_restart == forgets
     assert (settings.framed_by == "https://huggingface.co") == bool(environment)
-    page = build_demo(service_with(settings)).get_config_file()
-    assert (FORGOTTEN in str(page["components"])) == forgets
-
-
-@pytest.fixture
-def service_with(tmp_path: Path) -> Any:
-    from demo.log.session_log import SessionLog
-    from demo.runs import DemoService
-    from models.loading.store import ModelStore
-
-    log = SessionLog(f"sqlite:///{tmp_path}/runs.sqlite3")
-    return lambda settings: DemoService(settings, ModelStore(settings.model_mb * 10**6), log)
-
-
-@pytest.fixture(scope="module")
-def behind_nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str, str, Path]]:
-    if not (NGINX and OPENSSL):
-        pytest.skip("nginx or openssl is not installed")
-    folder = readable_by_nginx(tmp_path_factory.mktemp("proxied"))
-    told_by_host = {"CLEARHEAD_ROOT_PATH": "/clearhead", "CLEARHEAD_HOST_PASSWORD": "a password"}
-    with serving(folder, **told_by_host) as server, proxying(folder, port_of(server)) as (plain, safe, certificate):
-        yield server, plain, safe, certificate
-
-
-def test_a_run_goes_through_nginx_under_a_path_of_its_own(behind_nginx: tuple[Server, str, str, Path]) -> None:
-    _, plain, safe, certificate = behind_nginx
-    moved = httpx.get(f"{plain}/clearhead/")
-    assert moved.status_code == 301
-    assert moved.headers["location"].startswith("https://")
-    trusted = ssl.create_default_context(cafile=str(certificate))
-    with httpx.Client(verify=trusted, timeout=60) as browser:
-        page = browser.get(f"{safe}/clearhead/")
-        assert f'"root":"{safe}/clearhead"' in page.text
-        assert page.headers["content-encoding"] == "gzip"
-        assert page.headers["strict-transport-security"]
-        assert "nonce-" in page.headers["content-security-policy"]
-        assert browser.get(f"{safe}/clearhead/healthz").text == "alive"
-        assert browser.get(f"{safe}/clearhead/host").status_code == 401
-        assert browser.get(f"{safe}/host").status_code == 404
-    client = Client(f"{safe}/clearhead/", ssl_verify=str(certificate), verbose=False, analytics_enabled=False)
-    answer = client.predict(text="A quiet, generous film.", api_name="/sentiment")
-    (run,) = client.predict(api_name="/session_runs")
-    assert run["id"] == answer["run_id"]
-
-
-def test_tokens_pass_nginx_one_by_one(behind_nginx: tuple[Server, str, str, Path]) -> None:
-    _, _, safe, certificate = behind_nginx
-    trusted = ssl.create_default_context(cafile=str(certificate))
-    with httpx.Client(verify=trusted, timeout=60) as browser:
-        address = f"{safe}/clearhead/gradio_api/call/completion"
-        data = ["Once upon a time", 20, "greedy", 0.8, 50, 0.95, 4, 0, ""]
-        event = browser.post(address, json={"data": data}).raise_for_status().json()["event_id"]
-        with browser.stream("GET", f"{address}/{event}") as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            assert "content-encoding" not in answer.headers
-            assert "event: complete" in list(answer.iter_lines())

@@ -7,10 +7,15 @@ from playwright.sync_api import Locator, Page, expect
 TABS = ("Fill the blank", "Sentiment", "Questions", "Translate", "Write on")
 
 
-def choose_tab(page: Page, name: str) -> Locator:
-    """The panel of the tab called `name`, once it is open."""
+def open_tab(page: Page, name: str) -> Locator:
+    """The panel of the tab called `name`, which is pressed."""
     page.get_by_role("tab", name=name).click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    return page.get_by_role("tabpanel").filter(visible=True)
+
+
+def choose_tab(page: Page, name: str) -> Locator:
+    """The panel of the tab called `name`, once it is open, with its settings."""
+    panel = open_tab(page, name)
     expect(panel.locator(".header-line .run-header")).to_be_visible()
     return unfold_settings(panel)
 
