@@ -1,7 +1,8 @@
-"""One running app and, for each module, one Chromium; every test ends by looking at what went wrong on its page."""
+"""One running app and, for each module, one Chromium; what went wrong on a page is looked at when it is closed."""
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
@@ -37,9 +38,9 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture
-def open_page(server: Server, browser: Browser) -> Iterator[Open]:
-    """Opens the page in a browser of its own; in the end no console error and no request to another host is left."""
+@contextmanager
+def opening(server: Server, browser: Browser) -> Iterator[Open]:
+    """Opens the page in browsers of their own; in the end no console error and no request to another host is left."""
     wrong: list[str] = []
     contexts = []
     cut: list[tuple[str, list[str]]] = []
@@ -62,14 +63,8 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
         page.on("console", complained)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}") or dialog.dismiss())
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url.startswith((server.url, "data:", "blob:"))
-                else wrong.append(f"left this host: {request.url}")
-            ),
-        )
+        ours = (server.url, "data:", "blob:")
+        page.on("request", lambda each: None if each.url.startswith(ours) else wrong.append(f"went off: {each.url}"))
 
     def open_(address: str = "", **options: object) -> Page:
         context = browser.new_context(**options)  # type: ignore[arg-type]
@@ -78,7 +73,9 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
         page.set_default_timeout(_PATIENCE_MS)
         watch(page)
         page.goto(address or server.url)
-        page.get_by_role("tab", name="Fill the blank").wait_for()
+        # In a lecture the tabs are there, and not seen.
+        tab = page.get_by_role("tab", name="Fill the blank", include_hidden=True)
+        tab.wait_for(state="attached" if "lecture=" in address else "visible")
         return page
 
     yield open_
@@ -89,5 +86,16 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
 
 
 @pytest.fixture
-def page(open_page: Open) -> Page:
-    return open_page()
+def open_page(server: Server, browser: Browser) -> Iterator[Open]:
+    with opening(server, browser) as open_:
+        yield open_
+
+
+@pytest.fixture(scope="class")
+def page(server: Server, browser: Browser) -> Iterator[Page]:
+    """A visitor's page, which the tests of a class share: they keep to tabs of their own, or go on from one another.
+
+    To open a page takes longer than most of them.
+    """
+    with opening(server, browser) as open_:
+        yield open_()

@@ -7,13 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from models.errors import Stopped
 from tests.browser.conftest import Open
-from tests.browser.reading import (
-    choose_tab,
-    expect_heatmap,
-    expect_live_answer,
-    fill,
-    press,
-)
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
 
 
 def write(page: Page, tokens: int = 12, strategy: str = "Sampling", seed: str = "7") -> Locator:
@@ -34,36 +28,55 @@ def expect_step(panel: Locator, step: int, count: int) -> None:
     expect(panel.locator(f"[role=radio][data-step='{step}']")).to_have_attribute("aria-checked", "true")
 
 
-def test_a_token_is_chosen_by_pointer_and_by_keyboard_and_the_attention_grows_along(page: Page) -> None:
-    panel = choose_tab(page, "Write on")
-    expect_heatmap(panel)
-    rows = panel.locator(".heatmap-frame .ytick")
-    whole = rows.count()
-    tokens = panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio")
-    tokens.nth(3).click()
-    expect_step(panel, 4, 40)
-    expect(rows).not_to_have_count(whole)
-    shown = rows.count()
-    assert 0 < shown < whole
-    page.keyboard.press("ArrowRight")
-    expect_step(panel, 5, 40)
-    expect(tokens.nth(4)).to_be_focused()
-    expect(rows).to_have_count(shown + 1)
-    page.keyboard.press("Home")
-    expect_step(panel, 1, 40)
-    # The head of the table and the ten likeliest, of which one was drawn.
-    expect(panel.get_by_role("table").filter(visible=True).first.get_by_role("row")).to_have_count(11)
+class TestSteps:
+    def test_a_token_is_chosen_by_pointer_and_by_keyboard_and_the_attention_grows_along(self, page: Page) -> None:
+        panel = choose_tab(page, "Write on")
+        expect_heatmap(panel)
+        rows = panel.locator(".heatmap-frame .ytick")
+        whole = rows.count()
+        tokens = panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio")
+        tokens.nth(3).click()
+        expect_step(panel, 4, 40)
+        expect(rows).not_to_have_count(whole)
+        shown = rows.count()
+        assert 0 < shown < whole
+        page.keyboard.press("ArrowRight")
+        expect_step(panel, 5, 40)
+        expect(tokens.nth(4)).to_be_focused()
+        expect(rows).to_have_count(shown + 1)
+        page.keyboard.press("Home")
+        expect_step(panel, 1, 40)
+        # The head of the table and the ten likeliest, of which one was drawn.
+        expect(panel.get_by_role("table").filter(visible=True).first.get_by_role("row")).to_have_count(11)
 
+    def test_the_slider_walks_through_a_translation(self, page: Page) -> None:
+        panel = choose_tab(page, "Translate")
+        step = panel.get_by_label("number input for Step", exact=True)
+        count = int(step.input_value())
+        step.fill("2")
+        step.press("Enter")
+        expect_step(panel, 2, count)
+        expect(panel.locator(".step")).to_contain_text("Beam search keeps several drafts")
+        expect(panel.locator(".heatmap-frame .ytick")).to_have_count(2)
 
-def test_the_slider_walks_through_a_translation(page: Page) -> None:
-    panel = choose_tab(page, "Translate")
-    step = panel.get_by_label("number input for Step", exact=True)
-    count = int(step.input_value())
-    step.fill("2")
-    step.press("Enter")
-    expect_step(panel, 2, count)
-    expect(panel.locator(".step")).to_contain_text("Beam search keeps several drafts")
-    expect(panel.locator(".heatmap-frame .ytick")).to_have_count(2)
+    def test_another_text_stands_beside_the_first_and_three_stand_at_once(self, page: Page) -> None:
+        panel = choose_tab(page, "Write on")
+        first = panel.locator(".block.answer .written").inner_text()
+        press(panel, "Another one")
+        samples = panel.locator(".samples")
+        expect(samples.get_by_role("heading", level=4)).to_have_text(["Seed 0", "Seed 1"])
+        expect(samples.locator("mark")).to_have_count(2)
+        expect_live_answer(panel)
+        expect(panel.locator(".block.answer .written")).not_to_have_text(first)
+        expect(panel.get_by_label("Seed")).to_have_value("1")
+        decided = panel.locator(".decided")
+        decided.locator("summary").click()
+        expect(decided.locator("li")).to_have_count(40)
+        press(panel, "Three at once")
+        expect(samples.get_by_role("heading", level=4)).to_have_text(["Seed 1", "Seed 2", "Seed 3"])
+        expect(samples).to_contain_text(re.compile("then they part: |They part at the first token: "))
+        press(panel, "Write on")
+        expect(samples).to_be_hidden()
 
 
 @pytest.mark.parametrize("tab", ["Translate", "Write on"])
@@ -117,23 +130,3 @@ def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -
     runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
     expect(runs).to_have_count(2)
     expect(runs.last).to_contain_text(Stopped.SENTENCE)
-
-
-def test_another_text_stands_beside_the_first_and_three_stand_at_once(page: Page) -> None:
-    panel = choose_tab(page, "Write on")
-    first = panel.locator(".block.answer .written").inner_text()
-    press(panel, "Another one")
-    samples = panel.locator(".samples")
-    expect(samples.get_by_role("heading", level=4)).to_have_text(["Seed 0", "Seed 1"])
-    expect(samples.locator("mark")).to_have_count(2)
-    expect_live_answer(panel)
-    expect(panel.locator(".block.answer .written")).not_to_have_text(first)
-    expect(panel.get_by_label("Seed")).to_have_value("1")
-    decided = panel.locator(".decided")
-    decided.locator("summary").click()
-    expect(decided.locator("li")).to_have_count(40)
-    press(panel, "Three at once")
-    expect(samples.get_by_role("heading", level=4)).to_have_text(["Seed 1", "Seed 2", "Seed 3"])
-    expect(samples).to_contain_text(re.compile("then they part: |They part at the first token: "))
-    press(panel, "Write on")
-    expect(samples).to_be_hidden()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import TABS, expect_live_answer, settle
+from tests.browser.reading import TABS, expect_heatmap, expect_live_answer, open_tab, settle
 
 SIZES = {"phone": (390, 844), "laptop": (1280, 720), "desktop": (1440, 900)}
 BUTTONS = dict(zip(TABS, ("Fill the blank", "Read it", "Look it up", "Translate", "Write on"), strict=True))
@@ -36,78 +36,86 @@ def expect_in_view(page: Page, panel: Locator, picture: str, answer: str) -> Non
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_text_button_answer_and_picture_are_in_one_view(open_page: Open, size: str) -> None:
+def test_every_tab_opens_on_a_recorded_example_with_text_button_answer_and_picture_in_one_view(
+    open_page: Open, size: str
+) -> None:
     width, height = SIZES[size]
     page = open_page(viewport={"width": width, "height": height})
     for tab, button in BUTTONS.items():
-        page.get_by_role("tab", name=tab).click()
-        panel = page.get_by_role("tabpanel").filter(visible=True)
+        panel = open_tab(page, tab)
         expect(panel.locator(".sentence .words").first).to_be_visible()
+        expect(panel.locator(".run-header")).to_contain_text("Recorded example")
+        expect(panel.locator(".block.answer")).not_to_be_empty()
+        expect(panel.locator(".read-out")).to_contain_text("of its weight to")
+        expect_heatmap(panel)
         expect_in_view(page, panel, ".sentence .words", ".block.answer")
         panel.get_by_role("button", name=button, exact=True).click()
         expect_live_answer(panel)
         settle(page)
         expect_in_view(page, panel, ".sentence .words", ".block.answer")
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel = open_tab(page, "Inside")
     expect(panel.locator(".inside-step .pieces").first).to_be_visible()
     expect_in_view(page, panel, ".inside-step .pieces", ".step-heading")
 
 
-def test_an_answer_that_no_longer_belongs_to_the_text_is_dimmed_and_says_so(page: Page) -> None:
-    page.get_by_role("tab", name="Sentiment").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    stale = panel.locator(".result.stale")
-    expect(stale).to_have_count(0)
-    field = panel.get_by_label("Your text")
-    before = field.input_value()
-    field.fill("A dull, endless evening.")
-    expect(stale).to_have_count(1)
-    said = panel.locator(".block.header-line").evaluate("(line) => getComputedStyle(line, '::before').content")
-    assert "earlier text" in said
-    field.fill(before)
-    expect(stale).to_have_count(0)
-    field.fill("A dull, endless evening.")
-    field.press("Enter")
-    expect_live_answer(panel)
-    expect(stale).to_have_count(0)
+class TestOnePage:
+    def test_an_answer_that_no_longer_belongs_to_the_text_is_dimmed_and_says_so(self, page: Page) -> None:
+        panel = open_tab(page, "Sentiment")
+        stale = panel.locator(".result.stale")
+        expect(stale).to_have_count(0)
+        field = panel.get_by_label("Your text")
+        before = field.input_value()
+        field.fill("A dull, endless evening.")
+        expect(stale).to_have_count(1)
+        said = panel.locator(".block.header-line").evaluate("(line) => getComputedStyle(line, '::before').content")
+        assert "earlier text" in said
+        field.fill(before)
+        expect(stale).to_have_count(0)
+        field.fill("A dull, endless evening.")
+        field.press("Enter")
+        expect_live_answer(panel)
+        expect(stale).to_have_count(0)
 
+    def test_an_example_answers_at_once_and_my_word_goes_with_its_text(self, page: Page) -> None:
+        panel = open_tab(page, "Fill the blank")
+        panel.get_by_role("button", name="Settings and model").click()
+        expect(panel.get_by_label("My word")).to_have_value("coffee")
+        panel.get_by_role("button", name="a capital").click()
+        expect_live_answer(panel)
+        expect(panel.get_by_label("Your text")).to_have_value("Paris is the capital of [MASK].")
+        expect(panel.locator(".result.stale")).to_have_count(0)
+        panel.get_by_label("My word").fill("castle")
+        panel.get_by_label("Your text").press_sequentially(" Really.")
+        expect(panel.get_by_label("My word")).to_have_value("")
 
-def test_an_example_answers_at_once_and_my_word_goes_with_its_text(page: Page) -> None:
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    panel.get_by_role("button", name="Settings and model").click()
-    expect(panel.get_by_label("My word")).to_have_value("coffee")
-    panel.get_by_role("button", name="a capital").click()
-    expect_live_answer(panel)
-    expect(panel.get_by_label("Your text")).to_have_value("Paris is the capital of [MASK].")
-    expect(panel.locator(".result.stale")).to_have_count(0)
-    panel.get_by_label("My word").fill("castle")
-    panel.get_by_label("Your text").press_sequentially(" Really.")
-    expect(panel.get_by_label("My word")).to_have_value("")
+    def test_enter_runs_shift_enter_breaks_the_line_and_control_enter_runs_everywhere(self, page: Page) -> None:
+        panel = open_tab(page, "Questions")
+        context = panel.get_by_label("The text to look in")
+        context.fill("The museum opened in 1987.")
+        context.press("Shift+Enter")
+        context.press_sequentially("It closes at six.")
+        expect(context).to_have_value("The museum opened in 1987.\nIt closes at six.")
+        panel.get_by_label("Your question").fill("When does it close?")
+        context.press("Enter")
+        expect_live_answer(panel)
+        expect(panel.locator(".block.answer")).to_contain_text("six")
+        panel.get_by_role("button", name="Settings and model").click()
+        panel.get_by_label("Your question").fill("When did it open?")
+        panel.get_by_label("number input for Answers to show").press("Control+Enter")
+        expect(panel.locator(".block.answer h3").first).to_contain_text("1987")
 
-
-def test_enter_runs_shift_enter_breaks_the_line_and_control_enter_runs_everywhere(page: Page) -> None:
-    page.get_by_role("tab", name="Questions").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    context = panel.get_by_label("The text to look in")
-    context.fill("The museum opened in 1987.")
-    context.press("Shift+Enter")
-    context.press_sequentially("It closes at six.")
-    expect(context).to_have_value("The museum opened in 1987.\nIt closes at six.")
-    panel.get_by_label("Your question").fill("When does it close?")
-    context.press("Enter")
-    expect_live_answer(panel)
-    expect(panel.locator(".block.answer")).to_contain_text("six")
-    panel.get_by_role("button", name="Settings and model").click()
-    panel.get_by_label("Your question").fill("When did it open?")
-    panel.get_by_label("number input for Answers to show").press("Control+Enter")
-    expect(panel.locator(".block.answer h3").first).to_contain_text("1987")
+    def test_arrows_turn_to_the_next_tab(self, page: Page) -> None:
+        page.get_by_role("tab", name="Sentiment").click()
+        page.get_by_role("tab", name="Sentiment").press("ArrowRight")
+        expect(page.get_by_role("tab", name="Questions")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab", name="Questions")).to_be_focused()
+        page.get_by_role("tab", name="Questions").press("Home")
+        expect(page.get_by_role("tab", name="Fill the blank")).to_have_attribute("aria-selected", "true")
 
 
 def test_on_a_phone_an_answer_out_of_view_is_scrolled_to_and_told_to_screen_readers(open_page: Open) -> None:
     page = open_page(viewport={"width": 390, "height": 420})
-    page.get_by_role("tab", name="Sentiment").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel = open_tab(page, "Sentiment")
     page.evaluate(
         """() => {
             window.heard = [];
@@ -147,8 +155,7 @@ def test_tabs_and_steps_have_addresses_back_goes_back_and_a_reload_keeps_the_tex
 def test_a_copied_link_opens_the_run_as_it_was_seen_and_history_can_stop_it(open_page: Open) -> None:
     page = open_page()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("tab", name="Sentiment").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel = open_tab(page, "Sentiment")
     panel.get_by_role("button", name="Copy link").first.click()
     expect(panel.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()").endswith("/?tab=sentiment")
@@ -168,14 +175,3 @@ def test_a_copied_link_opens_the_run_as_it_was_seen_and_history_can_stop_it(open
     expect(page.get_by_text("shared: whoever has the link can see it")).to_be_visible()
     page.get_by_role("button", name="Stop sharing").click()
     expect(page.get_by_text("shared: whoever has the link can see it")).to_have_count(0)
-    late = open_page(address)
-    expect(late.get_by_text("This link leads to no run")).to_be_visible()
-
-
-def test_arrows_turn_to_the_next_tab(page: Page) -> None:
-    page.get_by_role("tab", name="Sentiment").click()
-    page.get_by_role("tab", name="Sentiment").press("ArrowRight")
-    expect(page.get_by_role("tab", name="Questions")).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("tab", name="Questions")).to_be_focused()
-    page.get_by_role("tab", name="Questions").press("Home")
-    expect(page.get_by_role("tab", name="Fill the blank")).to_have_attribute("aria-selected", "true")

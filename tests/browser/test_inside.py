@@ -2,17 +2,16 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.api.server import Server
 from tests.browser.conftest import Open
-from tests.browser.reading import fill
+from tests.browser.reading import fill, open_tab
 
 
 def look_inside(page: Page, step: str = "") -> Locator:
     """The panel of the tab, once it stands; at the step whose title begins with `step`."""
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel = open_tab(page, "Inside")
     expect(panel.get_by_role("heading", name="1. Text becomes tokens")).to_be_visible()
     if step:
         panel.get_by_role("radio", name=step).check(force=True)
@@ -25,58 +24,58 @@ def expect_pieces(panel: Locator, vocabulary: str, *pieces: str) -> None:
     expect(shown).to_have_text(list(pieces))
 
 
-def test_the_first_step_is_there_at_once_and_follows_the_visitors_text(page: Page) -> None:
-    panel = look_inside(page)
-    expect(panel.get_by_role("list", name="WordPiece").locator("bdi")).to_have_count(16)
-    fill(panel, "Your text", "An unaffable robot")
-    panel.get_by_role("button", name="Look inside").click()
-    expect_pieces(panel, "WordPiece", "[CLS]", "an", "una", "##ffa", "##ble", "robot", "[SEP]")
-    expect_pieces(panel, "Byte-level", "An", "Ġun", "aff", "able", "Ġrobot")
-    expect_pieces(panel, "Pieces of the translation", "▁An", "▁un", "aff", "able", "▁rob", "ot", "</s>")
-    panel.get_by_role("button", name="a pair with blanks").click()
-    segments = panel.get_by_role("region", name="BERT’s input").get_by_role("row").nth(2).get_by_role("cell")
-    expect(segments).to_have_text(["0"] * 8 + ["1"] * 7)
+class TestOwnText:
+    def test_the_first_step_is_there_at_once_and_follows_the_visitors_text(self, page: Page) -> None:
+        panel = look_inside(page)
+        expect(panel.get_by_role("list", name="WordPiece").locator("bdi")).to_have_count(16)
+        fill(panel, "Your text", "An unaffable robot")
+        panel.get_by_role("button", name="Look inside").click()
+        expect_pieces(panel, "WordPiece", "[CLS]", "an", "una", "##ffa", "##ble", "robot", "[SEP]")
+        expect_pieces(panel, "Byte-level", "An", "Ġun", "aff", "able", "Ġrobot")
+        expect_pieces(panel, "Pieces of the translation", "▁An", "▁un", "aff", "able", "▁rob", "ot", "</s>")
+        panel.get_by_role("button", name="a pair with blanks").click()
+        segments = panel.get_by_role("region", name="BERT’s input").get_by_role("row").nth(2).get_by_role("cell")
+        expect(segments).to_have_text(["0"] * 8 + ["1"] * 7)
+
+    def test_a_translation_is_followed_token_by_token(self, page: Page) -> None:
+        panel = look_inside(page)
+        fill(panel, "Your text", "The red car is in front of the house.")
+        panel.get_by_role("radio", name="Encoder and decoder").check(force=True)
+        expect(panel.get_by_text(re.compile(r"^Token 1 of \d+: it writes “La”"))).to_be_visible()
+        step = panel.get_by_label("number input for Token to write")
+        step.fill("2")
+        step.press("Enter")
+        expect(
+            panel.get_by_text(re.compile(r"^Token 2 of \d+: it writes “voiture” and looks most at “car”"))
+        ).to_be_visible()
+        expect(panel.get_by_text("Written so far: La")).to_be_visible()
+        expect(
+            panel.get_by_role("list", name="The likeliest next tokens").get_by_role("listitem").first
+        ).to_contain_text("voiture")
+        expect(panel.get_by_role("region", name="Four ways to score").get_by_role("row")).to_have_count(5)
 
 
-def test_a_translation_is_followed_token_by_token(page: Page) -> None:
-    panel = look_inside(page)
-    fill(panel, "Your text", "The red car is in front of the house.")
-    panel.get_by_role("radio", name="Encoder and decoder").check(force=True)
-    expect(panel.get_by_text(re.compile(r"^Token 1 of \d+: it writes “La”"))).to_be_visible()
-    step = panel.get_by_label("number input for Token to write")
-    step.fill("2")
-    step.press("Enter")
-    expect(
-        panel.get_by_text(re.compile(r"^Token 2 of \d+: it writes “voiture” and looks most at “car”"))
-    ).to_be_visible()
-    expect(panel.get_by_text("Written so far: La")).to_be_visible()
-    expect(panel.get_by_role("list", name="The likeliest next tokens").get_by_role("listitem").first).to_contain_text(
-        "voiture"
-    )
-    expect(panel.get_by_role("region", name="Four ways to score").get_by_role("row")).to_have_count(5)
-
-
-def test_an_address_opens_its_view(open_page: Open) -> None:
-    page = open_page()
+def test_an_address_opens_its_view(open_page: Open, server: Server) -> None:
     query = "?inside=vectors&text=A+quiet+street.&checkpoint=clearhead-stories&layer=0&head=0&position=1"
-    page.goto(page.url.split("?")[0] + query)
+    page = open_page(server.url + query)
     panel = page.get_by_role("tabpanel").filter(visible=True)
     expect(panel.get_by_role("heading", name="2. Tokens become vectors")).to_be_visible()
     expect(panel.get_by_text("“quiet” becomes 384 numbers: token + position.")).to_be_visible()
     expect(panel.get_by_label("Your text")).to_have_value("A quiet street.")
     expect(panel.locator(".inside-step .heatmaplayer image").first).to_be_attached()
     expect(panel.get_by_label("Word").filter(visible=True)).to_have_value("2: quiet")
-    page.goto(page.url.split("?")[0] + "?inside=head&text=A+quiet+street.&layer=1&head=2&position=2")
+    page.goto(server.url + "?inside=head&text=A+quiet+street.&layer=1&head=2&position=2")
     expect(panel.get_by_text(re.compile("In layer 2, head 3, “quiet” gives"))).to_be_visible()
     expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("2")
     expect(panel.get_by_role("spinbutton", name="Head")).to_have_value("3")
 
 
-@pytest.mark.parametrize("width", [360, 768])
-def test_no_step_scrolls_sideways(open_page: Open, width: int) -> None:
-    page = open_page(viewport={"width": width, "height": 740})
+def test_no_step_scrolls_sideways(open_page: Open) -> None:
+    page = open_page(viewport={"width": 360, "height": 740})
     panel = look_inside(page)
-    for step in ("Tokens become vectors", "Encoder and decoder", "Counting"):
-        panel.get_by_role("radio", name=step).check(force=True)
-        expect(panel.locator(".inside-step .read-out").filter(visible=True).first).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") == width, step
+    for width in (360, 768):
+        page.set_viewport_size({"width": width, "height": 740})
+        for step in ("Tokens become vectors", "Encoder and decoder", "Counting"):
+            panel.get_by_role("radio", name=step).check(force=True)
+            expect(panel.locator(".inside-step .read-out").filter(visible=True).first).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") == width, step

@@ -2,12 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from demo.walk.steps import STEPS
 from tests.browser.conftest import Open
-from tests.browser.reading import find, settle
+from tests.browser.reading import find, open_tab, settle
 from tests.browser.test_accessibility import violations
 
 _MOST_TABS = 40
@@ -36,9 +35,8 @@ def expect_step(panel: Locator, number: int) -> None:
     expect(picture).not_to_be_empty()
 
 
-@pytest.mark.parametrize("width", [1280])
-def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_page: Open, width: int) -> None:
-    page = open_page(viewport={"width": width, "height": 740}, reduced_motion="reduce")
+def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_page: Open) -> None:
+    page = open_page(viewport={"width": 1280, "height": 740}, reduced_motion="reduce")
     page.get_by_role("tab", name="Inside").focus()
     page.keyboard.press("Enter")
     panel = page.get_by_role("tabpanel").filter(visible=True)
@@ -55,7 +53,7 @@ def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_pa
         page.keyboard.press("ArrowRight")
         expect_step(panel, number)
         settle(page)
-        assert page.evaluate("document.documentElement.scrollWidth") == width, number
+        assert page.evaluate("document.documentElement.scrollWidth") == 1280, number
     tab_to(page, panel.get_by_role("button", name="Back", exact=True))
     for number in range(len(STEPS) - 1, 2, -1):
         page.keyboard.press("Enter")
@@ -92,8 +90,7 @@ def test_the_walk_needs_no_pointer_and_is_kept_while_another_tab_is_open(open_pa
 def test_a_typed_blank_is_followed_and_a_chosen_word_stays_with_another_model(page: Page) -> None:
     # On a slow page the two events of one choice are far apart.
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+    panel = open_tab(page, "Inside")
     panel.get_by_role("radio", name="Out again").check(force=True)
     said = panel.locator(".inside-finding .read-out").filter(visible=True)
     expect(said).to_contain_text("Which word stands at “it”?")
@@ -112,48 +109,44 @@ def test_a_typed_blank_is_followed_and_a_chosen_word_stays_with_another_model(pa
     expect(said).to_contain_text("Which word comes after “door”?")
 
 
-def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step(page: Page) -> None:
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    panel.get_by_role("radio", name="Queries, keys").check(force=True)
-    said = panel.locator(".inside-finding .read-out").filter(visible=True)
-    for example, expected in (
-        ("a story", r"In layer 4, head 2, “who” gives 8\d\s%.* to “robot”"),
-        ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 79\s%.* to “robot”"),
-        ("I am a robot", r"In layer 4, head 12, “i” gives 2\d\s%.* to “robot”"),
-        ("what is “it”?", r"In layer 4, head 2, “it” gives 50\s%.* to “animal”"),
-    ):
-        panel.get_by_role("button", name=example, exact=True).click()
-        expect(said).to_have_text(re.compile(expected))
+class TestHeads:
+    def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step(self, page: Page) -> None:
+        panel = open_tab(page, "Inside")
+        panel.get_by_role("radio", name="Queries, keys").check(force=True)
+        said = panel.locator(".inside-finding .read-out").filter(visible=True)
+        for example, expected in (
+            ("a story", r"In layer 4, head 2, “who” gives 8\d\s%.* to “robot”"),
+            ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 79\s%.* to “robot”"),
+            ("I am a robot", r"In layer 4, head 12, “i” gives 2\d\s%.* to “robot”"),
+            ("what is “it”?", r"In layer 4, head 2, “it” gives 50\s%.* to “animal”"),
+        ):
+            panel.get_by_role("button", name=example, exact=True).click()
+            expect(said).to_have_text(re.compile(expected))
+
+    def test_own_numbers_are_worked_out_when_the_field_is_left_and_spoil_no_picture(self, page: Page) -> None:
+        panel = open_tab(page, "Inside")
+        panel.get_by_role("radio", name="Queries, keys").check(force=True)
+        said = panel.locator(".inside-finding .read-out").filter(visible=True)
+        expect(said).to_contain_text("In layer 4")
+        scores = panel.get_by_role("textbox", name="Scores of one query").filter(visible=True)
+        scores.fill("one")
+        page.keyboard.press("Tab")
+        wrong = panel.get_by_role("alert").filter(visible=True)
+        expect(wrong).to_contain_text("Please write numbers")
+        panel.get_by_role("spinbutton", name="Layer").fill("2")
+        panel.get_by_role("spinbutton", name="Layer").press("Enter")
+        expect(said).to_contain_text("In layer 2")
+        scores.fill("1 1 1 1")
+        page.keyboard.press("Tab")
+        expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.25")
+        expect(wrong).to_have_count(0)
+        panel.get_by_role("button", name="Thinking, Machines").click()
+        expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
 
 
-def test_own_numbers_are_worked_out_when_the_field_is_left_and_spoil_no_picture(page: Page) -> None:
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    panel.get_by_role("radio", name="Queries, keys").check(force=True)
-    said = panel.locator(".inside-finding .read-out").filter(visible=True)
-    expect(said).to_contain_text("In layer 4")
-    scores = panel.get_by_role("textbox", name="Scores of one query").filter(visible=True)
-    scores.fill("one")
-    page.keyboard.press("Tab")
-    wrong = panel.get_by_role("alert").filter(visible=True)
-    expect(wrong).to_contain_text("Please write numbers")
-    panel.get_by_role("spinbutton", name="Layer").fill("2")
-    panel.get_by_role("spinbutton", name="Layer").press("Enter")
-    expect(said).to_contain_text("In layer 2")
-    scores.fill("1 1 1 1")
-    page.keyboard.press("Tab")
-    expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.25")
-    expect(wrong).to_have_count(0)
-    panel.get_by_role("button", name="Thinking, Machines").click()
-    expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
-
-
-@pytest.mark.parametrize(("light", "width"), [("dark", 360)])
-def test_no_step_has_a_serious_violation(open_page: Open, light: str, width: int) -> None:
-    page = open_page(viewport={"width": width, "height": 900}, color_scheme=light, reduced_motion="reduce")
-    page.get_by_role("tab", name="Inside").click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
+def test_no_step_has_a_serious_violation(open_page: Open) -> None:
+    page = open_page(viewport={"width": 360, "height": 900}, color_scheme="dark", reduced_motion="reduce")
+    panel = open_tab(page, "Inside")
     found = []
     for step in STEPS:
         panel.get_by_role("radio", name=f"{step.number} {step.title}").check(force=True)

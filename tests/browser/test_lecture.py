@@ -8,7 +8,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from demo.lectures import Lecture, TaskView, lectures_of
+from demo.lectures import TaskView, lectures_of
 from demo.settings import Limits
 from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
@@ -22,10 +22,11 @@ LECTURES = lectures_of(None, tuple(step.key for step in STEPS), Limits())
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 
 
-def open_step(page: Page, server: Server, name: str, number: int) -> Lecture:
-    page.goto(f"{server.url}?lecture={name}&step={number}")
+def open_step(open_page: Open, server: Server, name: str, number: int, **options: object) -> Page:
+    """A page that is opened at a step of a lecture."""
+    page = open_page(f"{server.url}?lecture={name}&step={number}", **options)
     expect_step(page, name, number)
-    return LECTURES[name]
+    return page
 
 
 def expect_step(page: Page, name: str, number: int) -> None:
@@ -70,22 +71,27 @@ def answer(page: Page) -> str:
     return page.get_by_role("tabpanel").filter(visible=True).locator(".block.answer").inner_text()
 
 
-def test_a_lecture_is_given_from_its_list_to_its_end_by_keyboard_alone(page: Page, server: Server) -> None:
+def test_a_lecture_is_given_by_keyboard_alone_and_each_step_is_announced(page: Page, server: Server) -> None:
     page.get_by_role("tab", name="Inside").click()
     page.get_by_role("button", name="Lectures: for a room").press("Enter")
     page.get_by_role("link", name="Attention in 10 minutes").press("Enter")
-    count = len(LECTURES["attention"].steps)
-    for number in range(1, count + 1):
+    expect_step(page, "attention", 1)
+    following = page.get_by_role("link", name="Next")
+    following.press("Enter")
+    expect_step(page, "attention", 2)
+    expect(following).to_be_focused()
+    expect(page.get_by_role("status").filter(has_text="step 2 of")).to_contain_text(
+        LECTURES["attention"].steps[1].title
+    )
+    page.get_by_role("link", name="Back").press("Enter")
+    expect_step(page, "attention", 1)
+    expect(following).to_be_focused()
+    for key, number in (("ArrowRight", 2), ("PageDown", 3), ("PageUp", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
         expect_step(page, "attention", number)
         assert page.url == f"{server.url}?lecture=attention&step={number}"
-        page.keyboard.press("PageDown" if number % 2 else "ArrowRight")
-    expect_step(page, "attention", count)
-    page.keyboard.press("PageUp")
-    expect_step(page, "attention", count - 1)
-    page.keyboard.press("ArrowLeft")
-    expect_step(page, "attention", count - 2)
     page.go_back()
-    expect_step(page, "attention", count - 1)
+    expect_step(page, "attention", 2)
     page.get_by_role("link", name="Leave lecture").press("Enter")
     expect(page.get_by_role("region", name="Lecture")).to_have_count(0)
     assert page.url == server.url
@@ -116,19 +122,15 @@ MEASURED = """() => {
 """In the page: where sentence and pictures are, the smallest type in them, and how much of the rest is seen."""
 
 
-@pytest.mark.parametrize("size", [(1280, 720)], ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("name", LECTURES)
-def test_a_room_sees_sentence_and_picture_of_every_step_and_nothing_else(
-    open_page: Open, server: Server, name: str, size: tuple[int, int]
+def test_a_room_sees_sentence_and_picture_of_every_step_to_the_last_and_nothing_else(
+    open_page: Open, server: Server, name: str
 ) -> None:
-    page = open_page(viewport={"width": size[0], "height": size[1]})
+    width, height = 1280, 720
+    page = open_step(open_page, server, name, 1, viewport={"width": width, "height": height})
     wrong = []
     for number, step in enumerate(LECTURES[name].steps, start=1):
-        if number == 1:
-            open_step(page, server, name, 1)
-        else:
-            page.keyboard.press("PageDown")
-            expect_step(page, name, number)
+        expect_step(page, name, number)
         if isinstance(step.view, InsideRequest):
             drawn = page.locator(f".room-{step.picture} :is(.prose *, .main-svg)").filter(visible=True)
         else:
@@ -139,15 +141,19 @@ def test_a_room_sees_sentence_and_picture_of_every_step_and_nothing_else(
         outside = [
             box
             for box in (seen["sentence"], *seen["pictures"])
-            if box[0] < 0 or box[1] < 0 or box[2] > size[0] or box[3] > size[1]
+            if box[0] < 0 or box[1] < 0 or box[2] > width or box[3] > height
         ]
         if outside or not seen["pictures"] or seen["smallest"] < 21.9 or seen["around"] or seen["scrolled"]:
             wrong.append(f"step {number}: {outside or seen}")
+        page.keyboard.press("PageDown")
+    expect_step(page, name, len(LECTURES[name].steps))
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_key_brings_the_page_back_and_a_pointer_tells_of_it(page: Page, server: Server) -> None:
-    open_step(page, server, "attention", 1)
+def test_a_key_brings_the_page_back_a_pointer_tells_of_it_and_the_host_learns_how_phones_reach_it(
+    open_page: Open, server: Server
+) -> None:
+    page = open_step(open_page, server, "attention", 2)
     whole, tab = page.get_by_role("button", name="Whole page"), page.get_by_role("tab", name="Sentiment")
     expect(tab).to_be_hidden()
     expect(whole).to_have_css("opacity", "0")
@@ -157,14 +163,11 @@ def test_a_key_brings_the_page_back_and_a_pointer_tells_of_it(page: Page, server
     show_whole_page(page)
     expect(tab).to_be_visible()
     page.keyboard.press("PageDown")
-    expect_step(page, "attention", 2)
+    expect_step(page, "attention", 3)
     expect(tab).to_be_visible()
     whole.click()
     expect(tab).to_be_hidden()
 
-
-def test_the_host_is_told_how_phones_reach_the_page_and_only_the_host(page: Page, server: Server) -> None:
-    open_step(page, server, "attention", 3)
     page.get_by_text("On your phone").click()
     card = page.locator(".lecture-card")
     expect(card).to_contain_text("CLEARHEAD_HOST=0.0.0.0")
@@ -173,27 +176,13 @@ def test_the_host_is_told_how_phones_reach_the_page_and_only_the_host(page: Page
     assert offered == [f"http://{each}:{port}/?lecture=attention&step=3" for each in network_addresses()]
 
 
-def test_the_focus_stays_in_the_bar_and_the_step_is_announced(page: Page, server: Server) -> None:
-    open_step(page, server, "bert", 1)
-    page.get_by_role("link", name="Next").press("Enter")
-    expect_step(page, "bert", 2)
-    expect(page.get_by_role("link", name="Next")).to_be_focused()
-    step = LECTURES["bert"].steps[1]
-    expect(page.get_by_role("status").filter(has_text="step 2 of")).to_contain_text(step.title)
-    page.get_by_role("link", name="Back").press("Enter")
-    expect_step(page, "bert", 1)
-    expect(page.get_by_role("link", name="Next")).to_be_focused()
-
-
-@pytest.mark.parametrize("light", ["light"])
-def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, server: Server, light: str) -> None:
+def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, server: Server) -> None:
     number, step = next(
         (number, each)
         for number, each in enumerate(LECTURES["gpt-2"].steps, start=1)
         if isinstance(each.view, TaskView) and each.view.fields.get("strategy") == "sample"
     )
-    front = open_page(viewport={"width": 1440, "height": 900}, color_scheme=light)
-    open_step(front, server, "gpt-2", number)
+    front = open_step(open_page, server, "gpt-2", number, viewport={"width": 1440, "height": 900})
     front.get_by_text("On your phone").click()
     picture = Image.open(io.BytesIO(front.get_by_role("img", name="QR code of").screenshot()))
     link = zxingcpp.read_barcodes(picture)[0].text
@@ -201,8 +190,7 @@ def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, 
     assert isinstance(step.view, TaskView)
 
     show_whole_page(front)
-    phone = open_page(**PHONE, color_scheme=light)
-    phone.goto(link)
+    phone = open_page(link, **PHONE)
     expect_step(phone, "gpt-2", number)
     expect(phone.get_by_role("tabpanel").filter(visible=True).locator(".block.answer")).to_be_in_viewport(ratio=0.5)
     assert answer(phone).startswith(str(step.view.fields["prompt"]))
@@ -211,24 +199,18 @@ def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, 
     expect(phone.get_by_role("img", name="QR code of")).to_be_hidden()
 
 
-def test_an_inside_step_is_the_same_on_a_phone(open_page: Open, server: Server) -> None:
-    seen = []
-    for options in ({"viewport": {"width": 1440, "height": 900}}, PHONE):
-        page = open_page(**options)
-        open_step(page, server, "attention", 2)
-        expect(page.locator(".inside-finding").filter(visible=True).first).to_contain_text("“it”")
-        seen.append(page.locator(".inside-finding").filter(visible=True).first.text_content())
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert seen[0] == seen[1]
+def test_an_inside_step_is_read_on_a_phone(open_page: Open, server: Server) -> None:
+    page = open_step(open_page, server, "attention", 2, **PHONE)
+    expect(page.locator(".inside-finding").filter(visible=True).first).to_contain_text("“it”")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("light", ["dark"])
-def test_lecture_mode_has_no_serious_violation(open_page: Open, server: Server, light: str) -> None:
-    page = open_page(viewport={"width": 360, "height": 900}, color_scheme=light)
-    open_step(page, server, "attention", 1)
+def test_lecture_mode_has_no_serious_violation(open_page: Open, server: Server) -> None:
+    options = {"viewport": {"width": 360, "height": 900}, "color_scheme": "dark"}
+    page = open_step(open_page, server, "attention", 1, **options)
     page.get_by_text("On your phone").click()
-    found = violations_at_every_width(page, light)
+    found = violations_at_every_width(page, "dark")
     page.set_viewport_size({"width": 360, "height": 900})
     page.get_by_role("tab", name="About").click()
-    found += violations_at_every_width(page, light)
+    found += violations_at_every_width(page, "dark")
     assert not found, "\n".join(found)

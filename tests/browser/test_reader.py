@@ -9,31 +9,6 @@ from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_live_answer, fill, press
 
 
-def test_a_word_colours_the_others_by_pointer_and_by_keyboard(page: Page) -> None:
-    panel = choose_tab(page, "Sentiment")
-    sentence = panel.locator(".sentence")
-    sentence.get_by_role("button", name="joy", exact=True).hover()
-    expect(sentence.locator(".pointed")).to_contain_text(re.compile(r"^“joy” gives [\d.]+\s% of its weight to “"))
-    expect(sentence.locator(".word[data-step='2']").first).to_be_visible()
-    sentence.get_by_role("button", name="quiet", exact=True).focus()
-    page.keyboard.press("ArrowRight")
-    expect(sentence.get_by_role("button", name="little", exact=True)).to_be_focused()
-    expect(sentence.locator(".pointed")).to_contain_text("“little” gives")
-    sentence.get_by_role("button", name="receives", exact=True).click()
-    expect(sentence.locator(".pointed")).to_contain_text(re.compile(r"^“little” gets [\d.]+\s% of the weight of “"))
-
-
-def test_a_french_word_lights_up_english_ones_and_the_other_way_round(page: Page) -> None:
-    panel = choose_tab(page, "Translate")
-    wrote, read = panel.locator(".words").all()
-    wrote.get_by_role("button").first.focus()
-    expect(read.locator("[data-step]").first).to_be_visible()
-    expect(wrote.locator("[data-step]")).to_have_count(0)
-    read.get_by_role("button").nth(1).focus()
-    expect(wrote.locator("[data-step]").first).to_be_visible()
-    expect(read.locator("[data-step]")).to_have_count(0)
-
-
 def test_marks_and_full_stops_can_be_damped_and_pieces_can_be_seen(page: Page) -> None:
     panel = choose_tab(page, "Sentiment")
     fill(panel, "Your text", "An unputdownable thriller.")
@@ -54,73 +29,101 @@ def test_marks_and_full_stops_can_be_damped_and_pieces_can_be_seen(page: Page) -
     expect(sentence.locator(".word").filter(has_text="##").first).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("tab", "button", "token"),
-    [("Fill the blank", "Fill the blank", "[MASK]"), ("Sentiment", "Read it", "[CLS]"), ("Translate", "Translate", "")],
-)
-def test_a_run_opens_on_the_token_that_matters_and_says_why_this_head(
-    page: Page, tab: str, button: str, token: str
-) -> None:
-    panel = choose_tab(page, tab)
-    recorded = panel.locator(".pointed").inner_text()
-    assert recorded.startswith(f"“{token}")
-    assert re.search(r"in layer \d+, head \d+.+None of the other \d+ heads gives so much", recorded)
-    press(panel, button)
-    expect_live_answer(panel)
-    expect(panel.locator(".pointed")).to_have_text(recorded)
-    expect(panel.locator(".heatmap-mark")).to_have_count(1)
-    chosen = panel.locator(".word.source")
-    row = panel.locator(".heatmap-frame .ytick").filter(has_text=chosen.inner_text()).first.bounding_box()
-    mark = panel.locator(".heatmap-mark").bounding_box()
-    assert row and mark
-    assert mark["y"] <= row["y"] + row["height"] / 2 <= mark["y"] + mark["height"], "the chosen row is marked"
-    chosen.focus()
-    page.keyboard.press("ArrowRight")
-    expect(panel.locator(".pointed")).not_to_have_text(recorded)
-    next_row = panel.locator(".heatmap-frame .ytick").filter(has_text=panel.locator(".word.source").inner_text())
-    row, mark = next_row.first.bounding_box(), panel.locator(".heatmap-mark").bounding_box()
-    assert row and mark
-    assert mark["y"] <= row["y"] + row["height"] / 2 <= mark["y"] + mark["height"], "the mark goes along"
+class TestPointing:
+    @pytest.mark.parametrize(
+        ("tab", "button", "token"),
+        [
+            ("Fill the blank", "Fill the blank", "[MASK]"),
+            ("Sentiment", "Read it", "[CLS]"),
+            ("Translate", "Translate", ""),
+        ],
+    )
+    def test_a_run_opens_on_the_token_that_matters_and_says_why_this_head(
+        self, page: Page, tab: str, button: str, token: str
+    ) -> None:
+        panel = choose_tab(page, tab)
+        recorded = panel.locator(".pointed").inner_text()
+        assert recorded.startswith(f"“{token}")
+        assert re.search(r"in layer \d+, head \d+.+None of the other \d+ heads gives so much", recorded)
+        press(panel, button)
+        expect_live_answer(panel)
+        expect(panel.locator(".pointed")).to_have_text(recorded)
+        expect(panel.locator(".heatmap-mark")).to_have_count(1)
+        chosen = panel.locator(".word.source")
+        row = panel.locator(".heatmap-frame .ytick").filter(has_text=chosen.inner_text()).first.bounding_box()
+        mark = panel.locator(".heatmap-mark").bounding_box()
+        assert row and mark
+        assert mark["y"] <= row["y"] + row["height"] / 2 <= mark["y"] + mark["height"], "the chosen row is marked"
+        chosen.focus()
+        page.keyboard.press("ArrowRight")
+        expect(panel.locator(".pointed")).not_to_have_text(recorded)
+        next_row = panel.locator(".heatmap-frame .ytick").filter(has_text=panel.locator(".word.source").inner_text())
+        row, mark = next_row.first.bounding_box(), panel.locator(".heatmap-mark").bounding_box()
+        assert row and mark
+        assert mark["y"] <= row["y"] + row["height"] / 2 <= mark["y"] + mark["height"], "the mark goes along"
+
+    def test_a_word_colours_the_others_by_pointer_and_by_keyboard(self, page: Page) -> None:
+        panel = choose_tab(page, "Sentiment")
+        sentence = panel.locator(".sentence")
+        sentence.get_by_role("button", name="joy", exact=True).hover()
+        expect(sentence.locator(".pointed")).to_contain_text(re.compile(r"^“joy” gives [\d.]+\s% of its weight to “"))
+        expect(sentence.locator(".word[data-step='2']").first).to_be_visible()
+        sentence.get_by_role("button", name="quiet", exact=True).focus()
+        page.keyboard.press("ArrowRight")
+        expect(sentence.get_by_role("button", name="little", exact=True)).to_be_focused()
+        expect(sentence.locator(".pointed")).to_contain_text("“little” gives")
+        sentence.get_by_role("button", name="receives", exact=True).click()
+        expect(sentence.locator(".pointed")).to_contain_text(re.compile(r"^“little” gets [\d.]+\s% of the weight of “"))
+
+    def test_a_french_word_lights_up_english_ones_and_the_other_way_round(self, page: Page) -> None:
+        panel = choose_tab(page, "Translate")
+        wrote, read = panel.locator(".words").all()
+        wrote.get_by_role("button").first.focus()
+        expect(read.locator("[data-step]").first).to_be_visible()
+        expect(wrote.locator("[data-step]")).to_have_count(0)
+        read.get_by_role("button").nth(1).focus()
+        expect(wrote.locator("[data-step]").first).to_be_visible()
+        expect(read.locator("[data-step]")).to_have_count(0)
+
+    def test_a_head_is_opened_from_the_sheet_by_keyboard(self, page: Page) -> None:
+        panel = choose_tab(page, "Fill the blank")
+        panel.get_by_role("button", name="All heads at once").click()
+        sheet = panel.locator(".sheet")
+        expect(panel.locator(".sheet-heads")).to_have_text("".join(map(str, range(1, 13))))
+        expect(panel.locator(".sheet-layers")).to_have_text("123456")
+        sheet.get_by_role("button", name=re.compile("^Layer 1, head 1:")).focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(panel.locator(".pointed")).to_contain_text("in layer 2, head 2")
+        expect(panel.get_by_label("number input for Head")).to_have_value("2")
+        expect(panel.locator(".head-role")).to_contain_text("What this head does with this text")
+        expect(sheet.get_by_role("button", name=re.compile("^Layer 2, head 2:"), pressed=True)).to_be_attached()
+        expect(panel.locator(".pointed")).to_be_in_viewport()
 
 
-def test_a_head_is_opened_from_the_sheet_by_keyboard(page: Page) -> None:
-    panel = choose_tab(page, "Fill the blank")
-    panel.get_by_role("button", name="All heads at once").click()
-    sheet = panel.locator(".sheet")
-    expect(panel.locator(".sheet-heads")).to_have_text("".join(map(str, range(1, 13))))
-    expect(panel.locator(".sheet-layers")).to_have_text("123456")
-    sheet.get_by_role("button", name=re.compile("^Layer 1, head 1:")).focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    expect(panel.locator(".pointed")).to_contain_text("in layer 2, head 2")
-    expect(panel.get_by_label("number input for Head")).to_have_value("2")
-    expect(panel.locator(".head-role")).to_contain_text("What this head does with this text")
-    expect(sheet.get_by_role("button", name=re.compile("^Layer 2, head 2:"), pressed=True)).to_be_attached()
-    expect(panel.locator(".pointed")).to_be_in_viewport()
-
-
-@pytest.mark.parametrize(
-    ("tab", "column"),
-    [
-        ("Fill the blank", "With a blank there"),
-        ("Translate", "With that word left out"),
-        ("Write on", "that word left"),
-    ],
-)
-def test_trying_works_on_its_first_press_and_marks_what_differs(page: Page, tab: str, column: str) -> None:
-    panel = choose_tab(page, tab)
-    panel.get_by_role("button", name="Try it").click()
-    expect(panel.get_by_role("radio", name="Replace a word")).to_be_checked()
-    panel.get_by_role("button", name="Compare", exact=True).click()
-    compared = panel.locator(".compared")
-    expect(compared).to_contain_text("Before")
-    expect(compared).to_contain_text(column)
-    expect(compared.locator("mark, .way").first).to_be_visible()
-    panel.get_by_role("radio", name="Switch off the head above").check()
-    panel.get_by_role("button", name="Compare", exact=True).click()
-    layer, head = (panel.get_by_label(f"number input for {name}").input_value() for name in ("Layer", "Head"))
-    expect(compared).to_contain_text(f"With layer {layer}, head {head} switched off")
+class TestTrying:
+    @pytest.mark.parametrize(
+        ("tab", "column"),
+        [
+            ("Fill the blank", "With a blank there"),
+            ("Translate", "With that word left out"),
+            ("Write on", "that word left"),
+        ],
+    )
+    def test_trying_works_on_its_first_press_and_marks_what_differs(self, page: Page, tab: str, column: str) -> None:
+        panel = choose_tab(page, tab)
+        panel.get_by_role("button", name="Try it").click()
+        expect(panel.get_by_role("radio", name="Replace a word")).to_be_checked()
+        panel.get_by_role("button", name="Compare", exact=True).click()
+        compared = panel.locator(".compared")
+        expect(compared).to_contain_text("Before")
+        expect(compared).to_contain_text(column)
+        expect(compared.locator("mark, .way").first).to_be_visible()
+        panel.get_by_role("radio", name="Switch off the head above").check()
+        panel.get_by_role("button", name="Compare", exact=True).click()
+        layer, head = (panel.get_by_label(f"number input for {name}").input_value() for name in ("Layer", "Head"))
+        expect(compared).to_contain_text(f"With layer {layer}, head {head} switched off")
 
 
 def test_every_picture_has_a_name_and_a_table(open_page: Open) -> None:

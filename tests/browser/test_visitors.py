@@ -10,31 +10,44 @@ from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, find, press
 
 
-@pytest.mark.parametrize(
-    ("tab", "field", "typed", "button", "sentence"),
-    [
-        ("Fill the blank", "Your text", "There is no blank here.", "Fill the blank", "There is no blank to fill"),
-        ("Sentiment", "Your text", "   ", "Read it", "empty"),
-        ("Questions", "Your question", "", "Look it up", "empty"),
-        ("Translate", "Your English text", "word " * 2000, "Translate", "at most 5,000"),
-        ("Write on", "The beginning of your text", "word " * 2000, "Write on", "at most 5,000"),
-    ],
-)
-def test_a_mistake_is_told_beside_its_field_and_the_text_stays(
-    page: Page, tab: str, field: str, typed: str, button: str, sentence: str
-) -> None:
-    panel = choose_tab(page, tab)
-    fill(panel, field, typed)
-    press(panel, button)
-    alert = panel.get_by_role("alert").filter(visible=True)
-    expect(alert).to_contain_text(sentence)
-    expect(find(panel, field)).to_have_value(typed)
-    below = alert.bounding_box()["y"] - find(panel, field).bounding_box()["y"]  # type: ignore[index]
-    assert 0 < below < 400, "the sentence stands right below its field"
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("tab", "field", "typed", "button", "sentence"),
+        [
+            ("Fill the blank", "Your text", "There is no blank here.", "Fill the blank", "There is no blank to fill"),
+            ("Sentiment", "Your text", "   ", "Read it", "empty"),
+            ("Questions", "Your question", "", "Look it up", "empty"),
+            ("Translate", "Your English text", "word " * 2000, "Translate", "at most 5,000"),
+            ("Write on", "The beginning of your text", "word " * 2000, "Write on", "at most 5,000"),
+        ],
+    )
+    def test_a_mistake_is_told_beside_its_field_and_the_text_stays(
+        self, page: Page, tab: str, field: str, typed: str, button: str, sentence: str
+    ) -> None:
+        panel = choose_tab(page, tab)
+        fill(panel, field, typed)
+        press(panel, button)
+        alert = panel.get_by_role("alert").filter(visible=True)
+        expect(alert).to_contain_text(sentence)
+        expect(find(panel, field)).to_have_value(typed)
+        below = alert.bounding_box()["y"] - find(panel, field).bounding_box()["y"]  # type: ignore[index]
+        assert 0 < below < 400, "the sentence stands right below its field"
+
+    def test_a_model_that_cannot_be_had_gives_way_to_the_bundled_one(self, page: Page) -> None:
+        panel = choose_tab(page, "Sentiment")
+        fill(panel, "Your text", "Keep this text.")
+        model = find(panel, "Model")
+        bundled = model.input_value()
+        model.click()
+        page.get_by_role("option", name=re.compile("268 MB download")).click()
+        press(panel, "Read it")
+        expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text("could not be downloaded")
+        expect(model).to_have_value(bundled)
+        expect(find(panel, "Your text")).to_have_value("Keep this text.")
 
 
-@pytest.mark.parametrize("nasty", ["<script>alert(1)</script>", "<img src=x onerror=alert(1)> ${alert(1)} {{value}}"])
-def test_what_is_typed_is_never_run(page: Page, nasty: str) -> None:
+def test_what_is_typed_is_never_run(page: Page) -> None:
+    nasty = "<script>alert(1)</script> <img src=x onerror=alert(1)> ${alert(1)} {{value}}"
     panel = choose_tab(page, "Fill the blank")
     fill(panel, "Your text", f"{nasty} is [MASK].")
     fill(panel, "My word", nasty)
@@ -51,19 +64,6 @@ def test_what_is_typed_is_never_run(page: Page, nasty: str) -> None:
     page.get_by_role("tab", name="History").click()
     expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_count(2)
     expect(page.get_by_role("list", name="Runs")).to_contain_text(nasty)
-
-
-def test_a_model_that_cannot_be_had_gives_way_to_the_bundled_one(page: Page) -> None:
-    panel = choose_tab(page, "Sentiment")
-    fill(panel, "Your text", "Keep this text.")
-    model = find(panel, "Model")
-    bundled = model.input_value()
-    model.click()
-    page.get_by_role("option", name=re.compile("268 MB download")).click()
-    press(panel, "Read it")
-    expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text("could not be downloaded")
-    expect(model).to_have_value(bundled)
-    expect(find(panel, "Your text")).to_have_value("Keep this text.")
 
 
 def test_a_run_can_be_reopened_downloaded_and_deleted(page: Page) -> None:

@@ -81,12 +81,7 @@ def test_every_head_of_each_architecture_is_as_the_model_has_it(
 
 @pytest.mark.parametrize(
     ("task", "architecture"),
-    [
-        (Task.FILL_MASK, "albert"),
-        (Task.SENTIMENT, "xlnet"),
-        (Task.TRANSLATION, "t5"),
-        (Task.COMPLETION, "openai-gpt"),
-    ],
+    [(Task.FILL_MASK, "albert"), (Task.SENTIMENT, "xlnet"), (Task.TRANSLATION, "t5"), (Task.COMPLETION, "openai-gpt")],
 )
 def test_other_architectures_are_refused_in_one_sentence(task: Task, architecture: str, tiny: TinyModel) -> None:
     with pytest.raises(InputError, match="cannot be taken apart here") as refused:

@@ -119,11 +119,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     def begin(task: str) -> Any:
         script = import_module(f"training.{SCRIPTS[task]}")
         config = BertConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=64,
+            vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
         )
         for folder in (trunk, encoder):
             BertForMaskedLM(config).half().save_pretrained(folder)
