@@ -33,7 +33,7 @@ TINY = {
     "sentiment": {"PHRASE_EPOCHS": 1, "OPINION_EPOCHS": 0},
     "question_answering": {"HELD_OUT_ARTICLES": 2, "PARAGRAPH_EPOCHS": 1},
     "translation": {"VOCABULARY": 400, "WIDTH": 32, "STEPS": 2, "BATCH_TOKENS": 200, "PHRASES_TIMES": 1,
-                    "DEVELOPMENT_PAIRS": 5, "DEVELOPMENT_BATCHES": 2, "ALIGNED_SENTENCES": 5},
+                    "EVERYDAY_TIMES": 1, "DEVELOPMENT_PAIRS": 5, "DEVELOPMENT_BATCHES": 2, "ALIGNED_SENTENCES": 5},
     "text_generation": {"VOCABULARY": 400, "WIDTH": 48, "WRITTEN_STORIES": 64, "DEVELOPMENT_CHARACTERS": 500,
                         "PARTS": (Part("tiny", steps=2, rate=1.0, rows=2, window=16, shares=(1,) * 6, opened=0.2),)},
 }  # fmt: skip
