@@ -1,8 +1,8 @@
 """English→French from scratch: a Marian Transformer trained on everyday sentence pairs and picture captions.
 
 The data, as `data/translation`: Tatoeba's pairs (tatoeba.org, downloads), Multi30k's captions (task 1) and the news
-translation test sets of 2008–2013 (statmt.org), each a file of `english<TAB>french` lines; and `phrases.tsv`, what
-everybody tries first and the corpora hardly have.
+translation test sets of 2008–2013 (statmt.org), each a file of `english<TAB>french` lines; and pairs of our own:
+`phrases.tsv`, what everybody tries first, and `everyday_pairs.tsv`, what they try next. The corpora hardly have either.
 """
 
 import random
@@ -38,8 +38,8 @@ BATCH_TOKENS = 3_000
 
 LONGEST_PIECES = 64
 LABEL_SMOOTHING = 0.1
-PHRASES = Path(__file__).with_name("phrases.tsv")
-PHRASES_TIMES = 10
+PHRASES, PHRASES_TIMES = Path(__file__).with_name("phrases.tsv"), 10
+EVERYDAY, EVERYDAY_TIMES = Path(__file__).with_name("everyday_pairs.tsv"), 3
 LONGEST_NEWS_WORDS = 18
 DEVELOPMENT_PAIRS, DEVELOPMENT_BATCHES = 2_000, 10
 ALIGNED_SENTENCES = 200
@@ -69,15 +69,16 @@ def load(data: Path) -> ParallelText:
     short_news = [pair for pair in news if len(pair.english.split()) <= LONGEST_NEWS_WORDS]
     corpora = tatoeba + text.read_pairs(folder / "multi30k_train_en_fr.tsv") + short_news
     kept_out = {sentence_key(pair.english) for pair in development + captions}
-    phrases, known = (
+    phrases, everyday, known = (
         [pair for pair in pairs if sentence_key(pair.english) not in kept_out]
-        for pairs in (text.read_pairs(PHRASES), corpora)
+        for pairs in (text.read_pairs(PHRASES), text.read_pairs(EVERYDAY), corpora)
     )
     chance = random.Random(SEED)
     spaced = [Pair(pair.english, french_spacing(pair.french)) for pair in known]
     # What is unknown is to be copied, and the corpora have few names and figures.
     copying = [exchanged(pair, chance) if chance.random() < COPIED_SHARE else pair for pair in spaced]
-    return ParallelText(copying + phrases * PHRASES_TIMES, development, captions)
+    own = phrases * PHRASES_TIMES + everyday * EVERYDAY_TIMES
+    return ParallelText(copying + own, development, captions)
 
 
 def sentence_key(sentence: str) -> str:
@@ -230,7 +231,7 @@ def card(figures: dict[str, float]) -> Card:
         sources=(
             Credit("Tatoeba, English–French sentence pairs", "CC BY 2.0 FR"),
             Credit("Multi30k task 1, English–French picture captions", "none stated; research use"),
-            Credit("530 phrases, written for this", "Apache-2.0"),
+            Credit("530 phrases and 4,000 sentences, written for this", "Apache-2.0"),
             Credit(f"newstest 2008–2013, sentences of at most {LONGEST_NEWS_WORDS} words", "none stated; research use"),
         ),
         recipe=f"`training/translation.py`: from scratch, {STEPS:,} steps of about {BATCH_TOKENS:,} pieces of either "
