@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from models.errors import Stopped
 from tests.api.server import Server, serving
-from tests.browser.reading import choose_tab, fill, open_tab, press
-from tests.web.calls import called, cancel
+from tests.browser.reading import choose_tab, fill, press
+from tests.web.calls import called
 
 _SLOW: list[Any] = ["word and dog " * 160, 8, ""]
 
@@ -22,29 +23,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-class TestPlaceInLine:
-    @pytest.mark.parametrize(
-        ("tab", "button"),
-        [
-            ("Fill the blank", "Fill the blank"),
-            ("Sentiment", "Read it"),
-            ("Questions", "Look it up"),
-            ("Translate", "Translate"),
-            ("Write on", "Write on"),
-            ("Inside", "Look inside"),
-        ],
-    )
-    def test_the_place_in_line_is_said_in_words(self, server: Server, page: Page, tab: str, button: str) -> None:
-        panel = open_tab(page, tab)
-        expect(panel.get_by_role("button", name=button, exact=True)).to_be_visible()
-        others = [f"visitor {number} before {tab}" for number in range(6)]
-        before = [called(server, "translation", _SLOW, session) for session in others]
-        press(panel, button)
-        in_line = panel.get_by_text(re.compile(r"You are (next|\w+ of \d+) in line"))
-        expect(in_line.first).to_be_visible()
-        for session, call in zip(others, before, strict=True):
-            cancel(server, "translation", call, session).raise_for_status()
-        expect(panel.get_by_text(re.compile("in line"))).to_have_count(0)
+@pytest.mark.parametrize(
+    ("tab", "button"),
+    [
+        ("Fill the blank", "Fill the blank"),
+        ("Sentiment", "Read it"),
+        ("Questions", "Look it up"),
+        ("Translate", "Translate"),
+        ("Write on", "Write on"),
+        ("Inside", "Look inside"),
+    ],
+)
+def test_the_place_in_line_is_said_in_words(server: Server, page: Page, tab: str, button: str) -> None:
+    page.get_by_role("tab", name=tab).click()
+    panel = page.get_by_role("tabpanel").filter(visible=True)
+    expect(panel.get_by_role("button", name=button, exact=True)).to_be_visible()
+    others = [f"visitor {number} before {tab}" for number in range(6)]
+    before = [called(server, "translation", _SLOW, session).json()["event_id"] for session in others]
+    press(panel, button)
+    in_line = panel.get_by_text(re.compile(r"You are (next|\w+ of \d+) in line"))
+    expect(in_line.first).to_be_visible()
+    for session, event_id in zip(others, before, strict=True):
+        body = {"session_hash": session, "fn_index": _translation(server), "event_id": event_id}
+        httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=60).raise_for_status()
+    expect(panel.get_by_text(re.compile("in line"))).to_have_count(0)
 
 
 def test_a_page_that_is_closed_frees_the_model_and_its_run_says_so(server: Server, page: Page) -> None:
@@ -59,3 +61,9 @@ def test_a_page_that_is_closed_frees_the_model_and_its_run_says_so(server: Serve
     again.goto(server.url)
     again.get_by_role("tab", name="History").click()
     expect(again.get_by_role("list", name="Runs")).to_contain_text(Stopped.SENTENCE)
+
+
+def _translation(server: Server) -> int:
+    functions = httpx.get(f"{server.url}config", timeout=60).json()["dependencies"]
+    (number,) = [each["id"] for each in functions if each["api_name"] == "translation"]
+    return int(number)
