@@ -13,7 +13,7 @@ from tests.api.server import Server, serving
 from tests.browser.reading import choose_tab, fill, press
 from tests.web.calls import called
 
-_SLOW: list[Any] = ["word and dog " * 160, 8, ""]
+_SLOW: list[Any] = ["A dog is sleeping on the sofa. " * 150, 8, ""]
 
 
 @pytest.fixture(scope="module")
