@@ -117,7 +117,7 @@ def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open
 
 def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -> None:
     panel = choose_tab(page, "Translate")
-    fill(panel, "Your English text", "word and dog " * 160)
+    fill(panel, "Your English text", "A dog is sleeping on the sofa. " * 150)
     panel.get_by_label("number input for Beams").fill("8")
     press(panel, "Translate")
     press(panel, "Stop")
