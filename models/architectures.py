@@ -47,6 +47,11 @@ class EmbeddingNames:
     scale: str = ""
     learned: bool = True
 
+    @property
+    def rotary(self) -> bool:
+        """Whether no position is added to a token's vector."""
+        return "position" not in self.tables
+
 
 @dataclass(frozen=True)
 class Architecture:

@@ -1,11 +1,15 @@
 """The whole site as one ASGI app: the page, the host's routes, and the layers that every call passes."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
+from gradio.mcp import GradioMCPServer
 from gradio.routes import App
+from mcp.types import CallToolRequest, CallToolResult, ServerResult, TextContent
 from sqlalchemy.engine import make_url
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,13 +23,12 @@ from demo.runs import DemoService, Finished
 from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
-from demo.web.gradio_private import States
+from demo.web.gradio_private import States, write_tool_answers
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
 from demo.web.metrics import Metrics, memory_bytes
 from demo.web.model_queue import ModelQueue
 from demo.web.streams import Streams
-from demo.web.tools import answer_in_json
 from demo.web.visitors import Visitors
 from models.loading.store import ModelStore
 
@@ -80,7 +83,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
 
     service.when_forgetting(forget)
     if demo.mcp_server_obj:
-        answer_in_json(demo.mcp_server_obj)
+        _answer_tools_in_json(demo.mcp_server_obj)
     # Around all of it, Starlette's answer to an unforeseen error included: whatever refuses a call, the answer has its
     # headers, and a page is compressed last.
     site: ASGIApp = Admission(app, settings, queue, visitors, metrics)
@@ -92,3 +95,22 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
 async def _monitoring_summary(_request: Request) -> Response:
     """Answer Gradio's page of the endpoints, which asks for figures that nobody counts."""
     return JSONResponse({"functions": {}})
+
+
+def _answer_tools_in_json(server: GradioMCPServer) -> None:
+    """Let every tool that an assistant reaches over MCP answer in JSON, as text and as `structuredContent`."""
+    write_tool_answers(server, _as_json)
+    call_tool = server.mcp_server.request_handlers[CallToolRequest]
+
+    async def call_and_structure(request: CallToolRequest) -> ServerResult:
+        result: ServerResult = await call_tool(request)
+        answer = result.root
+        if isinstance(answer, CallToolResult) and not answer.isError and isinstance(answer.content[0], TextContent):
+            answer.structuredContent = json.loads(answer.content[0].text)
+        return result
+
+    server.mcp_server.request_handlers[CallToolRequest] = call_and_structure
+
+
+def _as_json(value: Any) -> TextContent:
+    return TextContent(type="text", text=json.dumps(value, ensure_ascii=False))

@@ -77,7 +77,8 @@ def beam_search(
 
     They are those of transformers' `generate` with `num_return_sequences=num_beams`: scores are sums of
     log-probabilities over the number of new tokens to the power of the length penalty (Wu et al., 2016, without their
-    constant). `state` holds the prompt in one row; `characters` and `copying` bar tokens that would break one of them.
+    constant). `state` holds the prompt in one row; `characters` and `copying` bar tokens that
+    would break a character or a copy.
     """
     max_length = len(state.rows[0]) + max_new_tokens
     penalty, stop_early = settings.length_penalty, settings.early_stopping is True

@@ -60,7 +60,10 @@ def copies_of(sentence: str, spelled: Iterable[tuple[int, int]] = (), read: Call
 
 
 def is_kept(translation: str, copies: Sequence[Copy]) -> bool:
-    """Whether each copy has its own place in `translation`; one not `required` may lack if no figure stands there."""
+    """Whether `translation` holds every copy, each in a place of its own.
+
+    A copy that is not `required` may be missing where no figure stands in its place.
+    """
     left, missing = translation, False
     for copy in sorted(copies, key=lambda each: -len(each.ways[0])):
         places = [place for way in copy.ways if (place := _place(left, way)) is not None]

@@ -35,7 +35,10 @@ class GenerationSettings:
     early_stopping: bool | str = False
 
     def processed(self, written: Sequence[Sequence[int]], scores: Scores, max_length: int) -> Scores:
-        """The `scores` `[row, vocabulary]` after each row of `written`, at most `max_length` ids; -inf where barred."""
+        """The `scores` `[row, vocabulary]` of what follows each row of `written`, a text of at most `max_length` ids.
+
+        Tokens that may not be written have minus infinity.
+        """
         length = len(written[0])
         if self.no_repeat_ngram_size or self.bad_words_ids:
             scores = scores.copy()
@@ -119,10 +122,11 @@ def best_choices(log_scores: Sequence[Sequence[float]], count: int) -> list[tupl
 
 
 class Sampling:
-    """Draws tokens as transformers' `generate` does after `torch.manual_seed(seed)`, by their probabilities.
+    """Draws tokens by their probabilities after temperature and cut-offs; the same `seed` draws the same tokens.
 
     Only the `top_k` likeliest are drawn, and of these the likeliest that have `top_p` of the probability together;
-    `top_k=0` and `top_p=1` cut nothing off.
+    `top_k=0` and `top_p=1` cut nothing off. The draws are those of transformers' `generate` after
+    `torch.manual_seed(seed)`.
     """
 
     def __init__(self, temperature: float, top_k: int, top_p: float, seed: int) -> None:

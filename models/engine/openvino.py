@@ -85,7 +85,10 @@ class OpenVINOText:
         self._order: NDArray[np.int32] | None = None
 
     def read(self, ids: Ids, wanted: int = 1) -> Logits:
-        """Read on with `ids` `[row, token]`: logits `[row * wanted, vocabulary]` after a row's last `wanted` ids."""
+        """Read `ids` `[row, token]` after what was read before.
+
+        Returns the logits `[row * wanted, vocabulary]` of the next token after each of the last `wanted` ids of a row.
+        """
         go_on()
         rows, tokens = ids.shape
         if rows != self._rows:

@@ -209,7 +209,7 @@ def _both_ends(model: AnyTaskModel, decision: Decision) -> tuple[Tensor, Tensor]
         text: Tensor = embed(decision.ids)
         if model.tokenizer.settings.mask_token_id is not None:
             blank = embed(torch.full_like(decision.ids, model.tokenizer.settings.mask_token_id))
-        elif names is not None and "position" not in names.tables:
+        elif names is not None and names.rotary:
             blank = next(embed.parameters()).mean(dim=0).expand_as(text)
             kept[0] = True
         else:

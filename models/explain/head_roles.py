@@ -125,14 +125,20 @@ MOSTLY = 1 / 3
 
 @dataclass(frozen=True)
 class HeadGroup:
-    """Heads, as `(layer, head, share)` from 0, that look mostly at the word at the places `word`; if empty, at none."""
+    """Heads that look mostly at the word at the places `word` of the keys, as `(layer, head, share)` from 0.
+
+    An empty `word` stands for heads that look mostly at none.
+    """
 
     word: tuple[int, ...]
     heads: tuple[tuple[int, int, float], ...]
 
 
 def head_groups(attention: Attention, word: tuple[int, ...]) -> tuple[HeadGroup, ...]:
-    """The heads by the word that the query `word` (places) mostly looks at in them, largest group first, none last."""
+    """The heads by what the query `word` (places of its tokens) looks at in them, the largest group first.
+
+    Heads without a word that they mostly look at come last.
+    """
     keys, rows = word_rows(attention, word)
     groups: dict[tuple[int, ...], list[tuple[int, int, float]]] = {}
     for layer, head in np.ndindex(rows.shape[:2]):

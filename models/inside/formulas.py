@@ -88,7 +88,8 @@ EXAMPLE = WorkedExample(
 class LayerCost(NamedTuple):
     """The cost of a layer of one kind for n tokens of width d (Vaswani et al., 2017, table 1), without constants.
 
-    `sequential` counts the operations that must wait for one another, `path` the steps from the first token to the end.
+    `sequential` is how many operations must wait for one another, `path` how many steps lie between the two tokens
+    that are furthest apart.
     """
 
     name: str

@@ -14,7 +14,10 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Piece:
-    """A token as the vocabulary spells it, characters `start` to `end` (0, 0 for marks); padding is not `attended`."""
+    """A token in the vocabulary's own spelling, from character `start` to `end` of its text (0 and 0 for marks).
+
+    Padding is not `attended`.
+    """
 
     piece: str
     id: int
@@ -44,8 +47,9 @@ class EmbeddedText:
 
     `parts` (`token`, `segment`, `position`) add up to `summed`, and `normed` is its layer norm, where there is one.
     `difference` is the greatest one, in any number, from the first layer's own input. `positions` `[position, width]`
-    are the model's first places, `learned` or computed by a formula. Rotary ones, `[position, d_k]`, are no part: by
-    these cosines and sines of angles of `rotary_base` the first layer turns queries and keys.
+    are the model's first places, `learned` or computed by a formula. Where they are rotary, they
+    are no part: `[position, d_k]` are the cosines and sines by which the first layer turns queries and keys, with
+    angles of this `rotary_base`.
     """
 
     checkpoint: LoadedCheckpoint

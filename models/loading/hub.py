@@ -51,7 +51,8 @@ _CONVERSION_TITLE = "Adding `safetensors` variant of this model"
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
 
-    Raises `CheckpointUnavailable` where the Hub, safetensors weights or the sum that the Hub says of a file is missing.
+    Raises `CheckpointUnavailable` where the Hub cannot be reached, a file does not have the sum that the Hub says, or
+    there are no safetensors weights.
     """
     progress(0.0, f"Asking the Hub for {checkpoint.title}")
     folder = _already_here(checkpoint)
@@ -75,7 +76,8 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
 def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) -> Path:
     """Return or raise what `download` does; raise `Overdue` once it has not moved for long, and `Stopped`.
 
-    The Hub's library waits for ever for another process with the same file. A download left alone goes on by itself.
+    The Hub's library waits without a bound for another process that fetches the same file. A download that nobody
+    waits for any more goes on by itself.
     """
     came: Future[Path] = Future()
     moved_at_s = time.monotonic()
