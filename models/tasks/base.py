@@ -91,7 +91,11 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """
         with self.lock:
             if self._network is None:
-                self._network = self.load_network()
+                import torch
+
+                # Whoever asks first may only look; weights loaded in inference mode would refuse gradients for good.
+                with torch.inference_mode(False):
+                    self._network = self.load_network()
             return self._network
 
     def tensor(self, numbers: NDArray[Any]) -> "Tensor":

@@ -147,7 +147,7 @@ def test_the_page_runs_writes_and_keeps_a_history_behind_nginx(
     behind_nginx: tuple[str, str, Path], browser: Browser
 ) -> None:
     page = browser.new_context(ignore_https_errors=True).new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(90_000)
     page.goto(f"{behind_nginx[1]}/clearhead/")
     panel = choose_tab(page, "Sentiment")
     fill(panel, "Your text", "I loved every minute of this wonderful film.")

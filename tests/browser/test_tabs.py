@@ -86,9 +86,15 @@ class TestOnePage:
         for setting, value in (("Temperature", "2"), ("Top-k", "0"), ("Top-p", "1")):
             panel.get_by_label(f"number input for {setting}").fill(value)
         prompt = panel.get_by_label("The beginning of your text").input_value()
-        press_stop_once_something_is_written(page)
-        press(panel, "Write on")
-        expect(panel.locator(".block.answer")).to_contain_text("You stopped it here.")
+        stopped = panel.locator(".block.answer").get_by_text("You stopped it here.")
+        for _ in range(3):
+            press_stop_once_something_is_written(page)
+            press(panel, "Write on")
+            # On a busy machine the model may be done before the page has drawn its first word.
+            expect(stopped.or_(panel.locator(".written .token").nth(198)).first).to_be_visible()
+            if stopped.is_visible():
+                break
+        expect(stopped).to_be_visible()
         assert 0 < panel.locator(".written .token").count() < 199
         page.get_by_role("tab", name="History").click()
         expect(page.get_by_role("list", name="Runs").get_by_role("listitem").first).to_contain_text(prompt)

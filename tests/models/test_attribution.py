@@ -1,5 +1,6 @@
 """Integrated gradients: complete, equal to a plain sum along the way, for every architecture and task that has them."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -124,6 +125,14 @@ def test_it_is_the_integral_of_the_gradient_along_the_straight_way(tiny: TinyMod
         total += torch.autograd.grad(logits.sum(), points)[0].sum(dim=0)
     expected = (total / 2000 * (text - start)).sum(dim=-1)[0].tolist()
     assert attributed(model, FIELDS[Task.SENTIMENT]).scores == pytest.approx(expected, abs=2e-2)
+
+
+def test_a_network_first_asked_for_while_only_looking_can_still_give_gradients(bundled: BundledModel) -> None:
+    model = copy.copy(bundled("clearhead-sentiment"))
+    model._network = None
+    with torch.inference_mode():
+        assert not next(model.network.parameters()).is_inference()
+    check_complete(attributed(model, TEXTS[Task.SENTIMENT][0]))
 
 
 def test_a_target_names_a_label_a_word_a_blank_or_an_end(bundled: BundledModel) -> None:
