@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,27 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
+
+
+@contextmanager
+def slowed(server: Server) -> Iterator[None]:
+    """Let the server work for a tenth of the time only, so that what takes a moment can be interrupted."""
+    ended = threading.Event()
+
+    def hold() -> None:
+        while not ended.is_set():
+            server.process.send_signal(signal.SIGSTOP)
+            time.sleep(0.045)
+            server.process.send_signal(signal.SIGCONT)
+            time.sleep(0.005)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        holding.join()
 
 
 @contextmanager

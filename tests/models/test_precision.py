@@ -25,6 +25,8 @@ from tests.models.conftest import BundledModel
 
 COUNT = 100
 MOST_MOVED = 0.02
+TIE = 0.01
+"""Between answers whose exact probabilities are nearer than this, rounding may choose either."""
 
 _WHO = (
     "The old keeper",
@@ -132,7 +134,7 @@ def test_first_answers_and_probabilities_stay(rounded: Callable[[str], AnyTaskMo
     for number in range(COUNT):
         exact, shown = first_answer(model.exact(**made(number)))
         quick, shown_quick = first_answer(model(**made(number)))
-        agreed += exact == quick
+        agreed += exact == quick or shown[exact] - shown.get(quick, 0.0) < TIE
         changed += shown != shown_quick
         moved = max([moved, *(abs(shown[each] - shown_quick[each]) for each in shown.keys() & shown_quick.keys())])
     assert changed > COUNT / 2, "it was computed twice the same way"
