@@ -40,7 +40,7 @@ class Defaults:
 
     def of(self, task: Task) -> Checkpoint:
         """The checkpoint that answers where none is named."""
-        return self._of[task]
+        return self._of[task.answered_by]
 
     @property
     def are_published(self) -> bool:
@@ -78,7 +78,7 @@ class Defaults:
 
 def _found(which: str) -> dict[Task, Checkpoint]:
     """The defaults that were asked for; for a published one that is not here the bundled one, and a line in the log."""
-    found = {task: checkpoints_for(task)[0] for task in Task}
+    found = {task: checkpoints_for(task)[0] for task in Task if task.answered_by is task}
     if which == PUBLISHED:
         from models.loading.hub import is_downloaded
 

@@ -162,7 +162,7 @@ class Inspection:
         if source.is_forgotten:
             raise InputError(FORGOTTEN)
         with errors_in_a_sentence(f"looking into a {source.task} run"):
-            model = self._store.load(find(source.checkpoint, source.task))
+            model = self._store.load(find(source.checkpoint, source.task), task=source.task)
             import_looks()
             inputs = model.inputs_type(**dict(source.inputs))
             with self._turns.large():

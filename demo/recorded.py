@@ -103,7 +103,7 @@ def recorded_tokens() -> tuple[TokenizedText, ...]:
 def record(task: Task, store: ModelStore) -> None:
     """Run the first example of `task` with the bundled checkpoint and write it beside the examples."""
     first, checkpoint = examples_of(task)[0], find("", task)
-    model = store.load(checkpoint)
+    model = store.load(checkpoint, task=task)
     inputs = model.inputs_type(**first.fields)
     # The first run of a network is slower than any later one, and would be shown as the time that a run takes.
     model.answer(inputs)

@@ -337,7 +337,7 @@ class DemoService(Inspection):
 
     def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> "tuple[AnyTaskModel, Any]":
         """The model and the inputs that it will read; raises `InputError` for what it cannot read."""
-        model = self._store.load(checkpoint, progress)
+        model = self._store.load(checkpoint, progress, attempt.task)
         inputs = model.inputs_type(**attempt.fields)
         attempt.starts(inputs)
         return model, inputs

@@ -22,6 +22,11 @@ class Task(StrEnum):
         return self.name.lower()
 
     @property
+    def answered_by(self) -> "Task":
+        """The task whose checkpoints answer this one: itself, for a task that has checkpoints of its own."""
+        return self
+
+    @property
     def writes(self) -> bool:
         """Whether its models write a text of their own, token by token."""
         return self in (Task.TRANSLATION, Task.COMPLETION)
@@ -174,20 +179,25 @@ STANDARD: dict[Task, Checkpoint] = {
 
 
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
-    """The checkpoints of `task`, the bundled one first."""
-    return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task == task)
+    """The checkpoints that answer `task`, the bundled one first."""
+    return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)
+
+
+def task_called(name: str) -> Task | None:
+    """The task with this name on the Hub or in addresses; none where `name` is no task's."""
+    return next((task for task in Task if name in (task.value, task.endpoint)), None)
 
 
 def find(name: str, task: Task | None = None) -> Checkpoint:
     """The checkpoint called `name`, or the bundled one of `task` (or of the task called `name`).
 
-    Raises `CheckpointUnavailable` for a name that is not in the registry or belongs to another task.
+    Raises `CheckpointUnavailable` for a name that is not in the registry or does not answer `task`.
     """
-    for each in Task:
-        if (task is None and name in (each.value, each.endpoint)) or (task is each and not name):
-            return checkpoints_for(each)[0]
+    asked = task_called(name) if task is None else None if name else task
+    if asked is not None:
+        return checkpoints_for(asked)[0]
     checkpoint = REGISTRY.get(name)
-    if checkpoint is None or (task is not None and checkpoint.task != task):
+    if checkpoint is None or (task is not None and checkpoint.task is not task.answered_by):
         offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
         raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")
     return checkpoint

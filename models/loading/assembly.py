@@ -85,6 +85,15 @@ def wrap(
     return wrapper(*of_checkpoint, engine, load, lock)
 
 
+def as_task(model: AnyTaskModel, task: Task) -> AnyTaskModel:
+    """`model` wrapped for another `task` that its checkpoint answers; both share weights, engine and lock."""
+    wrapper, _ = _TASKS[task]
+    if type(model) is wrapper:
+        return model
+    of_checkpoint = (model.checkpoint, model.identity, model.folder, model.settings, model.generation, model.tokenizer)
+    return wrapper(*of_checkpoint, model.engine, lambda: model.network, model.lock)
+
+
 def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_looks: bool = False) -> "PreTrainedModel":
     """The network of `folder` in float32, ready to answer; what its file of weights leaves out is its `trunk`'s.
 

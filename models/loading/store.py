@@ -8,7 +8,7 @@ from models.cancellation import LONGEST_LOAD_S, BoundedLock
 from models.engine import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
-from models.registry import Checkpoint, find
+from models.registry import Checkpoint, Task, find, task_called
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -30,8 +30,19 @@ class ModelStore:
         self._found_too_large: dict[str, int] = {}
         self._loading: dict[str, BoundedLock] = {}
 
-    def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> "AnyTaskModel":
-        """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`."""
+    def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> "AnyTaskModel":
+        """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`.
+
+        It answers `task`, or the checkpoint's own task where none is named. Weights are held once for all of them.
+        """
+        model = self._load(checkpoint, progress)
+        if task is None or task is checkpoint.task:
+            return model
+        from models.loading.assembly import as_task
+
+        return as_task(model, task)
+
+    def _load(self, checkpoint: Checkpoint, progress: Progress) -> "AnyTaskModel":
         with self._lock:
             turn = self._loading.setdefault(checkpoint.name, BoundedLock(LONGEST_LOAD_S))
         with turn:
@@ -86,4 +97,4 @@ _default = ModelStore()
 
 def load_model(name: str) -> "AnyTaskModel":
     """The model of a checkpoint, or of a task's default checkpoint: `load_model("sentiment")(text="…")`."""
-    return _default.load(find(name))
+    return _default.load(find(name), task=task_called(name))

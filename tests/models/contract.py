@@ -11,6 +11,7 @@ import pytest
 
 from models.engine import TORCH
 from models.errors import InputError
+from models.loading.assembly import as_task
 from models.outputs import TaskOutput, generated_ids
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
@@ -60,8 +61,8 @@ class ModelContract:
     @pytest.fixture
     def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
         if not case.architecture:
-            return bundled(case.checkpoint.name)
-        return tiny(case.architecture, self.task, 0, case.checkpoint, case.engine)
+            return as_task(bundled(case.checkpoint.name), self.task)
+        return as_task(tiny(case.architecture, self.task, 0, case.checkpoint, case.engine), self.task)
 
     def with_text(self, text: str) -> dict[str, Any]:
         return {**self.fields, self.text_field: text}
