@@ -94,7 +94,7 @@ class SessionLog:
             if self.why_not:
                 # Nobody waits for a database that is known to fail.
                 raise LogUnavailable
-            self._write(run)
+            self._write(run, kept)
         except LogUnavailable as error:
             if kept and self._hold(self._waiting, run, _MOST_WAITING):
                 _log.error("more than %d runs wait for the session log; the oldest is lost", _MOST_WAITING)
@@ -266,8 +266,8 @@ class SessionLog:
             held[run.id] = run
             return len(held) > most and bool(held.popitem(last=False))
 
-    def _write(self, run: Run) -> None:
-        insert = self._insert if keeps(run.session_id) else self._count
+    def _write(self, run: Run, kept: bool = True) -> None:
+        insert = self._insert if kept else self._count
         with self._turn:
             try:
                 insert(run)
