@@ -9,7 +9,7 @@ PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --co
 help:
 	@echo "make demo         open the page; it prints its address"
 	@echo "make test         lint, types and all tests"
-	@echo "make models       fetch the five standard published models (2.1 GB) and let the page begin with them"
+	@echo "make models       fetch the six standard published models (2.5 GB) and let the page begin with them"
 	@echo "make audit        look for known holes in the code and in the packages; asks an advisory service"
 	@echo "make speed        measure speed and memory against plain transformers and plain Gradio"
 	@echo "make examples     record the examples that the tabs open on"

@@ -66,6 +66,12 @@ def question_answering(network: PreTrainedModel, tokenizer: PreTrainedTokenizerB
     return answer
 
 
+def names(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """`pipeline("token-classification")`, a word labelled by its first piece."""
+    pipe: Plain = pipeline("token-classification", model=network, tokenizer=tokenizer, aggregation_strategy="first")  # type: ignore[call-overload]
+    return lambda text: pipe(text)
+
+
 def translation(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
     """`generate` with four beams."""
 
@@ -102,6 +108,7 @@ PLAIN: dict[str, Callable[[PreTrainedModel, PreTrainedTokenizerBase], Plain]] = 
     "fill_mask": fill_mask,
     "sentiment": sentiment,
     "question_answering": question_answering,
+    "names": names,
     "translation": translation,
     "completion": completion,
 }

@@ -1,8 +1,9 @@
 """How good a checkpoint is on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
 
 The file's format goes with the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
-question-answering, SQuAD JSON of version 1 or 2; translation, `source<TAB>reference`; text-generation, plain text.
-Text may be packed as `.xz`. Every checkpoint of the registry can be measured, bundled or published.
+question-answering, SQuAD JSON of version 1 or 2; token-classification, CoNLL-2003's columns; translation,
+`source<TAB>reference`; text-generation, plain text. Text may be packed as `.xz`. Every checkpoint of the registry can
+be measured, bundled or published.
 """
 
 import argparse
@@ -41,6 +42,9 @@ def figures_of(task: Task, model: AnyTaskModel, data: Path, limit: int | None) -
         case Task.QUESTION_ANSWERING:
             questions = text.read_squad(data)
             return measures.question_answering(model, some(questions, limit or len(questions)))
+        case Task.NAMES:
+            sentences = text.read_conll(data)
+            return measures.names(model, some(sentences, limit or len(sentences)))
         case Task.TRANSLATION:
             return measures.translation(model, some(text.read_pairs(data), limit or PAIRS))
         case Task.COMPLETION:

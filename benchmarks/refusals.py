@@ -27,6 +27,7 @@ TOO_LONG = {
     "fill_mask": [TEXT, *SETTINGS["fill_mask"]],
     "sentiment": [TEXT, *SETTINGS["sentiment"]],
     "question_answering": ["Who?", CONTEXT, *SETTINGS["question_answering"]],
+    "names": [TEXT, *SETTINGS["names"]],
     "translation": [TEXT, *SETTINGS["translation"]],
     "completion": [PROMPT, *SETTINGS["completion"]],
     "decode_tree": [PROMPT, 4, 12, "", 0.8, 50, 0.95, 0],

@@ -105,7 +105,7 @@ def together(task: Task, turns: int, field: str = "text", text: str = "") -> Cal
 
 
 def beside_a_busy_process() -> Sides:
-    """The 95th percentile of all five tasks' times on a quiet machine, and with one core taken by another process."""
+    """The 95th percentile of all tasks' times on a quiet machine, and with one core taken by another process."""
     store = ModelStore(engine=DEFAULT_SETTINGS)
     runs = [partial(store.load(find(task)), **fields) for task, fields in INPUTS.items()]
 
@@ -153,6 +153,7 @@ WORKS = (
     Work("fill mask", "ms", 0.25, answering("fill_mask")),
     Work("sentiment", "ms", 0.38, answering("sentiment")),
     Work("question answering", "ms", 0.42, answering("question_answering")),
+    Work("names", "ms", 0.45, answering("names")),
     Work("translation, 4 beams", "ms", 0.38, answering("translation")),
     Work("completion, sampled", "ms", 0.38, answering("completion")),
     Work("completion, greedy", "ms", 0.38, answering("completion", strategy="greedy")),
@@ -167,6 +168,7 @@ WORKS = (
             Task.QUESTION_ANSWERING: together(
                 Task.QUESTION_ANSWERING, 10, "context", "Ada Quist climbed the stairs every evening and lit the lamp."
             ),
+            Task.NAMES: together(Task.NAMES, 10),
             Task.TRANSLATION: together(Task.TRANSLATION, 2),
             Task.COMPLETION: together(Task.COMPLETION, 2, "prompt"),
         }.items()

@@ -39,6 +39,9 @@ INPUTS: dict[str, dict[str, object]] = {
         "evening and lit the lamp. When a storm came over the hills, the boats turned home and the market closed. "
         "In the morning the sea was calm again, and bread, cheese and apples were sold until noon.",
     },
+    "names": {
+        "text": "The old keeper of the lighthouse, Ada Quist, moved from Lisbon to Norway in the spring of 1921."
+    },
     "translation": {"text": "The children are playing in the garden because the weather is nice today."},
     "completion": {"prompt": "Once upon a time there was a", "max_new_tokens": 40, "seed": 1},
 }
@@ -51,6 +54,7 @@ SETTINGS: dict[str, list[Any]] = {
     "fill_mask": [5, "", ""],
     "sentiment": [""],
     "question_answering": [3, ""],
+    "names": [""],
     "translation": [4, ""],
     "completion": [40, "sample", 0.8, 50, 0.95, 4, 1, ""],
 }

@@ -75,6 +75,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "context": Field("The text", str, "context"),
         "top_k": Field("The number of answers", int, slider=Slider("Answers to show", 1, 10)),
     },
+    Task.NAMES: {"text": _TEXT},
     Task.TRANSLATION: {
         "text": _TEXT,
         "num_beams": Field("The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, _SIDE_BY_SIDE)),
@@ -166,8 +167,8 @@ def limits_in_words(settings: Settings) -> tuple[str, ...]:
         f"A text may have {limits.text:,} characters, a prompt {limits.prompt:,}, a question {limits.question:,}, "
         f"and the text to search for its answer {limits.context:,}.",
         "Each model reads a number of tokens at once, the bundled ones 512; a longer text is refused. "
-        "Only the text to search for an answer may be longer, which is read in overlapping windows, and a text to "
-        "translate, which is read sentence by sentence.",
+        "Only a text to search for an answer or for names may be longer, which is read in overlapping windows, and a "
+        "text to translate, which is read sentence by sentence.",
         f"A run writes up to {limits.new_tokens} tokens, and a beam search keeps up to {limits.beams} drafts.",
         f"A visitor may start {limits.runs_per_minute} runs a minute and have {limits.runs_at_once} going or waiting.",
         f"{settings.concurrency} runs go on at a time, and up to {settings.queue} may wait. Visitors take turns; who "

@@ -12,6 +12,7 @@ from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.history import create_history_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import create_lecture_bar, known_lectures, open_lectures
+from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
@@ -58,6 +59,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 Task.FILL_MASK: create_fill_mask_tab(service, session),
                 Task.SENTIMENT: create_sentiment_tab(service, session),
                 Task.QUESTION_ANSWERING: create_question_answering_tab(service, session),
+                Task.NAMES: create_names_tab(service, session),
                 Task.TRANSLATION: create_translation_tab(service, session),
                 Task.COMPLETION: create_completion_tab(service, session),
             }

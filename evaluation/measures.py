@@ -7,10 +7,11 @@ import torch
 from transformers import AutoTokenizer
 
 from evaluation.masking import masked, packed
-from evaluation.metrics import calibration_error, exact_match, f1
+from evaluation.metrics import calibration_error, exact_match, f1, names_f1
 from evaluation.perplexity import losses
 from models.tasks.base import AnyTaskModel
-from training.text import Pair, Question
+from models.tasks.token_classification import class_of
+from training.text import Marked, Pair, Question
 
 Figures = dict[str, float]
 ROWS_AT_ONCE = 16
@@ -66,6 +67,23 @@ def question_answering(model: AnyTaskModel, questions: Sequence[Question]) -> Fi
 def _means(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     matches, overlaps = (100 * sum(column) / len(pairs) for column in zip(*pairs, strict=True))
     return matches, overlaps
+
+
+def names(model: AnyTaskModel, sentences: Sequence[Marked]) -> Figures:
+    """The F1 of whole names in percent, exact spans as seqeval counts them, of all kinds together and of each."""
+    found = [
+        {(each.start, each.end, each.label) for each in model(text=sentence.text).entities} for sentence in sentences
+    ]
+    given = [
+        {(start, end, class_of(kind).removeprefix("I-")) for start, end, kind in sentence.spans}
+        for sentence in sentences
+    ]
+    kinds = sorted({kind for each in given for *_, kind in each})
+    of_kind = {
+        kind: names_f1(*([{name for name in each if name[2] == kind} for each in side] for side in (found, given)))
+        for kind in kinds
+    }
+    return {"f1": names_f1(found, given), **of_kind}
 
 
 def translation(model: AnyTaskModel, pairs: Sequence[Pair]) -> Figures:

@@ -3,7 +3,7 @@
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 ARTICLE = re.compile(r"\b(a|an|the)\b")
 
@@ -42,3 +42,10 @@ def _f1(predicted: list[str], answer: list[str]) -> float:
         return float(predicted == answer)
     shared = sum((Counter(predicted) & Counter(answer)).values())
     return 2 * shared / (len(predicted) + len(answer))
+
+
+def names_f1(predicted: Sequence[Collection[object]], given: Sequence[Collection[object]]) -> float:
+    """The F1 of whole names in percent, over all texts: one counts where its place and its kind are right."""
+    right = sum(len(set(ours) & set(theirs)) for ours, theirs in zip(predicted, given, strict=True))
+    named = sum(map(len, predicted)) + sum(map(len, given))
+    return 200 * right / named if named else 0.0

@@ -192,6 +192,73 @@ class QuestionAnsweringOutput(TaskOutput):
         return bool(self.answers) and self.no_answer_score <= 0.5
 
 
+OUTSIDE = "O"
+"""The label of a word that is part of no name."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name: characters `start` to `end` (exclusive) of the text, and its kind as `label`.
+
+    The kinds are `person`, `organisation`, `place` and `other`. `score` is the probability of the least likely of its
+    words' labels.
+    """
+
+    text: str
+    label: str
+    score: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class TokenLabel:
+    """A token of the `word` that it is a piece of, and its label; `X` for what continues a word, which is not judged.
+
+    `shares` are the probabilities of all classes.
+    """
+
+    token: Token
+    word: str
+    label: str
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class NamesOutput(TaskOutput):
+    """The names in the order of the text, and the label of every token of it.
+
+    The `classes` are `O`, and for each kind `B-` for a name's first word and `I-` for the others. `tokens` are those of
+    the one of the `windows` in which the first name was read.
+    """
+
+    entities: tuple[Name, ...]
+    classes: tuple[str, ...]
+    labels: tuple[TokenLabel, ...]
+    windows: int
+
+    @property
+    def decisive(self) -> TokenLabel:
+        """The first token of the first name; where there is none, of the word that is likeliest to be one."""
+        if self.entities:
+            return self.at(self.entities[0].start)
+        outside = self.classes.index(OUTSIDE)
+        words = [each for each in self.labels if each.label == OUTSIDE]
+        return min(words or self.labels, key=lambda each: each.shares[outside])
+
+    def at(self, character: int) -> TokenLabel:
+        """The token at this character of the text."""
+        return next(each for each in self.labels if each.token.start <= character < each.token.end)
+
+    def kinds_of(self, token: TokenLabel) -> dict[str, float]:
+        """The probability of each kind of name at `token`, a name's first word or not, and of `O`."""
+        kinds: dict[str, float] = {}
+        for label, share in zip(self.classes, token.shares, strict=True):
+            kind = label.rpartition("-")[2]
+            kinds[kind] = kinds.get(kind, 0.0) + share
+        return kinds
+
+
 @dataclass(frozen=True)
 class Alternative(Prediction):
     """A token that could have been written; `drawn` is its share after temperature and cut-offs, where one was drawn.

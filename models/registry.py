@@ -1,4 +1,4 @@
-"""The registry: the five tasks, and every checkpoint that Clearhead offers, bundled and published alike."""
+"""The registry: the tasks, and every checkpoint that Clearhead offers, bundled and published alike."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +13,7 @@ class Task(StrEnum):
     FILL_MASK = "fill-mask"
     SENTIMENT = "text-classification"
     QUESTION_ANSWERING = "question-answering"
+    NAMES = "token-classification"
     TRANSLATION = "translation"
     COMPLETION = "text-generation"
 
@@ -46,7 +47,7 @@ BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 class Checkpoint:
     """A checkpoint and where it is: a `save_pretrained` folder under `BUNDLED`, or a repository on the Hub.
 
-    `base` names the bundled checkpoint that it was fine-tuned from, of which it shares the embeddings; `prefix` is put
+    `base` names the bundled checkpoint that it was fine-tuned from, with which it shares weights; `prefix` is put
     before the text, as T5 wants. `revision` is a Hub commit, or "main", of which the commit that is downloaded first is
     kept as the pin (see `models/loading/hub.py`); `size_mb` is what a download weighs.
     """
@@ -101,6 +102,12 @@ _BUNDLED = (
         base="clearhead-minilm",
     ),
     Checkpoint(
+        "clearhead-names", Task.NAMES, "Clearhead Names", "BERT", "Apache-2.0", 22_713_000, ("en",), 15,
+        "Learned from newspaper reports of 1996 and from everyday sentences: it cannot see capital letters, and takes "
+        "clubs and companies that are called like a place for that place; bert-base-NER is larger.",
+        base="clearhead-minilm",
+    ),
+    Checkpoint(
         "clearhead-en-fr", Task.TRANSLATION, "Clearhead English–French", "Marian", "Apache-2.0", 8_425_000,
         ("en", "fr"), 17,
         "Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr handles the rest.",
@@ -136,6 +143,10 @@ _PUBLISHED = (
     _published("deepset/roberta-base-squad2", Task.QUESTION_ANSWERING, "RoBERTa", "CC-BY-4.0", 124, 496,
                "Fine-tuned on SQuAD 2.0; knows when the text gives no answer.",
                revision="adc3b06f79f797d1c575d5479d6f5efe54a9e3b4"),
+    _published("dslim/bert-base-NER", Task.NAMES, "BERT", "MIT", 108, 433,
+               "BERT fine-tuned on the same newspaper reports; reads capital letters."),
+    _published("dbmdz/bert-large-cased-finetuned-conll03-english", Task.NAMES, "BERT", "not stated", 334, 1330,
+               "BERT with 24 layers, fine-tuned on the same newspaper reports; reads capital letters."),
     _published("Helsinki-NLP/opus-mt-en-fr", Task.TRANSLATION, "Marian", "Apache-2.0", 75, 301,
                "English to French, 6 + 6 layers, trained on millions of sentences.", languages=("en", "fr"),
                revision="dd7f6540a7a48a7f4db59e5c0b9c42c8eea67f18"),
@@ -171,6 +182,7 @@ STANDARD: dict[Task, Checkpoint] = {
         "distilbert-base-uncased-finetuned-sst-2-english",
         # Unlike the smaller DistilBERT it can say that a text gives no answer, as the bundled one does.
         "roberta-base-squad2",
+        "bert-base-NER",
         "opus-mt-en-fr",
         "gpt2",
     )

@@ -1,8 +1,8 @@
 """Rebuild the bundled checkpoints: `python -m training --data DIR [--task TASK] [--workdir DIR]`.
 
 DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
-goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment and question
-answering start from the masked language model.
+goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment, question
+answering and names start from the masked language model.
 """
 
 import argparse
@@ -16,6 +16,7 @@ SCRIPTS = {
     "fill-mask": "masked_lm",
     "text-classification": "sentiment",
     "question-answering": "question_answering",
+    "token-classification": "names",
     "translation": "translation",
     "text-generation": "text_generation",
 }

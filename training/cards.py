@@ -36,10 +36,13 @@ def save(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str
 
 
 def save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Save `tokenizer` in `folder`, its `tokenizer.json` without indentation: a third of it is spaces."""
+    """Save `tokenizer` in `folder`, its `tokenizer.json` without indentation: a third of it is spaces.
+
+    How training cut and padded its texts is left out.
+    """
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer.json"
-    content = json.loads(file.read_text(encoding="utf-8"))
+    content = json.loads(file.read_text(encoding="utf-8")) | {"truncation": None, "padding": None}
     file.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

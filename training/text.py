@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from models.tasks.token_classification import spans_of
+
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 
@@ -103,3 +105,52 @@ def without_development(paragraphs: Iterable[str], development: frozenset[str]) 
         kept = [sentence for sentence in sentences_of(paragraph) if normalised(sentence) not in development]
         if kept:
             yield " ".join(kept)
+
+
+class Span(NamedTuple):
+    """A name: characters `start` to `end` (exclusive), and its kind."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class Marked(NamedTuple):
+    """A text and the names in it."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+    def lower(self) -> "Marked":
+        """The same in small letters."""
+        return Marked(self.text.lower(), self.spans)
+
+
+def read_conll(file: Path) -> list[Marked]:
+    """The sentences of a file with a word and its BIO tag a line, as texts with a space between words."""
+    sentences = []
+    for block in read_text(file).split("\n\n"):
+        rows = [line.split() for line in block.splitlines() if line and not line.startswith("-DOCSTART-")]
+        content, starts = "", []
+        for word, *_ in rows:
+            # As people type it: "don't".
+            content += " " if content and word != "n't" else ""
+            starts.append(len(content))
+            content += word
+        spans = [
+            Span(starts[first], starts[end - 1] + len(rows[end - 1][0]), kind)
+            for kind, first, end in spans_of([tag for _, *_, tag in rows])
+        ]
+        if rows:
+            sentences.append(Marked(content, tuple(spans)))
+    return sentences
+
+
+def joined(texts: Iterable[Marked]) -> Marked:
+    """The texts one after the other as one."""
+    content, spans = "", []
+    for each in texts:
+        content += " " if content else ""
+        spans += [Span(span.start + len(content), span.end + len(content), span.kind) for span in each.spans]
+        content += each.text
+    return Marked(content, tuple(spans))

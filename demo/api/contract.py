@@ -13,6 +13,7 @@ from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
     LoadedCheckpoint,
+    NamesOutput,
     SentimentOutput,
     TaskOutput,
     TranslationOutput,
@@ -87,6 +88,31 @@ class FoundAnswers(Answered):
     answers: list[FoundAnswer]
     no_answer_score: float
     answered: bool
+
+
+class FoundName(FoundAnswer):
+    """A name and its kind: `person`, `organisation`, `place` or `other`; the `score` is that of its least sure word."""
+
+    label: str
+
+
+class LabelledToken(TypedDict):
+    """A token, the word that it is a piece of, and its label: `O`, `B-` or `I-` and a kind, `X` for further pieces.
+
+    `scores` are the probabilities of all labels but `X`.
+    """
+
+    token: str
+    word: str
+    label: str
+    scores: dict[str, float]
+
+
+class FoundNames(Answered):
+    """The names in the order of the text, and every token with its label."""
+
+    entities: list[FoundName]
+    tokens: list[LabelledToken]
 
 
 class ScoredText(TypedDict):
@@ -340,6 +366,14 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
             own["sequence_scores"] = [each.score for each in output.sequences]
         case SentimentOutput():
             own["scores"] = {each.text: each.score for each in output.scores}
+        case NamesOutput():
+            own["tokens"] = [
+                shaped(
+                    LabelledToken, each, token=each.token.text,
+                    scores=dict(zip(output.classes, each.shares, strict=True)),
+                )
+                for each in output.labels
+            ]  # fmt: skip
         case TranslationOutput() | CompletionOutput():
             own["tokens"] = [
                 shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated
@@ -351,6 +385,7 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.FILL_MASK: FilledMasks,
     Task.SENTIMENT: Sentiment,
     Task.QUESTION_ANSWERING: FoundAnswers,
+    Task.NAMES: FoundNames,
     Task.TRANSLATION: Translations,
     Task.COMPLETION: Completion,
 }

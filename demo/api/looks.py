@@ -205,6 +205,8 @@ def _said(answer: dict[str, Any]) -> object:
             return sequences[:1]
         case {"answered": answered, "answers": answers}:
             return answers[0]["text"] if answered else None
+        case {"entities": entities}:
+            return [(each["text"], each["label"]) for each in entities]
         case {"translations": translations}:
             return translations[0]["text"]
         case _:

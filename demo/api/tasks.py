@@ -136,6 +136,15 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.FoundAnswers, request, checkpoint, question=question, context=context, top_k=top_k)
 
+    def names(request: gr.Request, text: str, checkpoint: str = "") -> contract.FoundNames:
+        """Find the people, organisations, places and other names in a text (BERT, fine-tuned).
+
+        Args:
+            text: The text; a long one is read in overlapping windows.
+            checkpoint: The name of a checkpoint; empty for the host's default.
+        """
+        return run(contract.FoundNames, request, checkpoint, text=text)
+
     def translation(request: gr.Request, text: str, num_beams: int = 4, checkpoint: str = "") -> contract.Translations:
         """Translate a text, English to French unless the checkpoint says otherwise (encoder-decoder, beam search).
 
@@ -177,7 +186,7 @@ def _add_task_endpoints(service: DemoService) -> None:
         writing = {"max_new_tokens": max_new_tokens, "strategy": strategy, "num_beams": num_beams}
         return run(contract.Completion, request, checkpoint, prompt=prompt, **writing, **sampling)
 
-    for endpoint in (fill_mask, sentiment, question_answering, translation, completion):
+    for endpoint in (fill_mask, sentiment, question_answering, names, translation, completion):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 
 

@@ -10,6 +10,7 @@ from demo.log.run import Run, load_answer
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
@@ -94,6 +95,8 @@ def answer_in_words(output: TaskOutput) -> str:
             return output.label
         case QuestionAnsweringOutput():
             return output.answers[0].text if output.answered else ""
+        case NamesOutput():
+            return "; ".join(f"{each.text} ({each.label})" for each in output.entities)
         case TranslationOutput():
             return output.translations[0].text
         case CompletionOutput():

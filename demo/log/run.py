@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
@@ -83,6 +84,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.FILL_MASK: FillMaskOutput,
     Task.SENTIMENT: SentimentOutput,
     Task.QUESTION_ANSWERING: QuestionAnsweringOutput,
+    Task.NAMES: NamesOutput,
     Task.TRANSLATION: TranslationOutput,
     Task.COMPLETION: CompletionOutput,
 }

@@ -34,6 +34,7 @@ _DECISIONS = [("The whole answer", "answer"), ("Where it starts", "start"), ("Wh
 # What can be asked: the label of the field, and what an empty one stands for.
 _ASKED = {
     Task.SENTIMENT: ("For which label", "empty: the likeliest one"),
+    Task.NAMES: ("For which label", "empty: that of the first name; #2 is the second name"),
     Task.FILL_MASK: ("For which word in the blank", "empty: the likeliest one; #2 is the second blank"),
     Task.COMPLETION: ("For which next word", "empty: the first that was written; #5 is the fifth token"),
 }

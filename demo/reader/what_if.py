@@ -18,8 +18,10 @@ from models.errors import InputError
 from models.explain.opening import opening
 from models.outputs import (
     MEAN,
+    OUTSIDE,
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
@@ -38,7 +40,7 @@ _CHANGES = [
     ("Switch off the head above", "head"),
     ("Switch off the whole layer above", "layer"),
 ]
-_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
+_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES)
 
 
 def create_try_it(
@@ -154,6 +156,7 @@ _Shares = dict[str, float]
 """Candidates for one blank, labels or spans, each with its share of one."""
 
 _NO_ANSWER = "no answer in this text"
+_NO_NAME = "no name"
 
 
 def _shares(output: TaskOutput) -> list[_Shares]:
@@ -165,6 +168,10 @@ def _shares(output: TaskOutput) -> list[_Shares]:
             named = [[(each.text, each.score) for each in output.scores]]
         case QuestionAnsweringOutput():
             named = [[*((each.text, each.score) for each in output.answers), (_NO_ANSWER, output.no_answer_score)]]
+        case NamesOutput():
+            word = output.decisive
+            kinds = output.kinds_of(word).items()
+            named = [[(f"{word.word}: {_NO_NAME if kind == OUTSIDE else kind}", share) for kind, share in kinds]]
         case _:
             named = []
     return [{text.strip(): score for text, score in reversed(candidates)} for candidates in named]

@@ -1,4 +1,4 @@
-"""What the five task tabs share: one form on the left, one result on the right, and the events that join them."""
+"""What the tabs of tasks share: one form on the left, one result on the right, and the events that join them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -29,6 +29,7 @@ TAB_NAMES = {
     Task.FILL_MASK: "fill-mask",
     Task.SENTIMENT: "sentiment",
     Task.QUESTION_ANSWERING: "questions",
+    Task.NAMES: "names",
     Task.TRANSLATION: "translate",
     Task.COMPLETION: "write-on",
 }

@@ -78,6 +78,7 @@ TASK_TITLES = {
     Task.FILL_MASK: "Fill the blank",
     Task.SENTIMENT: "Sentiment",
     Task.QUESTION_ANSWERING: "Questions",
+    Task.NAMES: "Names",
     Task.TRANSLATION: "Translate",
     Task.COMPLETION: "Write on",
 }

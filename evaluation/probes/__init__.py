@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from evaluation.metrics import normalised_answer
-from models.outputs import FillMaskOutput, QuestionAnsweringOutput, SentimentOutput, TranslationOutput
+from models.outputs import FillMaskOutput, NamesOutput, QuestionAnsweringOutput, SentimentOutput, TranslationOutput
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 
@@ -22,6 +22,7 @@ FILES = {
     Task.FILL_MASK: "blanks.json",
     Task.SENTIMENT: "sentiment.json",
     Task.QUESTION_ANSWERING: "questions.json",
+    Task.NAMES: "names.json",
     Task.TRANSLATION: "translation.json",
     Task.COMPLETION: "prompts.json",
 }
@@ -101,6 +102,11 @@ def _about_the_same(answer: str, span: str) -> bool:
     return bool(shorter) and within and len(longer) - len(shorter) <= WORDS_MORE
 
 
+def _names(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
+    found = [[each.text, each.label] for each in cast(NamesOutput, model(text=probe["text"])).entities]
+    return ", ".join(f"{text} ({label})" for text, label in found) or "(no name)", found == probe["names"]
+
+
 def _sentence(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
     answer = cast(TranslationOutput, model(text=probe["text"])).translations[0].text
     return answer, _words(answer) in map(_words, probe["accepted"])
@@ -114,6 +120,7 @@ _JUDGES: dict[Task, Callable[[AnyTaskModel, Probe], tuple[str, bool]]] = {
     Task.FILL_MASK: _word,
     Task.SENTIMENT: _label,
     Task.QUESTION_ANSWERING: _span,
+    Task.NAMES: _names,
     Task.TRANSLATION: _sentence,
 }
 JUDGED = tuple(_JUDGES)

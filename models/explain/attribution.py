@@ -20,6 +20,7 @@ from models.tasks.fill_mask import FillMask, FillMaskInput
 from models.tasks.question_answering import QuestionAnswering, QuestionAnsweringInput
 from models.tasks.text_classification import TextClassification, TextClassificationInput
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
+from models.tasks.token_classification import TokenClassification, TokenClassificationInput, class_of
 from models.text.tokenizer import read_tokens, readable
 
 SPAN_TARGETS = ("answer", "start", "end")
@@ -48,6 +49,7 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
     """The decision called `target`, or the one that made the answer where it is empty.
 
     - sentiment: the name of a label;
+    - names: a label such as `B-person`, for the first token of the first name; `#2 B-person` for the second's;
     - questions: `answer` (start and end together), `start` or `end` of the best answer;
     - blanks: a word for the first blank, `#2` for the second blank's likeliest word, `#2 word` for a word there;
     - writing on: the same with the tokens that were `written` in place of the blanks.
@@ -62,12 +64,14 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
             return _label(model, inputs, target.lower())
         case QuestionAnswering():
             return _span(model, inputs, target.lower() or SPAN_TARGETS[0])
+        case TokenClassification():
+            return _label_of_name(model, inputs, number, word)
         case FillMask():
             return _filling(model, inputs, number, word)
         case TextGeneration():
             return _next_token(model, inputs, written, number, word)
         case _:
-            raise InputError("Attribution is there for sentiment, questions, blanks and writing on, not for this.")
+            raise InputError("Attribution is there for sentiment, questions, names, blanks and writing on alone.")
 
 
 def _label(model: TextClassification, inputs: TextClassificationInput, target: str) -> Decision:
@@ -96,6 +100,26 @@ def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str)
         return {"answer": first + last, "start": first, "end": last}[target]  # type: ignore[no-any-return]
 
     return Decision(target, window.pop("input_ids"), tokens, logit, window)
+
+
+def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput, number: int, label: str) -> Decision:
+    output, encoded = model.answer(inputs), model.preprocess(inputs)
+    # Where there is no name, the word that is likeliest to be one can be asked about.
+    starts = [each.start for each in output.entities] or [output.decisive.token.start]
+    if not 1 <= number <= len(starts):
+        raise InputError(f"There is no name {number}; {len(output.entities)} were found.", "target")
+    start = starts[number - 1]
+    window = encoded.window_of(start)
+    tokens = encoded.tokens_of(window)
+    place = next(place for place, token in enumerate(tokens) if token.start <= start < token.end)
+    names = {name.lower(): name for name in output.classes}
+    if label.lower() not in {"", *names}:
+        raise InputError(f"There is no such label; this model has: {', '.join(output.classes)}.", "target")
+    chosen = names.get(label.lower(), output.at(start).label)
+    # Labels that are called alike are one decision.
+    numbers = [row for row, name in enumerate(model.settings.labels) if class_of(name) == chosen]
+    ids = model.tensor(encoded.ids[window : window + 1])
+    return Decision(chosen, ids, tokens, lambda output: output.logits[:, place, numbers].logsumexp(dim=-1))
 
 
 def _filling(model: FillMask, inputs: FillMaskInput, number: int, word: str) -> Decision:

@@ -9,6 +9,7 @@ from models.outputs import (
     Attention,
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
     TaskOutput,
     TranslationOutput,
@@ -52,8 +53,8 @@ def opening(output: TaskOutput, attention: Attention) -> Opening:
 def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
     """The place among the queries of `attention` of the token that the answer hangs on.
 
-    It is the first blank, the first token of the answer that was found, the start token that a classifier judges by,
-    the first content word of a translation, and the last word that was written of a completion.
+    It is the first blank, the first token of the answer or of the first name that was found, the start token that a
+    classifier judges by, the first content word of a translation, and the last word that was written of a completion.
     """
     queries = attention.query_tokens
     # The words whose first token has a letter or digit.
@@ -65,6 +66,9 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
         case QuestionAnsweringOutput() if output.answered:
             start = output.answers[0].start
             found = [place for place, token in enumerate(queries) if token.start <= start < token.end]
+        case NamesOutput():
+            start = output.decisive.token.start
+            found = [place for place, token in enumerate(queries) if token.start == start]
         case TranslationOutput():
             small = ENGLISH if attention.kind == "encoder" else TRANSLATED_INTO
             found = [word[0] for word in words if is_content_word(word_text(queries, word), small)]

@@ -16,6 +16,7 @@ from models.tasks.base import AnyTaskModel
 from models.tasks.fill_mask import FillMask, with_masks
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_generation import TextGeneration
+from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
 from models.text.characters import over_marks
 
@@ -125,6 +126,9 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             encoded = tokenizer.encode(question, inputs.context)
             spans = [span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)]
             return "question", question, over_marks(question, spans)[position]
+        case TokenClassification():
+            # Of a long text these are the tokens of one window.
+            return field, inputs.text, (token.start, token.end)
         case Translation() if tokenizer.settings.is_fast:
             return field, inputs.text, (token.start, token.end)
         case TextGeneration() if not inputs.prompt.strip():

@@ -18,6 +18,7 @@ from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
+from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.FILL_MASK: (FillMask, "AutoModelForMaskedLM"),
     Task.SENTIMENT: (TextClassification, "AutoModelForSequenceClassification"),
     Task.QUESTION_ANSWERING: (QuestionAnswering, "AutoModelForQuestionAnswering"),
+    Task.NAMES: (TokenClassification, "AutoModelForTokenClassification"),
     Task.TRANSLATION: (Translation, "AutoModelForSeq2SeqLM"),
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
 }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token, softmax
 from models.tasks.base import Calibration, TaskModel, require_text
-from models.text.characters import inside_words, over_marks
+from models.text.characters import inside_words, over_marks, without_spaces
 from models.text.tokenizer import Encoding, read_tokens
 from models.text.words import grown, whole_spans
 
@@ -214,7 +214,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         spans = over_marks(context, spans)
         in_context = [bool(context[start:end].strip()) for start, end in spans]
         places = [
-            grown(_without_spaces(context, span), whole) if is_inside else span
+            grown(without_spaces(context, span), whole) if is_inside else span
             for span, is_inside in zip(spans, in_context, strict=True)
         ]
         # Tokens outside the text have the span (-1, -1).
@@ -287,10 +287,3 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             replace(window, start_logits=starts[real], end_logits=ends[real])
             for window, real, starts, ends in zip(encoded.windows, mask, *raw, strict=True)
         )
-
-
-def _without_spaces(context: str, span: tuple[int, int]) -> tuple[int, int]:
-    """`span` without the spaces at its ends; it holds more than spaces."""
-    text = context[slice(*span)]
-    start = span[0] + len(text) - len(text.lstrip())
-    return start, start + len(text.strip())

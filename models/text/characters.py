@@ -64,6 +64,13 @@ def over_marks(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int,
     return reached
 
 
+def without_spaces(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """`span` of `text`, `(start, end)`, without the spaces at its ends; empty where it holds nothing else."""
+    held = text[slice(*span)]
+    start = span[0] + len(held) - len(held.lstrip())
+    return start, start + len(held.strip())
+
+
 _UNSEEN = ("Cc", "Cf")
 """Unicode's categories of controls and of marks without a shape, such as spaces of no width."""
 

@@ -27,6 +27,8 @@ _REFUSED: list[tuple[str, list[Any], str]] = [
     ("sentiment", ["\x00\x1b", ""], "The text is empty."),
     ("sentiment", ["\ud800", ""], "The text holds half of a character"),
     ("sentiment", ["word " * 900, ""], "tokens, and this model reads at most"),
+    ("names", [None, ""], "The text is empty."),
+    ("names", [{"a": 1}, ""], "The text must be text."),
     ("sentiment", ["z" * 100_000, ""], "The text is 100,000 characters long, and at most 5,000 are read here."),
     ("question_answering", ["", "A text.", 3, ""], "The question is empty."),
     ("question_answering", ["Who?", " ", 3, ""], "The text is empty."),

@@ -19,6 +19,7 @@ INPUTS: dict[Task, dict[str, Any]] = {
         "question": "Where does Maria live?",
         "context": "Maria is a baker. She lives in Lisbon with two cats and an unbelievably loud parrot.",
     },
+    Task.NAMES: {"text": "Anna Karlsson lives in Lisbon."},
     Task.TRANSLATION: {"text": "The dog sleeps."},
     Task.COMPLETION: {"prompt": "Once upon a time", "max_new_tokens": 6},
 }
@@ -65,6 +66,23 @@ def test_sentiment_gives_each_label_its_probability(client: Client) -> None:
     answer = answer_of(client, Task.SENTIMENT)
     assert math.isclose(sum(answer["scores"].values()), 1, abs_tol=1e-5)
     assert answer["label"] == max(answer["scores"], key=answer["scores"].__getitem__)
+
+
+def test_names_stand_in_their_text_and_every_token_has_a_label(client: Client) -> None:
+    text = INPUTS[Task.NAMES]["text"]
+    answer = answer_of(client, Task.NAMES)
+    assert [(each["text"], each["label"]) for each in answer["entities"]] == [
+        ("Anna Karlsson", "person"),
+        ("Lisbon", "place"),
+    ]
+    assert all(text[each["start"] : each["end"]] == each["text"] for each in answer["entities"])
+    assert [each["token"] for each in answer["tokens"]][:2] == ["anna", "karl"]
+    assert [each["label"] for each in answer["tokens"]][:3] == ["B-person", "I-person", "X"]
+    assert {each["word"] for each in answer["tokens"]} == {"Anna", "Karlsson", "lives", "in", "Lisbon", "."}
+    for each in answer["tokens"]:
+        assert math.isclose(sum(each["scores"].values()), 1, abs_tol=1e-4)
+    assert all(0 < each["score"] <= 1 for each in answer["entities"])
+    assert answer_of(client, Task.NAMES, text="It rains.")["entities"] == []
 
 
 def test_question_answering_says_where_its_answers_stand(client: Client) -> None:

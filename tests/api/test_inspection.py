@@ -134,6 +134,7 @@ def test_each_kind_of_a_translations_heads_can_be_off(client: Client) -> None:
         (Task.FILL_MASK, "cat", "dog"),
         (Task.SENTIMENT, "lovely", "dreadful"),
         (Task.QUESTION_ANSWERING, "lisbon", "Rome"),
+        (Task.NAMES, "lisbon", "Peter"),
         (Task.TRANSLATION, "dog", "cat"),
         (Task.COMPLETION, "time", "midnight"),
     ],
@@ -145,7 +146,7 @@ def test_another_word_has_another_answer(client: Client, task: Task, old: str, n
     position = [token.strip().lower() for token in tokens].index(old)
     comparison = client.predict(run_id, position, new, api_name="/replace_token")
     assert comparison["before"] != comparison["after"]
-    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING):
+    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES):
         assert comparison["changed"]
     assert len(client.predict(api_name="/session_runs")) == 1
 
@@ -185,7 +186,7 @@ def test_what_cannot_be_looked_at_is_told_in_one_sentence(
 
 def test_what_no_attribution_is_there_for_is_told(client: Client) -> None:
     translation = answer_of(client, Task.TRANSLATION)["run_id"]
-    with pytest.raises(AppError, match="sentiment, questions, blanks and writing on"):
+    with pytest.raises(AppError, match="sentiment, questions, names, blanks and writing on"):
         client.predict(translation, api_name="/attribution")
     empty = answer_of(client, Task.COMPLETION, prompt="")["run_id"]
     with pytest.raises(AppError, match="no word in this text"):

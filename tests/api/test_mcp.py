@@ -36,7 +36,7 @@ def text_of(result: CallToolResult) -> str:
 
 def test_every_task_is_a_tool_whose_parameters_are_explained(server: Server) -> None:
     tools = with_tools(server, lambda session: session.list_tools()).tools
-    names = ["fill_mask", "sentiment", "question_answering", "translation", "completion"]
+    names = ["fill_mask", "sentiment", "question_answering", "names", "translation", "completion"]
     names += ["decode_tree", "fork"]
     names += ["attention", "attention_sheet", "head_roles", "attribution", "ablate", "replace_token", "inside"]
     assert [tool.name for tool in tools] == names

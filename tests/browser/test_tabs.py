@@ -57,6 +57,19 @@ class TestOnePage:
         expect(panel.locator(".span-frame .barlayer .point").first).to_be_attached()
         expect_heatmap(panel, "lisbon")
 
+    def test_names_are_marked_in_their_text(self, page: Page) -> None:
+        panel = choose_tab(page, "Names")
+        fill(panel, "Your text", "Paul met Karla in Vienna.")
+        press(panel, "Find names")
+        expect_live_answer(panel)
+        answer = panel.locator(".block.answer")
+        expect(answer.get_by_role("heading", name="The model finds 2 people and 1 place")).to_be_visible()
+        expect(answer.locator("mark")).to_have_count(3)
+        expect(answer.locator("mark").last).to_contain_text("place")
+        answer.get_by_text("Every token’s probabilities").click()
+        expect(answer.get_by_role("row", name="vienna B-place")).to_be_visible()
+        expect_heatmap(panel, "paul", "vienna")
+
     def test_a_sentence_is_translated_and_cross_attention_comes_first(self, page: Page) -> None:
         panel = choose_tab(page, "Translate")
         fill(panel, "Your English text", "The cat is black.")

@@ -40,6 +40,15 @@ def test_every_acceptable_span_stands_in_its_text() -> None:
         assert (probe["answers"] == []) == (probe["kind"] == "unanswerable")
 
 
+def test_every_name_stands_in_its_text_after_the_one_before_it() -> None:
+    for probe in probes_of(Task.NAMES):
+        end = 0
+        for name, kind in probe["names"]:
+            end = probe["text"].index(name, end) + len(name)
+            assert kind in {"person", "organisation", "place", "other"}
+        assert (probe["names"] == []) == (probe["kind"] == "no names")
+
+
 @pytest.mark.parametrize("task", JUDGED)
 def test_the_bundled_checkpoint_passes_the_share_that_its_card_states(task: Task) -> None:
     share = passed_share(verdicts(task, load_model(task.endpoint)))

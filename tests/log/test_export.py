@@ -15,10 +15,13 @@ from models.outputs import (
     FillMaskOutput,
     GeneratedToken,
     LoadedCheckpoint,
+    Name,
+    NamesOutput,
     Prediction,
     QuestionAnsweringOutput,
     TaskOutput,
     Token,
+    TokenLabel,
     TranslationOutput,
     WordStanding,
 )
@@ -42,6 +45,17 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.QUESTION_ANSWERING: (
         QuestionAnsweringOutput(_USED, _TOKENS, (Answer("a", 0.75, 0, 1),), 0.125, (0.5,), (0.25,), 1),
         "a",
+    ),
+    Task.NAMES: (
+        NamesOutput(
+            _USED,
+            _TOKENS,
+            (Name("a", "person", 0.5, 0, 1),),
+            ("O", "B-person"),
+            (TokenLabel(_TOKENS[0], "a", "B-person", (0.25, 0.75)),),
+            1,
+        ),
+        "a (person)",
     ),
     Task.TRANSLATION: (TranslationOutput(_USED, _TOKENS, (Prediction("un chat", -0.5),), _TOKENS), "un chat"),
     Task.COMPLETION: (

@@ -11,6 +11,7 @@ from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
     PreTrainedModel,
 )
 
@@ -21,6 +22,7 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.FILL_MASK: ("bert", "distilbert", "roberta", "albert", "electra", "modernbert"),
     Task.SENTIMENT: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet"),
     Task.QUESTION_ANSWERING: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet"),
+    Task.NAMES: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet", "modernbert"),
     Task.TRANSLATION: ("marian", "t5", "bart"),
     Task.COMPLETION: ("gpt2", "openai-gpt", "llama"),
 }
@@ -44,9 +46,12 @@ AUTO = {
     Task.FILL_MASK: AutoModelForMaskedLM,
     Task.SENTIMENT: AutoModelForSequenceClassification,
     Task.QUESTION_ANSWERING: AutoModelForQuestionAnswering,
+    Task.NAMES: AutoModelForTokenClassification,
     Task.TRANSLATION: AutoModelForSeq2SeqLM,
     Task.COMPLETION: AutoModelForCausalLM,
 }
+
+NAME_LABELS = ("O", "B-MISC", "I-MISC", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
 
 _BERT_LIKE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
               "max_position_embeddings": WINDOW}  # fmt: skip
@@ -97,6 +102,8 @@ def save_tiny(model_type: str, task: Task, folder: Path, seed: int = 0) -> Path:
         ids["forced_eos_token_id"] = tokenizer.eos_token_id
     if task is Task.SENTIMENT:
         ids["id2label"] = {0: "NEGATIVE", 1: "POSITIVE"}
+    if task is Task.NAMES:
+        ids["id2label"] = dict(enumerate(NAME_LABELS))
     config = AutoConfig.for_model(model_type, vocab_size=len(tokenizer), **_SIZES[model_type], **ids)
     torch.manual_seed(seed)
     network = spread(AUTO[task].from_config(config))

@@ -15,6 +15,7 @@ BUNDLED: list[tuple[str, str, str]] = [
     ("clearhead-minilm", "encoder", PAIR),
     ("clearhead-sentiment", "encoder", "Not bad at all, though I would not see it twice."),
     ("clearhead-qa", "encoder", "Where does Maria live? [SEP] Maria is a baker. She lives in Lisbon with two cats."),
+    ("clearhead-names", "encoder", "Jim Henson was a puppeteer."),
     ("clearhead-en-fr", "decoder", "A dog is sleeping on the sofa."),
     ("clearhead-en-fr", "encoder", "A dog is sleeping on the sofa."),
     ("clearhead-stories", "decoder", "Once upon a time there was a little"),
@@ -25,6 +26,7 @@ TAKEN_APART: list[tuple[Task, str, str]] = [
     *((Task.FILL_MASK, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra", "modernbert")),
     *((Task.SENTIMENT, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra")),
     *((Task.QUESTION_ANSWERING, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra")),
+    *((Task.NAMES, name, "encoder") for name in ("bert", "distilbert", "roberta", "electra")),
     *((Task.TRANSLATION, name, kind) for name in ("marian", "bart") for kind in ("decoder", "encoder")),
     *((Task.COMPLETION, name, "decoder") for name in ("gpt2", "llama")),
 ]
@@ -34,6 +36,7 @@ TEXTS: dict[Task, str] = {
     Task.FILL_MASK: "The keeper [MASK] the old lamp.",
     Task.SENTIMENT: "She reads a quiet book.",
     Task.QUESTION_ANSWERING: "Who lit the lamp? [SEP] The old keeper lit the lamp.",
+    Task.NAMES: "Ada lit the old lamp.",
     Task.TRANSLATION: "The rain falls on the garden.",
     Task.COMPLETION: "The boats turned home",
 }

@@ -28,6 +28,7 @@ FIELDS: dict[Task, dict[str, Any]] = {
     Task.FILL_MASK: {"text": "The keeper [MASK] the lamp."},
     Task.SENTIMENT: {"text": "She reads a quiet book."},
     Task.QUESTION_ANSWERING: {"question": "Who lit the lamp?", "context": "The old keeper lit the lamp. It burned."},
+    Task.NAMES: {"text": "Ada lit the lamp in Lisbon."},
     Task.TRANSLATION: {"text": "The rain falls on the garden.", "num_beams": 2},
     Task.COMPLETION: {"prompt": "The boats turned", "max_new_tokens": 6, "strategy": "greedy"},
 }

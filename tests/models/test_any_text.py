@@ -42,6 +42,7 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.FILL_MASK: lambda text, other: {"text": f"{text} [MASK] {other}"},
     Task.SENTIMENT: lambda text, other: {"text": text + other},
     Task.QUESTION_ANSWERING: lambda text, other: {"question": text, "context": other, "top_k": 10},
+    Task.NAMES: lambda text, other: {"text": text + other},
     Task.TRANSLATION: lambda text, other: {"text": f"{text}. {other}", "num_beams": 2},
     Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
 }
@@ -122,6 +123,7 @@ def test_blanks_side_by_side_are_filled_with_words_and_pieces_of_them(bundled: B
     [
         ("clearhead-sentiment", {"text": "\u0301\u0301"}),
         ("clearhead-qa", {"question": "Who?", "context": "\u0301\u0301"}),
+        ("clearhead-names", {"text": "\u0301\u0301"}),
         ("clearhead-en-fr", {"text": "\ufe0f"}),
     ],
 )

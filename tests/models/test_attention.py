@@ -17,7 +17,7 @@ from tests.models.test_ablation import FIELDS, Folder
 
 ENCODERS = [
     (task, architecture)
-    for task in (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING)
+    for task in (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES)
     for architecture in FITTING[task]
 ]
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from models.errors import InputError
 from models.explain.attribution import COMPLETE_WITHIN, attribute
 from models.outputs import Attribution, FillMaskOutput, SentimentOutput, generated_ids
 from models.registry import Task, find
@@ -13,12 +14,13 @@ from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 
-TASKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.COMPLETION)
+TASKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.COMPLETION)
 CASES = [(task, architecture) for task in TASKS for architecture in FITTING[task]]
 FIELDS: dict[Task, dict[str, Any]] = {
     Task.FILL_MASK: {"text": "The keeper [MASK] the old [MASK]."},
     Task.SENTIMENT: {"text": "She reads a quiet book."},
     Task.QUESTION_ANSWERING: {"question": "Who lit the lamp?", "context": "The old keeper lit the lamp. It burned."},
+    Task.NAMES: {"text": "Ada Quist lit the lamp in Lisbon."},
     Task.COMPLETION: {"prompt": "The boats turned home", "max_new_tokens": 4, "strategy": "greedy"},
 }
 TEXTS: dict[Task, list[dict[str, Any]]] = {
@@ -37,6 +39,11 @@ TEXTS: dict[Task, list[dict[str, Any]]] = {
         {"question": "Where does Maria live?", "context": "Maria is a baker. She lives in Lisbon with two cats."},
         {"question": "When did it open?", "context": "The bridge opened in 1894 after eight years of work. " * 3},
         {"question": "Who wrote it?", "context": "The weather was fine, and nobody wrote anything."},
+    ],
+    Task.NAMES: [
+        {"text": "Jim Henson was a puppeteer."},
+        {"text": "We took the train from Milan to Zurich and met Anna there."},
+        {"text": "They say that Siemens builds trains in Munich. " * 6},
     ],
     Task.COMPLETION: [
         {"prompt": "Once upon a time there was a little", "max_new_tokens": 3},
@@ -94,6 +101,9 @@ def test_value_is_the_logit_that_the_answer_came_from(task: Task, architecture: 
                 expected = float(raw[0][0][start] + raw[1][0][end])
             case Task.COMPLETION:
                 expected = float(model.network(input_ids=torch.from_numpy(encoded.ids)).logits[0, -1].max())
+            case Task.NAMES:
+                tokens = encoded.tokens[encoded.before : len(encoded)]
+                expected = float(raw[tokens.index(model(**FIELDS[task]).decisive.token)].max())
             case Task.FILL_MASK:
                 expected = float(raw[0].max())
             case _:
@@ -140,6 +150,14 @@ def test_a_target_names_a_label_a_word_a_blank_or_an_end(bundled: BundledModel) 
     negative = attributed(sentiment, {"text": "A lovely film."}, "Negative")
     assert negative.target == "negative"
     assert negative.value < attributed(sentiment, {"text": "A lovely film."}).value
+
+    names, fields = bundled("clearhead-names"), {"text": "Anna lives in Lisbon."}
+    for target, expected in (("", "B-person"), ("#2", "B-place"), ("#2 b-Person", "B-person"), ("o", "O")):
+        assert attributed(names, fields, target).target == expected
+    for target in ("#3", "B-planet"):
+        with pytest.raises(InputError, match="There is no"):
+            attributed(names, fields, target)
+    assert attributed(names, {"text": "The weather was nice."}).target == "O"
 
     masks, fields = bundled("clearhead-minilm"), {"text": "The [MASK] sat on the [MASK]."}
     output: FillMaskOutput = masks(**fields)

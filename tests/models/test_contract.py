@@ -17,6 +17,7 @@ from models.errors import InputError
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     Prediction,
     QuestionAnsweringOutput,
     SentimentOutput,
@@ -152,6 +153,44 @@ class TestQuestionAnswering(NeedsText):
     def test_answers_do_not_overlap(self, model: AnyTaskModel) -> None:
         first, second = model(**self.fields).answers
         assert first.end <= second.start or second.end <= first.start
+
+
+class TestNames(NeedsText):
+    task = Task.NAMES
+    output_type = NamesOutput
+    fields: ClassVar = {"text": "Ada Quist lit the lamp."}
+    bad: ClassVar = [{"text": None}]
+
+    def check_answer(self, model: AnyTaskModel, output: NamesOutput) -> None:
+        assert output.windows == 1
+        assert set(output.classes) == {"O", *(f"{part}-{kind}" for part in "BI" for kind in KINDS_OF_NAMES)}
+        assert [each.token for each in output.labels] == [each for each in output.tokens if not each.is_mark]
+        for each in output.labels:
+            assert all(map(is_probability, each.shares)) and sum(each.shares) == pytest.approx(1, abs=1e-5)
+            assert each.label == "X" or each.shares[output.classes.index(each.label)] == max(each.shares)
+        assert all(each.label in KINDS_OF_NAMES and is_probability(each.score) for each in output.entities)
+
+    @pytest.mark.parametrize("text", [fields["text"], *WRITINGS])
+    def test_a_name_is_its_characters_of_the_text_and_no_two_overlap(self, model: AnyTaskModel, text: str) -> None:
+        text, end = f"{text}  {text} .", 0
+        for name in model(text=text).entities:
+            assert end <= name.start < name.end
+            assert name.text == text[name.start : name.end] == name.text.strip()
+            end = name.end
+
+    def test_a_long_text_is_read_in_windows_and_every_token_is_labelled_once(self, model: AnyTaskModel) -> None:
+        text = " ".join(f"Ada {number} lit the lamp." for number in range(model.settings.window // 3))
+        output = model(text=text)
+        assert output.windows > 1
+        whole = plain_tokenizer(model)(text, add_special_tokens=False, verbose=False)["input_ids"]
+        assert [each.token.id for each in output.labels] == whole
+        assert len(output.tokens) <= model.settings.window
+        (attention,) = model.attend(model.inputs_type(text=text)).values()
+        assert attention.query_tokens == output.tokens
+        assert output.decisive.token in output.tokens
+
+
+KINDS_OF_NAMES = ("person", "organisation", "place", "other")
 
 
 class TestTranslation(NeedsText, ReadsOneWindow):

@@ -1,4 +1,4 @@
-"""Equal to transformers run plainly: filling blanks, sentiment and question answering."""
+"""Equal to transformers run plainly: filling blanks, sentiment, question answering and names."""
 
 import re
 from collections import defaultdict
@@ -12,6 +12,7 @@ from transformers import pipeline
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, Calibration
 from models.tasks.question_answering import MAX_ANSWER_TOKENS
+from models.tasks.token_classification import class_of
 from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.plain import plain_tokenizer
@@ -107,3 +108,25 @@ def test_answers_equal_trying_every_span(model: AnyTaskModel, uncalibrated: None
         weights = np.exp(logits_of[eligible])
         np.testing.assert_allclose(np.array(ours)[eligible], weights / weights.sum(), rtol=1e-3)
         assert sum(ours) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("text", ["Ada Quist lives in Lisbon.", "the old-fashioned lamp of A.B. 😀", "home " * 30])
+@models_of(Task.NAMES, "clearhead-names")
+def test_labels_equal_the_pipeline(model: AnyTaskModel, text: str) -> None:
+    plain = pipeline("token-classification", model=model.network, tokenizer=plain_tokenizer(model), ignore_labels=[])
+    theirs = plain(text)
+    output = model(text=text)
+    # Where a tokenizer has no piece, the pipeline leaves the token out.
+    ours = [each for each in output.labels if not each.token.special]
+    theirs = [each for each in theirs if each["index"] in _places_of(model, text)]
+    assert len(ours) == len(theirs) > 0
+    for mine, other in zip(ours, theirs, strict=True):
+        best = int(np.argmax(mine.shares))
+        assert output.classes[best] == class_of(other["entity"])
+        assert mine.shares[best] == pytest.approx(float(other["score"]), abs=2e-6, rel=1e-4)
+
+
+def _places_of(model: AnyTaskModel, text: str) -> set[int]:
+    """The places of the tokens of `text` that are not special."""
+    ids, special = plain_tokenizer(model)(text)["input_ids"], model.tokenizer.all_special_ids
+    return {place for place, each in enumerate(ids) if each not in special}

@@ -13,6 +13,7 @@ from models.loading.store import ModelStore
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
@@ -52,6 +53,8 @@ _HOW = (
     "a waste of time",
     "not bad at all",
 )
+_CALLED = ("Anna", "Jim Henson", "Mrs Novak", "The Red Cross", "Nobody", "A Frenchman", "Peter and Maria", "Siemens")
+_NEAR = ("in Lisbon", "near Lake Geneva", "with Ivan", "for Nokia", "in a small town", "on the Rhine", "in Japan")
 _ASKED = ("Who {}?", "Who was it that {}?")
 
 
@@ -89,6 +92,11 @@ def asked(number: int) -> dict[str, Any]:
     }
 
 
+def named(number: int) -> dict[str, Any]:
+    chance = random.Random(number)
+    return {"text": f"{chance.choice(_CALLED)} {chance.choice(_DID)} {chance.choice(_NEAR)} {chance.choice(_WHEN)}."}
+
+
 def first_answer(output: TaskOutput) -> tuple[object, dict[object, float]]:
     """What is shown first, and the probabilities that are shown."""
     match output:
@@ -100,6 +108,10 @@ def first_answer(output: TaskOutput) -> tuple[object, dict[object, float]]:
             best = output.answers[0]
             answer = (best.start, best.end) if output.answered else None
             return answer, {(best.start, best.end): best.score, None: output.no_answer_score}
+        case NamesOutput():
+            word, kinds = output.decisive, output.kinds_of(output.decisive)
+            shares = {f"{word.word}: {kind}": share for kind, share in kinds.items()}
+            return max(shares, key=shares.__getitem__), shares
         case CompletionOutput() | TranslationOutput():
             first = output.generated[0]
             return first.token.id, {each.id: each.score for each in first.alternatives}
@@ -110,6 +122,7 @@ INPUTS: Mapping[str, tuple[Callable[[int], dict[str, Any]], float]] = {
     "clearhead-minilm": (masked, 0.99),
     "clearhead-sentiment": (judged, 0.99),
     "clearhead-qa": (asked, 0.99),
+    "clearhead-names": (named, 0.99),
     "clearhead-en-fr": (lambda number: {"text": plain(number), "num_beams": 1}, 0.995),
     "clearhead-stories": (
         lambda number: {"prompt": plain(number)[:-1], "max_new_tokens": 1, "strategy": "greedy"},

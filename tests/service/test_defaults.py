@@ -34,7 +34,7 @@ PART = 15_000_000
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
-    """Has the five repositories, with no weights that anyone could use."""
+    """Has the repositories of all, with no weights that anyone could use."""
     for number, checkpoint in enumerate(STANDARD.values()):
         folder = tmp_path / "hub" / checkpoint.name
         folder.mkdir(parents=True)
@@ -73,7 +73,7 @@ def assert_failed_in_one_sentence(done: subprocess.CompletedProcess[str], *parts
     assert "Traceback" not in done.stderr
 
 
-def test_one_command_fetches_all_five_checked_and_no_code(
+def test_one_command_fetches_them_all_checked_and_no_code(
     hub: Hub, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     done = command()
@@ -134,7 +134,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(monkeypatch: pytest.Monk
     monkeypatch.setattr(published, "is_downloaded", lambda _checkpoint: False)
     monkeypatch.setattr(published, "bytes_kept", lambda _checkpoint: 0)
     monkeypatch.setattr(published, "fetch", lambda *_: pytest.fail("fetched on a full disk"))
-    with pytest.raises(CheckpointUnavailable, match=r"need 2\.4 GB .* 1\.2 GB are free .* nothing was downloaded"):
+    with pytest.raises(CheckpointUnavailable, match=r"need 2\.8 GB .* 1\.2 GB are free .* nothing was downloaded"):
         published.fetch_standard(EngineSettings("torch"))
 
 

@@ -65,6 +65,7 @@ def test_an_empty_prompt_and_an_empty_word_are_allowed() -> None:
         (Task.SENTIMENT, "text", 50),
         (Task.QUESTION_ANSWERING, "question", 40),
         (Task.QUESTION_ANSWERING, "context", 60),
+        (Task.NAMES, "text", 50),
         (Task.TRANSLATION, "text", 50),
         (Task.COMPLETION, "prompt", 30),
     ],

@@ -32,6 +32,7 @@ TINY = {
     "masked_lm": {"BATCH_TOKENS": 256, "DEVELOPMENT_CHARACTERS": 3000, "WINDOW_STEPS": 2, "SENTENCE_STEPS": 2},
     "sentiment": {"PHRASE_EPOCHS": 1, "OPINION_EPOCHS": 0},
     "question_answering": {"HELD_OUT_ARTICLES": 2, "PARAGRAPH_EPOCHS": 1},
+    "names": {"EPOCHS": 1, "EVERYDAY_SENTENCES": 20, "BATCH_TOKENS": 256, "FROZEN_LAYERS": 1},
     "translation": {"VOCABULARY": 400, "WIDTH": 32, "STEPS": 2, "BATCH_TOKENS": 200, "PHRASES_TIMES": 1,
                     "EVERYDAY_TIMES": 1, "DEVELOPMENT_PAIRS": 5, "DEVELOPMENT_BATCHES": 2, "ALIGNED_SENTENCES": 5},
     "text_generation": {"VOCABULARY": 400, "WIDTH": 48, "WRITTEN_STORIES": 64, "DEVELOPMENT_CHARACTERS": 500,
@@ -98,6 +99,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / f"sst2/{part}.tsv", ["sentence\tlabel", *rows])
     for name in ("squad_v1_articles", "squad_v2_articles", "qamr_1", "qamr_2", "fairytaleqa_train"):
         write_questions(folder / f"qa/{name}.json", prose, unanswered="v2" in name)
+    for part in ("train", "dev"):
+        sentences = (prose.sentence().split() for _ in range(LINES))
+        tagged = ["\n".join([f"{first} B-PER", *(f"{word} O" for word in rest)]) for first, *rest in sentences]
+        write(folder / f"ner/conll2003_{part}.txt", tagged, "\n\n")
     for name in ("tatoeba", "multi30k_train", "multi30k_val", "newstest2008_2013"):
         # Those of the one set are translated, which takes a network that knows nothing long.
         sentences = [
@@ -161,5 +166,6 @@ def test_a_training_script_runs_to_its_end(task: str, data: Path, small: Callabl
     folder = tmp_path / "checkpoints" / script.NAME
     assert "## Figures" in (folder / "README.md").read_text()
     assert list(folder.glob("*.safetensors")) and (folder / "tokenizer.json").exists()
+    assert json.loads((folder / "tokenizer.json").read_text())["truncation"] is None
     model = ModelStore().load(REGISTRY[script.NAME])
     assert model.network.num_parameters() > 0

@@ -1,0 +1,255 @@
+"""Names: the masked language model, fine-tuned to find people, organisations, places and other names in a text.
+
+It learns from CoNLL-2003's newspaper reports, cut into runs of one to four sentences, another cut in every epoch, and
+from sentences of our own as people type them, whose names are drawn anew in every epoch (`names_everyday.tsv`). A word
+is what BERT's tokenizer splits off at spaces and punctuation, and its first piece alone is labelled.
+"""
+
+import random
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoTokenizer, BertForTokenClassification, PreTrainedTokenizerBase
+
+from evaluation.measures import names
+from evaluation.metrics import names_f1
+from evaluation.probes import OF_CARDS, passed_share, probes_of, verdicts
+from models.registry import Task
+from models.tasks.token_classification import spans_of
+from training import text
+from training.cards import CHECKPOINTS, Card, Credit, save, write_card
+from training.loop import Batch, Plan, adamw, grouped_by_length, train
+from training.masked_lm import NAME as TRUNK
+from training.text import Marked, Span
+
+NAME = "clearhead-names"
+LABELS = ["O", *(f"{prefix}-{kind}" for kind in ("PER", "ORG", "LOC", "MISC") for prefix in "BI")]
+EVERYDAY = Path(__file__).with_name("names_everyday.tsv")
+KIND_OF = {
+    "first": "PER", "person": "PER", "last": "PER", "famous": "PER", "city": "LOC", "country": "LOC", "nature": "LOC",
+    "organisation": "ORG", "nationality": "MISC", "language": "MISC", "inhabitants": "MISC", "event": "MISC",
+    "work": "MISC",
+}  # fmt: skip
+"""The label of what stands in each place of a sentence of our own."""
+
+FROZEN_LAYERS = 2
+LONGEST_RUN, LONGEST = 4, 192
+EVERYDAY_SENTENCES = 3_000
+EPOCHS, RATE = 7, 2e-4
+BATCH_TOKENS = 1_000
+DEVELOPMENT_BATCHES = 40
+IGNORED = -100
+SEED = 7
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_ARTICLE = "the "
+
+
+def runs_of(sentences: Sequence[Marked], chance: random.Random) -> list[Marked]:
+    """The sentences one after the other, cut into runs of one to `LONGEST_RUN` at random places."""
+    runs, place = [], 0
+    while place < len(sentences):
+        size = chance.randint(1, LONGEST_RUN)
+        runs.append(text.joined(sentences[place : place + size]))
+        place += size
+    return runs
+
+
+class Everyday:
+    """Sentences of our own, with names drawn for their places."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        """`known` are the normalised texts that may not be made."""
+        rows = [line.split("\t") for line in text.read_text(EVERYDAY).splitlines()]
+        self._sentences = [each for kind, each in rows if kind == "sentence"]
+        self._names = {kind: [each for other, each in rows if other == kind] for kind in KIND_OF}
+        self._known = known
+
+    def made(self, count: int, chance: random.Random) -> list[Marked]:
+        """So many sentences, each as likely."""
+        made = [self._filled(chance.choice(self._sentences), chance) for _ in range(count)]
+        return [each for each in made if text.normalised(each.text) not in self._known]
+
+    def _filled(self, sentence: str, chance: random.Random) -> Marked:
+        filled, spans, end = "", [], 0
+        for match in _PLACE.finditer(sentence):
+            filled += sentence[end : match.start()]
+            name, end = self._drawn(match[1], chance), match.end()
+            # CoNLL-2003 leaves the article out of a name.
+            start = len(filled) + len(_ARTICLE) * name.startswith(_ARTICLE)
+            filled += name
+            spans.append(Span(start, len(filled), KIND_OF[match[1]]))
+        return Marked(filled + sentence[end:], tuple(spans))
+
+    def _drawn(self, place: str, chance: random.Random) -> str:
+        if place != "person":
+            return chance.choice(self._names[place])
+        parts = chance.choice((("first",), ("first", "last"), ("first", "last"), ("famous",)))
+        return " ".join(chance.choice(self._names[part]) for part in parts)
+
+
+Example = tuple[list[int], list[int]]
+"""Token ids, and the number of each token's label; `IGNORED` where it is not judged."""
+
+
+def encode(rows: Sequence[Marked], tokenizer: PreTrainedTokenizerBase) -> list[Example]:
+    """Token ids, at most `LONGEST`, with the labels of the words' first pieces."""
+    encoded = tokenizer(
+        [row.text for row in rows], truncation=True, max_length=LONGEST, return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+    )  # fmt: skip
+    examples = []
+    for number, row in enumerate(rows):
+        ids, offsets = encoded["input_ids"][number], encoded["offset_mapping"][number]
+        pieces = tokenizer.convert_ids_to_tokens(ids)
+        special = encoded["special_tokens_mask"][number]
+        labels = [
+            IGNORED if is_mark or piece.startswith("##") else label_at(start, row.spans)
+            for piece, (start, _), is_mark in zip(pieces, offsets, special, strict=True)
+        ]
+        examples.append((ids, labels))
+    return examples
+
+
+def label_at(start: int, spans: Sequence[Span]) -> int:
+    """The number of the label of a word that begins at the character `start`."""
+    for span in spans:
+        if span.start <= start < span.end:
+            return LABELS.index(f"{'B' if start == span.start else 'I'}-{span.kind}")
+    return 0
+
+
+def batch_of(examples: Sequence[Example]) -> Batch:
+    """Padded ids, mask and labels, all [row, token]."""
+    ids, labels = ([torch.tensor(example[part]) for example in examples] for part in (0, 1))
+    return {
+        "input_ids": pad_sequence(ids, batch_first=True),
+        "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
+        "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+    }
+
+
+class Material:
+    """What to train on: an epoch's examples are a function of its number."""
+
+    def __init__(self, sentences: list[Marked], everyday: Everyday, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.sentences, self.everyday, self.tokenizer = sentences, everyday, tokenizer
+
+    def epoch(self, number: int) -> list[list[Example]]:
+        """The batches of one epoch."""
+        chance = random.Random(SEED + number)
+        rows = runs_of(self.sentences, chance) + self.everyday.made(EVERYDAY_SENTENCES, chance)
+        examples = encode(rows, self.tokenizer)
+        lengths = [len(ids) for ids, _ in examples]
+        return [[examples[place] for place in places] for places in grouped_by_length(lengths, BATCH_TOKENS, number)]
+
+    def batches(self, step: int) -> Iterator[Batch]:
+        """The batches of all epochs from `step` on."""
+        for number in range(EPOCHS + 1):
+            found = self.epoch(number)
+            yield from map(batch_of, found[step:])
+            step = max(0, step - len(found))
+
+
+def loss_of(model: BertForTokenClassification, batch: Batch) -> Tensor:
+    """Mean cross-entropy of the labels of words."""
+    logits = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+    return nn.functional.cross_entropy(logits.float().flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORED)
+
+
+def development_f1(batches: Sequence[Batch]) -> Callable[[BertForTokenClassification], dict[str, float]]:
+    """A measure for `train`: the F1 of whole names in percent over `batches` that were kept out."""
+
+    def evaluate(model: BertForTokenClassification) -> dict[str, float]:
+        found: list[Collection[object]] = []
+        given: list[Collection[object]] = []
+        for batch in batches:
+            batch = {name: tensor.to(model.device) for name, tensor in batch.items()}
+            labels = batch.pop("labels")
+            chosen = model(**batch).logits.argmax(dim=-1)
+            for ours, theirs in zip(chosen, labels, strict=True):
+                judged = theirs != IGNORED
+                for names_of, numbers in ((found, ours), (given, theirs)):
+                    names_of.append(spans_of([LABELS[number] for number in numbers[judged].tolist()]))
+        return {"development_f1": round(names_f1(found, given), 2)}
+
+    return evaluate
+
+
+def build(data: Path, workdir: Path) -> None:
+    """Train to find names, save it, measure it and write its card."""
+    torch.manual_seed(SEED)
+    tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
+    development = text.read_conll(data / "ner/conll2003_dev.txt")
+    known = frozenset(text.normalised(probe["text"]) for probe in probes_of(Task.NAMES))
+    known |= {text.normalised(sentence.text) for sentence in development}
+    sentences = text.read_conll(data / "ner/conll2003_train.txt")
+    material = Material(sentences, Everyday(known), tokenizer)
+
+    network = BertForTokenClassification.from_pretrained(
+        CHECKPOINTS / TRUNK,
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: number for number, label in enumerate(LABELS)},
+        dtype=torch.float32,
+        attn_implementation="eager",
+    )
+    # The embeddings and the lowest layers stay `clearhead-minilm`'s, so that they are shipped once.
+    for kept in (network.bert.embeddings, *network.bert.encoder.layer[:FROZEN_LAYERS]):
+        kept.requires_grad_(False)
+
+    unseen = encode(development, tokenizer)
+    places = grouped_by_length([len(ids) for ids, _ in unseen], BATCH_TOKENS, SEED)
+    some = list(islice((batch_of([unseen[place] for place in each]) for each in places), DEVELOPMENT_BATCHES))
+    steps = sum(len(material.epoch(number)) for number in range(EPOCHS))
+    train(
+        network,
+        [adamw(network, RATE)],
+        material.batches,
+        loss_of,
+        Plan(steps=steps, warmup_steps=steps // 20, workdir=workdir / NAME),
+        evaluate=development_f1(some),
+        evaluate_every=300,
+    )
+
+    model = save(network, tokenizer, NAME)
+    measured, small = (
+        names(model, [each.lower() for each in development] if lower else development) for lower in (False, True)
+    )
+    figures = {
+        "F1 of whole names, conll2003_dev, %": measured["f1"],
+        "the same in small letters, %": small["f1"],
+        **{f"F1 of the kind {kind}, conll2003_dev, %": measured[kind] for kind in sorted(measured) if kind != "f1"},
+        OF_CARDS: passed_share(verdicts(Task.NAMES, model)),
+    }
+    write_card(card(figures))
+
+
+def card(figures: dict[str, float]) -> Card:
+    """The model card's content, with `figures`."""
+    return Card(
+        name=NAME,
+        task="token-classification",
+        languages=("en",),
+        license="apache-2.0",
+        base_model=TRUNK,
+        what=f"`{TRUNK}` with a classifier over every token: it finds people (`PER`), organisations (`ORG`), places "
+        "(`LOC`) and other names such as nationalities, events and works (`MISC`), a name's first word as `B-`, the "
+        "others as `I-`.",
+        sources=(
+            Credit("CoNLL-2003, English newspaper reports of 1996", "research use only"),
+            Credit("everyday sentences with names, written for this", "Apache-2.0"),
+            Credit(f"{TRUNK}, which training started from", "Apache-2.0, from the data its card names"),
+        ),
+        recipe="`training/names.py`: the upper layers fine-tuned, the embeddings and the lowest "
+        f"{FROZEN_LAYERS} layers kept; {EPOCHS} epochs in batches of about {BATCH_TOKENS:,} tokens; AdamW, {RATE}, "
+        f"linear decay, bfloat16 autocast. Runs of one to {LONGEST_RUN} sentences, and {EVERYDAY_SENTENCES:,} everyday "
+        "sentences an epoch with names drawn at random. Only the first piece of a word is labelled.",
+        figures=figures,
+        limits="Its vocabulary has no capital letters, so that it cannot tell a name by them. It knows the names of "
+        "1996 best, takes clubs and companies that are called like a place for that place, and reads only English.",
+    )
