@@ -50,6 +50,8 @@ def figures_of(task: Task, model: AnyTaskModel, data: Path, limit: int | None) -
         case Task.COMPLETION:
             words = text.read_text(data).split(" ")[: limit or WORDS]
             return measures.text_generation(model, " ".join(words))
+        case Task.TEACH:
+            raise ValueError("What is taught is measured on the page: it has no figures of its own.")
 
 
 def main() -> None:

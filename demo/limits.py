@@ -43,15 +43,18 @@ class Field:
 
     A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
     tuple holds the ids of tokens. A number's `most` names its bound in `Limits`, where a host may lower it; `slider` is
-    how the form offers it.
+    how the form offers it. A list holds texts, at most as many as the number in `Limits` that `many` names, or, where
+    they are `labelled`, pairs of a text and its label.
     """
 
     label: str
-    type: type[str] | type[int] | type[float] | type[tuple[int, ...]]
+    type: type[str] | type[int] | type[float] | type[tuple[int, ...]] | type[list[Any]]
     limit: str = ""
     may_be_empty: bool = False
     most: str = ""
     slider: Slider | None = None
+    many: str = ""
+    labelled: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -103,6 +106,11 @@ FIELDS: dict[Task, dict[str, Field]] = {
         ),
         "kept": _KEPT,
     },
+    Task.TEACH: {
+        "examples": Field("The examples", list, "example", many="examples", labelled=True),
+        "texts": Field("The texts to judge", list, "example", many="examples"),
+        "kept_out": Field("The examples kept for the test", list, "example", many="examples", labelled=True),
+    },
 }
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
 
@@ -129,7 +137,10 @@ def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: 
                 "Please shorten it.",
                 name,
             )
-    cleaned = {name: _value(name, value, known[name]) for name, value in fields.items()}
+    cleaned = {
+        name: _texts(name, value, known[name], limits) if known[name].type is list else _value(name, value, known[name])
+        for name, value in fields.items()
+    }
     for name, number in cleaned.items():
         if known[name].most and number > (most := getattr(limits, known[name].most)):
             raise InputError(f"{known[name].label} must be from 1 to {most}.", name)
@@ -151,6 +162,36 @@ def _value(name: str, value: object, field: Field) -> Any:
     return text
 
 
+def _texts(name: str, value: object, field: Field, limits: Limits) -> tuple[Any, ...]:
+    """Several texts, or pairs of a text and its label, which callers may also give as `{"text": …, "label": …}`."""
+    if not isinstance(value, list | tuple):
+        raise InputError(f"{field.label} must be a list.", name)
+    if len(value) > (most := getattr(limits, field.many)):
+        raise InputError(
+            f"{field.label} are {len(value):,}, and at most {most:,} are read here. Please leave some out.", name
+        )
+    given = [_pair(name, each, field) if field.labelled else (each, "") for each in value]
+    for place, longest in enumerate((getattr(limits, field.limit), limits.word)):
+        for each in given:
+            if isinstance(each[place], str) and len(each[place]) > longest:
+                what = "A name of a class" if place else f"One of {field.label[0].lower()}{field.label[1:]}"
+                raise InputError(
+                    f"{what} is {len(each[place]):,} characters long, and at most {longest:,} are read here. "
+                    "Please shorten it.",
+                    name,
+                )
+    cleaned = [(plain_text(text, "An example", name), plain_text(label, "A class", name)) for text, label in given]
+    return tuple((text.strip(), label.strip()) if field.labelled else text for text, label in cleaned)
+
+
+def _pair(name: str, value: object, field: Field) -> tuple[Any, Any]:
+    if isinstance(value, Mapping) and value.keys() == {"text", "label"}:
+        return value["text"], value["label"]
+    if isinstance(value, list | tuple) and len(value) == 2:
+        return value[0], value[1]
+    raise InputError(f"Each of {field.label[0].lower()}{field.label[1:]} must have a text and a label.", name)
+
+
 def clipped(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     """The fields with each number that a host has bounded at its bound, where it is beyond."""
     known = FIELDS[task]
@@ -166,6 +207,8 @@ def limits_in_words(settings: Settings) -> tuple[str, ...]:
     return (
         f"A text may have {limits.text:,} characters, a prompt {limits.prompt:,}, a question {limits.question:,}, "
         f"and the text to search for its answer {limits.context:,}.",
+        f"A model may be taught with {limits.examples:,} examples of {limits.example:,} characters, in two to five "
+        "classes.",
         "Each model reads a number of tokens at once, the bundled ones 512; a longer text is refused. "
         "Only a text to search for an answer or for names may be longer, which is read in overlapping windows, and a "
         "text to translate, which is read sentence by sentence.",
@@ -258,7 +301,9 @@ class Turns:
 
 
 def _size(task: Task, fields: Mapping[str, Any]) -> int:
-    """Characters and tokens, times drafts; nothing for a task that reads a text once and remembers nothing of it."""
+    """Characters and tokens, times drafts; nothing for a task that reads one text once and remembers nothing of it."""
+    if task is Task.TEACH:
+        return sum(len(str(each)) for texts in fields.values() for each in texts)
     if task not in (Task.TRANSLATION, Task.COMPLETION):
         return 0
     characters = sum(len(fields.get(name) or "") for name, field in FIELDS[task].items() if field.is_text)

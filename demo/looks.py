@@ -49,13 +49,17 @@ class AttentionSource:
 
 def source_of(run: Run, output: TaskOutput) -> AttentionSource:
     """Where the attention behind a run's answer can be had."""
-    # Lists, which JSON has for tuples, could not be looked up.
-    fields = [(name, tuple(value) if isinstance(value, list) else value) for name, value in run.fields.items()]
+    fields = [(name, _hashable(value)) for name, value in run.fields.items()]
     # Callers without a session do not share one: each of their runs stands alone.
     session = owner(run.session_id) or run.id
     until = float("inf") if keeps(run.session_id) else run.created_utc.timestamp() + HELD_FOR_S
     origin = Origin((session,) if session else (), run.id, until)
     return AttentionSource(run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=origin)
+
+
+def _hashable(value: Any) -> Any:
+    """`value` with tuples for its lists, which JSON has for them, and which could not be looked up."""
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +14,7 @@ from demo.log.run import Run, load_answer
 from demo.looks import AttentionSource, source_of
 from demo.plots.view import AttentionView, view_of
 from demo.runs import Attempt
+from demo.teaching import expanded
 from demo.walk.view import InsideRequest
 from models.explain.opening import opening
 from models.inside.outputs import TokenizedText
@@ -76,7 +77,10 @@ class Recorded:
 @cache
 def examples_of(task: Task) -> tuple[Example, ...]:
     """The inputs to try, the recorded one first."""
-    return _EXAMPLES.validate_python(_read(task.endpoint)["examples"])
+    found = _EXAMPLES.validate_python(_read(task.endpoint)["examples"])
+    if task is Task.TEACH:
+        return tuple(replace(example, fields=expanded(example.fields)) for example in found)
+    return found
 
 
 @cache

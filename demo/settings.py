@@ -48,6 +48,8 @@ class Limits(_FromEnvironment):
     context: int = _most(20000, "MAX_CONTEXT", "the most characters of a text to search for an answer")
     prompt: int = _most(5000, "MAX_PROMPT", "the most characters of a prompt")
     word: int = _most(100, "MAX_WORD", 'the most characters of "my word"')
+    example: int = _most(500, "MAX_EXAMPLE", "the most characters of an example to teach with")
+    examples: int = _most(200, "MAX_EXAMPLES", "the most examples that a model is taught or tested with")
     new_tokens: int = _most(200, "MAX_NEW_TOKENS", "the most tokens that a run may write")
     beams: int = _most(8, "MAX_BEAMS", "the most drafts that a beam search may keep")
     runs_per_minute: int = _most(60, "RUNS_PER_MINUTE", "the most runs that one session may start in a minute")
@@ -56,7 +58,9 @@ class Limits(_FromEnvironment):
     @property
     def call_bytes(self) -> int:
         """The most bytes of one call, below which every field at its limit fits."""
-        texts = self.text + self.question + self.context + self.prompt + self.word
+        # Those to teach with, those kept for the test, and the texts to judge, each with its class.
+        examples = 3 * self.examples * (self.example + self.word)
+        texts = self.text + self.question + self.context + self.prompt + self.word + examples
         return texts * _BYTES_OF_A_CHARACTER + _BYTES_BESIDES_TEXT
 
 

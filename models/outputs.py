@@ -317,6 +317,48 @@ class CompletionOutput(TaskOutput):
     finished: bool = True
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A text, its likeliest label and the probability of each; `expected` is the label that it was given, if any."""
+
+    text: str
+    label: str
+    scores: tuple[Prediction, ...]
+    expected: str = ""
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The accuracy that a representation of texts reaches after so many examples of each class.
+
+    Each is the mean over a few draws of the examples; `spread` is their standard deviation.
+    """
+
+    representation: str
+    examples_per_class: tuple[int, ...]
+    accuracy: tuple[float, ...]
+    spread: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TeachOutput(TaskOutput):
+    """What was learned from a few examples: the label of each text, and how often the classifier is right.
+
+    `accuracy` is a share of the `measured` examples, which are those that were kept out, or all of them by
+    cross-validation: `measured_on` says which. `chance` is what guessing gets. `tokens` are those of the first text
+    to judge, or of the first example where there is none.
+    """
+
+    labels: tuple[str, ...]
+    predictions: tuple[Judged, ...]
+    accuracy: float
+    chance: float
+    measured_on: str
+    measured: int
+    mistakes: tuple[Judged, ...]
+    curve: tuple[LearningCurve, ...]
+
+
 def generated_ids(output: TaskOutput) -> tuple[int, ...]:
     """The ids of the tokens that the model wrote, which attention is captured over; empty for encoder tasks."""
     match output:

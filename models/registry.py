@@ -16,6 +16,8 @@ class Task(StrEnum):
     NAMES = "token-classification"
     TRANSLATION = "translation"
     COMPLETION = "text-generation"
+    TEACH = "few-shot-classification"
+    """The Hub has no name for it."""
 
     @property
     def endpoint(self) -> str:
@@ -25,7 +27,7 @@ class Task(StrEnum):
     @property
     def answered_by(self) -> "Task":
         """The task whose checkpoints answer this one: itself, for a task that has checkpoints of its own."""
-        return self
+        return Task.FILL_MASK if self is Task.TEACH else self
 
     @property
     def writes(self) -> bool:

@@ -3,7 +3,7 @@
 Each answer is a `TypedDict`, off which Gradio reads the schema of the endpoint; `shaped` fills one from typed results.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
@@ -14,8 +14,10 @@ from models.outputs import (
     FillMaskOutput,
     LoadedCheckpoint,
     NamesOutput,
+    Prediction,
     SentimentOutput,
     TaskOutput,
+    TeachOutput,
     TranslationOutput,
 )
 from models.registry import Task
@@ -162,6 +164,53 @@ class Completion(Answered):
     tokens: list[WrittenToken]
     candidates: list[ScoredText]
     finished: bool
+
+
+class LabelledText(TypedDict):
+    """An example: a text and the name of its class."""
+
+    text: str
+    label: str
+
+
+class JudgedText(TypedDict):
+    """A text, its likeliest label, and the probability of each label."""
+
+    text: str
+    label: str
+    scores: dict[str, float]
+
+
+class Mistake(JudgedText):
+    """An example that was judged otherwise than its caller did, who had `expected` this label."""
+
+    expected: str
+
+
+class Curve(TypedDict):
+    """The accuracy that a representation reaches after so many examples per class: a mean over draws and its spread."""
+
+    representation: str
+    examples_per_class: list[int]
+    accuracy: list[float]
+    spread: list[float]
+
+
+class Taught(Answered):
+    """The texts as they were judged; how often the classifier is right, and what guessing would get (`chance`).
+
+    `accuracy` is a share of the `measured` examples, which are those that were kept out (`measured_on` is `kept`), or
+    all of them (`cross-validation`). The curves are of BERT's vectors, of a bag of words and of random weights.
+    """
+
+    labels: list[str]
+    predictions: list[JudgedText]
+    accuracy: float
+    measured_on: str
+    measured: int
+    chance: float
+    mistakes: list[Mistake]
+    curve: list[Curve]
 
 
 class OfKind(Answered):
@@ -365,7 +414,7 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
             own["sequences"] = [each.text for each in output.sequences]
             own["sequence_scores"] = [each.score for each in output.sequences]
         case SentimentOutput():
-            own["scores"] = {each.text: each.score for each in output.scores}
+            own["scores"] = _by_text(output.scores)
         case NamesOutput():
             own["tokens"] = [
                 shaped(
@@ -378,7 +427,14 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
             own["tokens"] = [
                 shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated
             ]
+        case TeachOutput():
+            for name, kind in (("predictions", JudgedText), ("mistakes", Mistake)):
+                own[name] = [shaped(kind, each, scores=_by_text(each.scores)) for each in getattr(output, name)]
     return shaped(shape, output, **own)
+
+
+def _by_text(predictions: Iterable[Prediction]) -> dict[str, float]:
+    return {each.text: each.score for each in predictions}
 
 
 SHAPES: dict[Task, Callable[..., Any]] = {
@@ -388,4 +444,5 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.NAMES: FoundNames,
     Task.TRANSLATION: Translations,
     Task.COMPLETION: Completion,
+    Task.TEACH: Taught,
 }

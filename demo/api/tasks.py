@@ -186,7 +186,24 @@ def _add_task_endpoints(service: DemoService) -> None:
         writing = {"max_new_tokens": max_new_tokens, "strategy": strategy, "num_beams": num_beams}
         return run(contract.Completion, request, checkpoint, prompt=prompt, **writing, **sampling)
 
-    for endpoint in (fill_mask, sentiment, question_answering, names, translation, completion):
+    def teach(
+        request: gr.Request,
+        examples: list[contract.LabelledText],
+        texts: list[str],
+        checkpoint: str = "",
+        kept_out: list[contract.LabelledText] = [],  # noqa: B006 it is only read
+    ) -> contract.Taught:
+        """Teach a classifier with a few examples, on the sentence vectors of a frozen BERT, and judge texts with it.
+
+        Args:
+            examples: At least two examples of each of two to five classes, each with its text and its label.
+            texts: The texts to judge; there may be none.
+            checkpoint: The name of a checkpoint; empty for the host's default.
+            kept_out: Examples to measure the accuracy on; without any, it is measured by cross-validation.
+        """
+        return run(contract.Taught, request, checkpoint, examples=examples, texts=texts, kept_out=kept_out)
+
+    for endpoint in (fill_mask, sentiment, question_answering, names, translation, completion, teach):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 
 

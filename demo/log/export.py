@@ -14,6 +14,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
+    TeachOutput,
     TranslationOutput,
 )
 
@@ -101,8 +102,16 @@ def answer_in_words(output: TaskOutput) -> str:
             return output.translations[0].text
         case CompletionOutput():
             return output.text
+        case TeachOutput():
+            return ", ".join(each.label for each in output.predictions) or measured(output)
         case _:
             raise TypeError(f"{type(output).__name__} has no answer in words")
+
+
+def measured(output: TeachOutput) -> str:
+    """How often a taught classifier was right."""
+    right = output.measured - len(output.mistakes)
+    return f"{right} of {output.measured} examples right"
 
 
 def safe_cell(value: Any) -> str:

@@ -14,6 +14,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
+    TeachOutput,
     TranslationOutput,
 )
 from models.registry import Task
@@ -87,6 +88,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.NAMES: NamesOutput,
     Task.TRANSLATION: TranslationOutput,
     Task.COMPLETION: CompletionOutput,
+    Task.TEACH: TeachOutput,
 }
 
 

@@ -14,7 +14,7 @@ import orjson
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors
-from demo.log.export import answer_in_words, safe_cell
+from demo.log.export import answer_in_words, measured, safe_cell
 from demo.log.run import Run
 from demo.plots.heatmap import attention_svg
 from demo.plots.reading import place, read_out
@@ -25,13 +25,14 @@ from demo.reader.sentence import coloured_sentence, said
 from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE
 from demo.sharing import ReaderSettings
+from demo.teaching import by_class
 from demo.theme import script
 from demo.widgets.bars import bars
 from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES
 from demo.widgets.saved import SavedFile, TextFile, csv_file, html_file, json_file, offline_page
 from models.errors import InputError
-from models.outputs import MEAN, FillMaskOutput, HeadRole, SentimentOutput, TaskOutput, Token
+from models.outputs import MEAN, FillMaskOutput, HeadRole, SentimentOutput, TaskOutput, TeachOutput, Token
 from models.registry import REGISTRY
 
 
@@ -115,6 +116,9 @@ _LABELS = {
     "context": "Text to find the answer in",
     "prompt": "Beginning of the text",
     "word": "My word",
+    "examples": "Examples it was taught with",
+    "texts": "Text to judge",
+    "kept_out": "Examples kept for the test",
 }
 _LONG = 300
 
@@ -159,9 +163,9 @@ def taken_script() -> str:
 
 def _given(run: Run) -> str:
     texts = "".join(
-        f"<h2>{_LABELS.get(name, html.escape(name))}</h2>{_text(str(value))}"
+        f"<h2>{_LABELS.get(name, html.escape(name))}</h2>{_text(_as_text(value))}"
         for name, value in run.inputs.items()
-        if value or name != "word"
+        if value or name not in ("word", "texts", "kept_out")
     )
     seed = {} if run.seed is None else {"seed": run.seed}
     settings = ", ".join(
@@ -170,6 +174,16 @@ def _given(run: Run) -> str:
         if isinstance(value, str | int | float)
     )
     return texts + (f'<p class="quiet">Settings: {html.escape(settings)}</p>' if settings else "")
+
+
+def _as_text(value: object) -> str:
+    """A field as text, with the examples of each class in a paragraph."""
+    if not isinstance(value, list | tuple):
+        return str(value)
+    classes = by_class(value)
+    if not classes:
+        return "\n".join(map(str, value))
+    return "\n".join(f"{label}: {' | '.join(texts)}" for label, texts in classes.items())
 
 
 def _text(text: str) -> str:
@@ -186,6 +200,9 @@ def _answer(output: TaskOutput) -> str:
             return words + "".join(bars(found, f"Likeliest words for blank {number}") for number, found in blanks)
         case SentimentOutput():
             return words + bars(output.scores, "Probability of each class", winner=output.label)
+        case TeachOutput():
+            found = [bars(each.scores, "Probability of each class", winner=each.label) for each in output.predictions]
+            return words + "".join(found) + _text(measured(output))
         case _:
             return words
 

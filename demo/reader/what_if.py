@@ -22,9 +22,11 @@ from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
     NamesOutput,
+    Prediction,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
+    TeachOutput,
     Token,
     TranslationOutput,
 )
@@ -40,7 +42,7 @@ _CHANGES = [
     ("Switch off the head above", "head"),
     ("Switch off the whole layer above", "layer"),
 ]
-_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES)
+_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.TEACH)
 
 
 def create_try_it(
@@ -166,6 +168,10 @@ def _shares(output: TaskOutput) -> list[_Shares]:
             named = [[(each.text, each.score) for each in blank] for blank in output.predictions]
         case SentimentOutput():
             named = [[(each.text, each.score) for each in output.scores]]
+        case TeachOutput():
+            right = (Prediction("right", output.accuracy), Prediction("wrong", 1 - output.accuracy))
+            shares = output.predictions[0].scores if output.predictions else right
+            named = [[(each.text, each.score) for each in shares]]
         case QuestionAnsweringOutput():
             named = [[*((each.text, each.score) for each in output.answers), (_NO_ANSWER, output.no_answer_score)]]
         case NamesOutput():

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import gradio as gr
+from gradio.blocks import Block
 from gradio.components import Component
 from gradio.components.plot import PlotData
 
@@ -143,7 +144,7 @@ class LectureViews:
         self._one_at_a_time = ThreadPoolExecutor(1, "lecture")
 
     @property
-    def outputs(self) -> list[Component | gr.Column]:
+    def outputs(self) -> list[Block]:
         """Everything that a view may change."""
         of_tasks = [
             each
@@ -151,7 +152,7 @@ class LectureViews:
             for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools)
         ]
         of_inside = [*self.inside.shared, *self.inside.turned, *self.inside.drawn, *self.inside.own]
-        changed: list[Component | gr.Column] = [*of_tasks, *of_inside]
+        changed: list[Block] = [*of_tasks, *of_inside]
         return list(dict.fromkeys(changed))
 
     @property
@@ -164,7 +165,7 @@ class LectureViews:
         if isinstance(step.view, InsideRequest):
             return self.inside.open(step.view)
         tab = self.task_tabs[step.view.task]
-        return {tab.fields[name]: value for name, value in step.view.fields.items() if name in tab.fields}
+        return tab.fill(step.view.fields)
 
     async def view(self, place: LecturePlace) -> Updates:
         """The answer or the picture; raises `InputError` for one that cannot be had now.

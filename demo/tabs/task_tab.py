@@ -1,11 +1,12 @@
 """What the tabs of tasks share: one form on the left, one result on the right, and the events that join them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
 import gradio as gr
+from gradio.blocks import Block
 from gradio.components import Component
 
 from demo.events import PROGRESS, QUICK, Stops, for_visitors, in_line, told
@@ -32,6 +33,7 @@ TAB_NAMES = {
     Task.NAMES: "names",
     Task.TRANSLATION: "translate",
     Task.COMPLETION: "write-on",
+    Task.TEACH: "teach-it",
 }
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 
@@ -186,12 +188,21 @@ class TaskTab:
         return [self.answer, *self.below, *subject, *notices, self.picker]
 
     @property
-    def reopened_outputs(self) -> list[Component]:
-        """Every component that reopening a run changes."""
-        return [*self.outputs, *self.fields.values()]
+    def form(self) -> list[Block]:
+        """Every component that other fields in the form change."""
+        return list(self.fields.values())
+
+    def fill(self, fields: Mapping[str, Any]) -> Updates:
+        """The updates that put `fields`, by the names of the task's inputs, into the form; what it lacks stays."""
+        return {self.fields[name]: value for name, value in fields.items() if name in self.fields}
 
     @property
-    def restored_outputs(self) -> list[Component]:
+    def reopened_outputs(self) -> list[Block]:
+        """Every component that reopening a run changes."""
+        return [*self.outputs, *self.form]
+
+    @property
+    def restored_outputs(self) -> list[Block]:
         """Every component that opening a shared run at its place changes."""
         return [*self.reopened_outputs, self.reader.shown, self.reader.chosen, *self.reader.controls.inputs]
 
@@ -207,7 +218,7 @@ class TaskTab:
         texts = [field for field in self.fields.values() if isinstance(field, gr.Textbox)]
         asked = gr.on([self.run_button.click, *(text.submit for text in texts)], **running)
         fill = for_visitors(self.fields_of_example)
-        tried = self._examples.click(fill, self._examples, list(self.fields.values()), **QUICK)
+        tried = self._examples.click(fill, self._examples, self.form, **QUICK)
         for event in (asked, tried.then(**running)):
             self.reader.follow(event)
             event.then(None, None, None, js=_SHOW_ANSWER)
@@ -270,9 +281,8 @@ class TaskTab:
     def fields_of_example(self, number: int) -> Updates:
         """The fields of an example; a text that it leaves out is empty, and a setting is as the page opened with it."""
         given, known = examples_of(self.task)[number].fields, FIELDS[self.task]
-        return {
-            field: given.get(name, "" if known[name].is_text else field.value) for name, field in self.fields.items()
-        }
+        left_out = {name: "" if known[name].is_text else field.value for name, field in self.fields.items()}
+        return self.fill(left_out | given)
 
     def session_of(self, session_id: str) -> str:
         """The browser's session, or a new one for a visitor who was quicker than the page's first event."""
@@ -304,8 +314,7 @@ class TaskTab:
 
     def reopen(self, run: Run) -> Updates:
         """A logged run as it was: its fields, its checkpoint, and its answer or the sentence it ended with."""
-        kept: Updates = {self.fields[name]: value for name, value in run.fields.items() if name in self.fields}
-        kept[self.picker] = run.checkpoint
+        kept = {**self.fill(run.fields), self.picker: run.checkpoint}
         try:
             return self.show(self.service.reopen(run)) | kept
         except InputError as error:

@@ -8,6 +8,7 @@ from demo.log.export import answer_in_words
 from demo.log.run import Run, keeps, load_answer
 from demo.runs import DemoService
 from demo.settings import Settings
+from demo.teaching import by_class, form_text, texts_of
 from models.outputs import TaskOutput
 from models.registry import REGISTRY, Task
 
@@ -46,6 +47,8 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
     asked = " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+    if run.task is Task.TEACH:
+        asked = form_text(run.inputs)
     note = _entity_note(asked)
     told = ""
     if output:
@@ -81,6 +84,7 @@ TASK_TITLES = {
     Task.NAMES: "Names",
     Task.TRANSLATION: "Translate",
     Task.COMPLETION: "Write on",
+    Task.TEACH: "Teach it",
 }
 """The tabs' names in plain words."""
 
@@ -106,6 +110,9 @@ def _entry(run: Run, shared: bool) -> str:
     title = TASK_TITLES[run.task]
     # A question says more about a run than the text it was asked about.
     given = str(next((run.inputs[name] for name in ("question", "text", "prompt") if name in run.inputs), ""))
+    if run.task is Task.TEACH:
+        classes = " or ".join(by_class(run.inputs.get("examples")))
+        given = f"{classes}: {' '.join(texts_of(run.inputs))}".strip(": ")
     when = f"{run.created_utc:%Y-%m-%dT%H:%M:%SZ}"
     known = REGISTRY.get(run.checkpoint)
     said = f"{title}: {_excerpt(given, 40)}"

@@ -12,6 +12,7 @@ from models.outputs import (
     NamesOutput,
     QuestionAnsweringOutput,
     TaskOutput,
+    TeachOutput,
     TranslationOutput,
 )
 from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word, word_rows, word_text, words_of
@@ -54,7 +55,8 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
     """The place among the queries of `attention` of the token that the answer hangs on.
 
     It is the first blank, the first token of the answer or of the first name that was found, the start token that a
-    classifier judges by, the first content word of a translation, and the last word that was written of a completion.
+    classifier judges by, the first content word of a translation or of a text to judge with what was taught, and the
+    last word that was written of a completion.
     """
     queries = attention.query_tokens
     # The words whose first token has a letter or digit.
@@ -72,6 +74,8 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
         case TranslationOutput():
             small = ENGLISH if attention.kind == "encoder" else TRANSLATED_INTO
             found = [word[0] for word in words if is_content_word(word_text(queries, word), small)]
+        case TeachOutput():
+            found = [word[0] for word in words if is_content_word(word_text(queries, word))]
         case CompletionOutput():
             found = [word[0] for word in reversed(words)]
         case _:

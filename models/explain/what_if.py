@@ -15,6 +15,7 @@ from models.outputs import MEAN, SwitchedOff, Token
 from models.tasks.base import AnyTaskModel
 from models.tasks.fill_mask import FillMask, with_masks
 from models.tasks.question_answering import QuestionAnswering
+from models.tasks.teach import Teach
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
@@ -111,7 +112,8 @@ def replaced(
     elif text[start:end].strip():
         # Byte-level tokens bring the space before them along; a line break is all of its token.
         start += len(text[start:end]) - len(text[start:end].lstrip())
-    return replace(inputs, **{field: text[:start] + word.replace(MASK, str(mask)) + text[end:]})
+    changed = text[:start] + word.replace(MASK, str(mask)) + text[end:]
+    return replace(inputs, **{field: (changed, *inputs.texts[1:]) if field == "texts" else changed})
 
 
 def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int) -> tuple[str, str, Span]:
@@ -133,6 +135,11 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             return field, inputs.text, (token.start, token.end)
         case TextGeneration() if not inputs.prompt.strip():
             return field, inputs.prompt, _NOWHERE
+        case Teach() if not inputs.texts:
+            raise InputError("There is no text to judge whose word could be replaced.", "position")
+        case Teach():
+            text = inputs.texts[0]
+            return "texts", text, over_marks(text, tokenizer.encode(text).offsets)[position]
         case _ if not tokenizer.settings.is_fast:
             return field, *_spelt(tokens, position)
     text = getattr(inputs, field)

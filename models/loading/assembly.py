@@ -16,6 +16,7 @@ from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
+from models.tasks.teach import Teach
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
@@ -31,6 +32,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.NAMES: (TokenClassification, "AutoModelForTokenClassification"),
     Task.TRANSLATION: (Translation, "AutoModelForSeq2SeqLM"),
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
+    Task.TEACH: (Teach, "AutoModelForMaskedLM"),
 }
 """How each task answers, and the class of transformers that loads its networks."""
 

@@ -1,0 +1,239 @@
+"""Teach it: classes named by the visitor, a few examples of each, and what a frozen network's vectors are worth."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+from gradio.blocks import Block
+from gradio.components.plot import PlotData
+
+from demo.events import QUICK
+from demo.log.run import Run
+from demo.plots.learning_curve import NAMES, finding, learning_curve
+from demo.plots.reading import percent
+from demo.recorded import examples_of
+from demo.runs import DemoService
+from demo.tabs.task_tab import TaskTab, left_column, result, visitor_text
+from demo.teaching import by_class, in_lines, texts_of
+from demo.widgets import Updates
+from demo.widgets.bars import bars
+from demo.widgets.figure import drawn
+from demo.widgets.notice import create_notice
+from demo.widgets.tables import KEEP_OPEN, fold_out, table
+from models.outputs import TaskOutput, TeachOutput
+from models.registry import Task
+from models.tasks.teach import LEAST_CLASSES, MOST_CLASSES
+
+_HINT = "Name the classes and give each a few examples, one a line. Then write a text that the model has not seen."
+_LEAD = (
+    "<em>Pre-train</em> once, then teach with a handful: BERT learned language by filling millions of blanks, and none "
+    "of its numbers changes here. It turns each example into a vector, and only a small classifier on these vectors is "
+    "taught, in a fraction of a second. That is <em>transfer learning</em>. The curve beside it teaches the same "
+    "classifier with the words alone, and with the same network before any training."
+)
+_KEPT = (
+    '<p class="quiet">Your examples stay in this browser’s session like any run: exported and deleted with it, and '
+    "nothing else is ever taught with them.</p>"
+)
+_LIMITS = (
+    '<p class="quiet">A vector says what a text is about and how it sounds. Irony, counting and logic hardly show in '
+    "it, so more examples of these do not help much.</p>"
+)
+_FOLD = "Examples kept for the test"
+_TEST_HINT = (
+    '<p class="quiet">The classifier never sees these; they tell how often it is right. With none here, each example '
+    "in turn is judged by a classifier that was taught without it (<em>cross-validation</em>).</p>"
+)
+
+
+class TeachTab(TaskTab):
+    """The tab, whose fields for classes and their examples make up the task's lists of examples.
+
+    `rows` hold the name and the examples of each class, of which the first `shown` are seen.
+    """
+
+    def __init__(self, service: DemoService, session: gr.BrowserState) -> None:
+        super().__init__(service, session, Task.TEACH, draw_answer)
+        self.rows: list[gr.Column] = []
+
+    def create_classes(self) -> None:
+        """The name and the examples of each class, and the button that shows one more."""
+        given = by_class(self.example.run.inputs["examples"])
+        classes = list(given.items())
+        self.shown = gr.State(len(classes))
+        with gr.Row(elem_classes="classes"):
+            for number in range(MOST_CLASSES):
+                label, texts = classes[number] if number < len(classes) else ("", [])
+                with gr.Column(visible=number < len(classes), min_width=150, elem_classes="class-box") as row:
+                    name = gr.Textbox(label, label=f"Class {number + 1}", max_lines=1, elem_classes="class-name")
+                    lines = gr.Textbox(
+                        in_lines(texts), label=f"Examples of class {number + 1}, one a line", lines=5, max_lines=5,
+                        elem_classes="class-examples",
+                    )  # fmt: skip
+                self.rows.append(row)
+                self.fields |= {f"name-{number}": name, f"examples-{number}": lines}
+        self.notices["examples"] = create_notice()
+        self.add = gr.Button("Add a class", size="sm", scale=0, min_width=120, visible=len(classes) < MOST_CLASSES)
+        self.add.click(self.show_classes, self.shown, [*self.rows, self.add, self.shown], **QUICK)
+
+    def create_tests(self) -> None:
+        """The examples of each class that are kept for the test, folded away."""
+        given, kept = (by_class(self.example.run.inputs.get(name)) for name in ("examples", "kept_out"))
+        labels = list(given)
+        self.tests: list[Block] = []
+        with gr.Accordion(_FOLD, open=False, elem_classes="fold tests"):
+            gr.HTML(_TEST_HINT)
+            for number in range(MOST_CLASSES):
+                texts = kept.get(labels[number], []) if number < len(labels) else []
+                lines = gr.Textbox(
+                    in_lines(texts), label=f"Kept of class {number + 1}, one a line", lines=3, max_lines=8,
+                    visible=number < len(labels),
+                )  # fmt: skip
+                self.tests.append(lines)
+                self.fields[f"kept-{number}"] = lines
+            self.notices["kept_out"] = create_notice()
+
+    def create_new_text(self) -> None:
+        """The text to judge."""
+        (text,) = texts_of(self.example.run.inputs)
+        self.fields["text"] = visitor_text(text, "A new text to judge", max_lines=3)
+        self.notices["texts"] = create_notice()
+
+    def show_classes(self, shown: int) -> Updates:
+        """The updates that show one class more."""
+        return self._seen(min(shown + 1, MOST_CLASSES))
+
+    def _seen(self, shown: int) -> Updates:
+        rows: Updates = {row: gr.update(visible=number < shown) for number, row in enumerate(self.rows)}
+        return {**rows, self.shown: shown, self.add: gr.update(visible=shown < MOST_CLASSES)}
+
+    @property
+    def form(self) -> list[Block]:
+        """Every component that other fields in the form change."""
+        return [*super().form, *self.rows, self.add, self.shown]
+
+    def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """The task's fields, of the classes that have a name or examples."""
+        typed = {name: str(value or "") for name, value in super().named(values).items()}
+        fields: dict[str, Any] = {"examples": [], "texts": [typed["text"]] if typed["text"].strip() else []}
+        fields["kept_out"] = []
+        for number in range(MOST_CLASSES):
+            label = typed[f"name-{number}"].strip()
+            lines, kept = (_lines(typed[f"{what}-{number}"]) for what in ("examples", "kept"))
+            # A class that has a name alone is told to be empty, not forgotten.
+            fields["examples"] += [(line, label) for line in lines or ([""] if label else [])]
+            fields["kept_out"] += [(line, label) for line in kept]
+        return fields
+
+    def fill(self, fields: Mapping[str, Any]) -> Updates:
+        """The updates that put examples and texts into the form; the other classes are emptied and unseen."""
+        classes, kept = (by_class(fields.get(name)) for name in ("examples", "kept_out"))
+        if not classes:
+            # A run that was refused before its examples were read kept none of them.
+            return {}
+        labels = [*classes, *[""] * MOST_CLASSES][:MOST_CLASSES]
+        shown = min(max(len(classes), LEAST_CLASSES), MOST_CLASSES)
+        filled: Updates = {self.fields["text"]: " ".join(texts_of(fields)[:1])}
+        for number, label in enumerate(labels):
+            filled[self.fields[f"name-{number}"]] = label
+            filled[self.fields[f"examples-{number}"]] = in_lines(classes.get(label, ()))
+            filled[self.fields[f"kept-{number}"]] = gr.update(
+                value=in_lines(kept.get(label, ())), visible=number < shown
+            )
+        return filled | self._seen(shown)
+
+    def fields_of_example(self, number: int) -> Updates:
+        """The fields of an example."""
+        return self.fill(examples_of(self.task)[number].fields)
+
+
+def create_teach_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    tab = TeachTab(service, session)
+    with tab.page():
+        with left_column():
+            with tab.asking("Teach it", _HINT):
+                tab.create_classes()
+                tab.create_new_text()
+            with tab.settings(_LEAD):
+                tab.create_picker()
+            with gr.Column(elem_classes="beside"):
+                tab.create_tests()
+                gr.HTML(_KEPT + _LIMITS, label="What is kept of examples")
+        with result():
+            tab.create_answer("What it learned")
+            with gr.Column(elem_classes="more"):
+                heading = gr.HTML(_finding(tab.example.output), label="What the curve shows")
+                plot = gr.Plot(
+                    _curve(tab.example.output),
+                    label="Accuracy against the number of examples",
+                    show_label=False,
+                    container=False,
+                    elem_classes="curve-frame",
+                )
+                numbers = gr.HTML(_numbers(tab.example.output), js_on_load=KEEP_OPEN, label="The curve as a table")
+            tab.create_reader()
+    tab.below |= {heading: _finding, plot: _curve, numbers: _numbers}
+    tab.connect()
+    return tab
+
+
+def draw_answer(_run: Run, output: TaskOutput, _step: int) -> str:
+    """The label of the new text with the probability of each, and how often the classifier is right."""
+    output = _typed(output)
+    judged = "".join(
+        f"<h3>The new text: “<bdi>{html.escape(each.label)}</bdi>” gets "
+        f"{percent(max(score.score for score in each.scores))} of the probability</h3>"
+        f"{bars(each.scores, 'Probability of each class', winner=each.label)}"
+        for each in output.predictions
+    )
+    right, guessed = output.measured - len(output.mistakes), round(output.chance * output.measured)
+    how = "kept examples" if output.measured_on == "kept" else "examples, each judged without having been taught,"
+    said = f"{right} of {output.measured} {how} right; guessing would get {guessed}."
+    return f'{judged}<p class="taught">{said}</p>{_mistakes(output)}'
+
+
+def _mistakes(output: TeachOutput) -> str:
+    if not output.mistakes:
+        return ""
+    rows = [
+        [f"<bdi>{html.escape(each.text)}</bdi>", html.escape(each.expected),
+         f"{html.escape(each.label)} {percent(max(score.score for score in each.scores))}"]
+        for each in output.mistakes
+    ]  # fmt: skip
+    shown = table(["text", "its class", "it said"], rows)
+    return fold_out(f"Which it got wrong ({len(rows)})", shown, "Examples that it got wrong")
+
+
+def _finding(output: TaskOutput) -> str:
+    return f"<h2>{finding(_typed(output))}</h2>"
+
+
+def _curve(output: TaskOutput) -> PlotData:
+    return drawn(learning_curve(_typed(output)))
+
+
+def _numbers(output: TaskOutput) -> str:
+    """The curve as a table, with how its numbers came about."""
+    output = _typed(output)
+    curves = output.curve
+    rows = [
+        [str(size), *(f"{percent(each.accuracy[place])} ± {100 * each.spread[place]:.0f}" for each in curves)]
+        for place, size in enumerate(curves[0].examples_per_class)
+    ]
+    shown = table(["examples of each class", *(NAMES[each.representation] for each in curves)], rows)
+    how = (
+        '<p class="quiet">Share of the test that is right: the mean of six draws of the examples, and their standard '
+        "deviation in points (shaded above). All three are taught by the same logistic regression.</p>"
+    )
+    return fold_out("The curve as a table", shown, "Accuracy against the number of examples", how)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _typed(output: TaskOutput) -> TeachOutput:
+    assert isinstance(output, TeachOutput)  # noqa: S101
+    return output
