@@ -209,5 +209,7 @@ def _said(answer: dict[str, Any]) -> object:
             return [(each["text"], each["label"]) for each in entities]
         case {"translations": translations}:
             return translations[0]["text"]
+        case {"predictions": predictions}:
+            return [each["label"] for each in predictions]
         case _:
             return answer["text"]

@@ -68,7 +68,7 @@ class TeachTab(TaskTab):
                 with gr.Column(visible=number < len(classes), min_width=150, elem_classes="class-box") as row:
                     name = gr.Textbox(label, label=f"Class {number + 1}", max_lines=1, elem_classes="class-name")
                     lines = gr.Textbox(
-                        in_lines(texts), label=f"Examples of class {number + 1}, one a line", lines=5, max_lines=5,
+                        in_lines(texts), label=f"Examples of class {number + 1}", lines=5, max_lines=5,
                         elem_classes="class-examples",
                     )  # fmt: skip
                 self.rows.append(row)
@@ -87,7 +87,7 @@ class TeachTab(TaskTab):
             for number in range(MOST_CLASSES):
                 texts = kept.get(labels[number], []) if number < len(labels) else []
                 lines = gr.Textbox(
-                    in_lines(texts), label=f"Kept of class {number + 1}, one a line", lines=3, max_lines=8,
+                    in_lines(texts), label=f"Kept of class {number + 1}", lines=3, max_lines=8,
                     visible=number < len(labels),
                 )  # fmt: skip
                 self.tests.append(lines)
@@ -224,7 +224,7 @@ def _numbers(output: TaskOutput) -> str:
     ]
     shown = table(["examples of each class", *(NAMES[each.representation] for each in curves)], rows)
     how = (
-        '<p class="quiet">Share of the test that is right: the mean of six draws of the examples, and their standard '
+        '<p class="quiet">Share of the test that is right: the mean of five draws of the examples, and their standard '
         "deviation in points (shaded above). All three are taught by the same logistic regression.</p>"
     )
     return fold_out("The curve as a table", shown, "Accuracy against the number of examples", how)

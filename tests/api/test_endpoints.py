@@ -22,6 +22,16 @@ INPUTS: dict[Task, dict[str, Any]] = {
     Task.NAMES: {"text": "Anna Karlsson lives in Lisbon."},
     Task.TRANSLATION: {"text": "The dog sleeps."},
     Task.COMPLETION: {"prompt": "Once upon a time", "max_new_tokens": 6},
+    Task.TEACH: {
+        "examples": [
+            {"text": "Could you close the door?", "label": "polite"},
+            {"text": "Thank you very much.", "label": "polite"},
+            {"text": "After you, I insist.", "label": "polite"},
+            {"text": "Shut the door, now.", "label": "rude"},
+            {"text": "Get out of my way!", "label": "rude"},
+        ],
+        "texts": ["Would you mind waiting a moment?"],
+    },
 }
 KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"]}
 
@@ -126,6 +136,26 @@ def test_the_same_seed_writes_the_same_text_and_another_one_another(client: Clie
 
 def test_an_empty_prompt_starts_from_the_start_token(client: Client) -> None:
     assert answer_of(client, Task.COMPLETION, prompt="")["tokens"]
+
+
+def test_teach_judges_texts_and_says_how_it_was_measured(client: Client) -> None:
+    kept = [{"text": "May I help you?", "label": "polite"}, {"text": "Move!", "label": "rude"}]
+    answer = answer_of(client, Task.TEACH, kept_out=kept)
+    assert answer["labels"] == ["polite", "rude"]
+    (judged,) = answer["predictions"]
+    assert math.isclose(sum(judged["scores"].values()), 1, abs_tol=1e-5)
+    assert judged["label"] == max(judged["scores"], key=judged["scores"].__getitem__)
+    assert (answer["measured_on"], answer["measured"], answer["chance"]) == ("kept", 2, 0.5)
+    assert answer["accuracy"] == 1 - len(answer["mistakes"]) / 2
+    assert [each["representation"] for each in answer["curve"]] == ["bert", "bag of words", "random weights"]
+    for curve in answer["curve"]:
+        assert curve["examples_per_class"] == [1, 2]
+        assert len(curve["accuracy"]) == len(curve["spread"]) == 2
+    (run,) = client.predict(api_name="/session_runs")
+    assert run["inputs"]["examples"][0] == ["Could you close the door?", "polite"]
+    assert run["inputs"]["texts"] == INPUTS[Task.TEACH]["texts"]
+    assert answer_of(client, Task.TEACH, texts=[])["measured_on"] == "cross-validation"
+    assert client.predict(api_name="/session_delete_all") == 2
 
 
 @pytest.mark.parametrize("task", Task)

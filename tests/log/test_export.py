@@ -14,12 +14,15 @@ from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
     GeneratedToken,
+    Judged,
+    LearningCurve,
     LoadedCheckpoint,
     Name,
     NamesOutput,
     Prediction,
     QuestionAnsweringOutput,
     TaskOutput,
+    TeachOutput,
     Token,
     TokenLabel,
     TranslationOutput,
@@ -63,6 +66,21 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
             _USED, _TOKENS, " cat", (GeneratedToken(_TOKENS[0], 0.5, (Alternative(" dog", 0.25),)),), finished=False
         ),
         " cat",
+    ),
+    Task.TEACH: (
+        TeachOutput(
+            _USED,
+            _TOKENS,
+            labels=("cat", "dog"),
+            predictions=(Judged("mew", "cat", (Prediction("cat", 0.75), Prediction("dog", 0.25))),),
+            accuracy=0.5,
+            chance=0.5,
+            measured_on="kept",
+            measured=2,
+            mistakes=(Judged("a", "dog", (Prediction("cat", 0.25), Prediction("dog", 0.75)), "cat"),),
+            curve=(LearningCurve("bert", (1, 2), (0.5, 0.75), (0.25, 0.0)),),
+        ),
+        "cat",
     ),
 }
 

@@ -25,6 +25,8 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.NAMES: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet", "modernbert"),
     Task.TRANSLATION: ("marian", "t5", "bart"),
     Task.COMPLETION: ("gpt2", "openai-gpt", "llama"),
+    # Answered by those of filling blanks.
+    Task.TEACH: (),
 }
 """The architectures that each task is tried with."""
 

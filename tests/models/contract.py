@@ -62,10 +62,14 @@ class ModelContract:
     def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
         if not case.architecture:
             return as_task(bundled(case.checkpoint.name), self.task)
-        return as_task(tiny(case.architecture, self.task, 0, case.checkpoint, case.engine), self.task)
+        tiny_model = tiny(case.architecture, self.task.answered_by, 0, case.checkpoint, case.engine)
+        return as_task(tiny_model, self.task)
 
-    def with_text(self, text: str) -> dict[str, Any]:
+    def with_text(self, text: Any) -> dict[str, Any]:
         return {**self.fields, self.text_field: text}
+
+    def text_of(self, fields: dict[str, Any]) -> str:
+        return str(fields[self.text_field])
 
     def test_answers_with_the_output_type_of_its_task(self, model: AnyTaskModel) -> None:
         output = model(**self.fields)
@@ -91,10 +95,10 @@ class ModelContract:
     def test_tokens_cover_the_text(self, model: AnyTaskModel) -> None:
         tokens = model(**self.fields).tokens
         spelt = bare("".join(token.text for token in tokens if not token.special))
-        assert spelt.endswith(bare(self.fields[self.text_field].replace("[MASK]", "")))
+        assert spelt.endswith(bare(self.text_of(self.fields).replace("[MASK]", "")))
 
     def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
-        text = self.fields[self.text_field]
+        text = self.text_of(self.fields)
         if model.tokenizer.settings.mask_token:
             text = text.replace("[MASK]", model.tokenizer.settings.mask_token)
         for token in model(**self.fields).tokens:
@@ -127,7 +131,7 @@ class ModelContract:
 
     def test_refuses_text_that_is_no_text(self, model: AnyTaskModel) -> None:
         with pytest.raises(InputError, match="must be text") as refused:
-            model(**{**self.fields, self.text_field: 7})
+            model(**self.with_text(7))
         assert refused.value.field == self.text_field
 
     def test_refuses_settings_out_of_range(self, model: AnyTaskModel, bad: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ of their architecture, wrapped under the registry entry of the first that has it
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -21,6 +21,7 @@ from models.outputs import (
     Prediction,
     QuestionAnsweringOutput,
     SentimentOutput,
+    TeachOutput,
     TranslationOutput,
     generated_ids,
 )
@@ -28,7 +29,16 @@ from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import TinyModel, tiny_checkpoint
-from tests.models.contract import WRITINGS, Case, NeedsText, ReadsOneWindow, assert_best_first, bare, is_probability
+from tests.models.contract import (
+    WRITINGS,
+    Case,
+    ModelContract,
+    NeedsText,
+    ReadsOneWindow,
+    assert_best_first,
+    bare,
+    is_probability,
+)
 from tests.models.plain import plain_tokenizer
 
 
@@ -37,8 +47,8 @@ def cases_of(task: Task) -> Iterator[Case]:
     bundled, *published = checkpoints_for(task)
     yield Case(bundled)
     first = {FAMILIES[each.family]: each for each in reversed(published)}
-    for architecture in FITTING[task]:
-        checkpoint = first.get(architecture, tiny_checkpoint(architecture, task))
+    for architecture in FITTING[task.answered_by]:
+        checkpoint = first.get(architecture, tiny_checkpoint(architecture, task.answered_by))
         yield Case(checkpoint, architecture)
         if known(architecture).converts:
             yield Case(checkpoint, architecture, OPENVINO)
@@ -269,6 +279,37 @@ class TestCompletion(ReadsOneWindow):
         assert not first.finished
         assert len(first.generated) == 1
         self.check_answer(model, model(**self.fields))
+
+
+class TestTeach(ModelContract):
+    task = Task.TEACH
+    output_type = TeachOutput
+    fields: ClassVar = {
+        "examples": (
+            ("The rain falls.", "calm"),
+            ("The boats turn home.", "calm"),
+            ("Fire! Run!", "wild"),
+            ("Oh no", "wild"),
+        ),
+        "texts": ("She reads a quiet book.",),
+    }
+    text_field = "texts"
+    bad: ClassVar = [{"texts": ("lamp " * 600,)}, {"texts": ("",)}, {"examples": ()}, {"kept_out": (("So.", "mild"),)}]
+
+    def check_answer(self, model: AnyTaskModel, output: TeachOutput) -> None:
+        (judged,) = output.predictions
+        assert [each.text for each in judged.scores] == ["calm", "wild"] == list(output.labels)
+        assert all(is_probability(each.score) for each in judged.scores)
+        assert sum(each.score for each in judged.scores) == pytest.approx(1, abs=1e-5)
+        assert judged.label == max(judged.scores, key=lambda each: each.score).text
+        assert 0 <= output.accuracy <= 1
+        assert all(0 <= share <= 1 for curve in output.curve for share in curve.accuracy)
+
+    def with_text(self, text: Any) -> dict[str, Any]:
+        return {**self.fields, "texts": (text,)}
+
+    def text_of(self, fields: dict[str, Any]) -> str:
+        return str(fields["texts"][0])
 
 
 @pytest.mark.parametrize("checkpoint", [each for each in REGISTRY.values() if each.hub_id], ids=lambda each: each.name)

@@ -22,6 +22,7 @@ OFFERED = {
     Task.NAMES: {"bert-base-NER", "bert-large-cased-finetuned-conll03-english"},
     Task.TRANSLATION: {"opus-mt-en-fr", "opus-mt-en-de", "t5-small"},
     Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt", "SmolLM2-135M", "SmolLM2-135M-Instruct"},
+    Task.TEACH: {"bert-base-uncased", "ModernBERT-base"},
 }
 
 

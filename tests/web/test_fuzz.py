@@ -64,6 +64,11 @@ _USUAL: dict[str, list[Any]] = {
     "token_id": [5],
     "words": [True, False],
     "dark": [True, False],
+    "examples": [
+        [{"text": text, "label": label} for label in ("a", "b") for text in (f"One {label}.", f"Two {label}.")]
+    ],
+    "texts": [[], ["One more."]],
+    "kept_out": [[], [{"text": "Three.", "label": "a"}]],
 }
 """What a visitor might send; a parameter that is not here gets odd values only."""
 
