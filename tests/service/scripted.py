@@ -21,7 +21,7 @@ from models.outputs import (
     TaskOutput,
     Token,
 )
-from models.registry import Checkpoint
+from models.registry import Checkpoint, Task
 
 Build = Callable[..., DemoService]
 
@@ -82,7 +82,7 @@ class ScriptedStore:
         self.model = model
         self.loaded: list[str] = []
 
-    def load(self, checkpoint: Checkpoint, progress: Progress = silent) -> ScriptedModel:
+    def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> ScriptedModel:
         progress(1.0, "loaded")
         self.loaded.append(checkpoint.name)
         return self.model

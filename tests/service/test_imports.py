@@ -17,7 +17,7 @@ from models.loading.store import ModelStore
 from models.registry import Task
 
 class Busy(ModelStore):
-    def load(self, checkpoint, progress=None):
+    def load(self, checkpoint, progress=None, task=None):
         raise InputError("The model is still being loaded.")
 
 settings = Settings()
