@@ -2,7 +2,8 @@
 
 DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
 goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment, question
-answering and names start from the masked language model.
+answering and names start from the masked language model. `word-vectors` and `which-layer` make what the tab One word
+shows.
 """
 
 import argparse
@@ -19,7 +20,10 @@ SCRIPTS = {
     "token-classification": "names",
     "translation": "translation",
     "text-generation": "text_generation",
+    "word-vectors": "word_vectors",
+    "which-layer": "which_layer",
 }
+"""The scripts by what they make: a checkpoint for a task of the Hub, and two files for the tab One word."""
 
 
 def main() -> None:
