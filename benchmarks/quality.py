@@ -50,14 +50,20 @@ def figures_of(task: Task, model: AnyTaskModel, data: Path, limit: int | None) -
         case Task.COMPLETION:
             words = text.read_text(data).split(" ")[: limit or WORDS]
             return measures.text_generation(model, " ".join(words))
-        case Task.TEACH:
-            raise ValueError("What is taught is measured on the page: it has no figures of its own.")
+        case _:
+            raise ValueError(f"nothing is measured for {task}")
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", type=Task, choices=list(Task), required=True, help="the task, by its Hub name")
+    parser.add_argument(
+        "--task",
+        type=Task,
+        choices=[each for each in Task if each.answered_by is each],
+        required=True,
+        help="the task, by its Hub name",
+    )
     parser.add_argument("--data", type=Path, required=True, help="the file to measure on")
     parser.add_argument("--checkpoint", default="", help="a name of the registry; the bundled checkpoint by default")
     parser.add_argument("--limit", type=int, help="how many rows, sentences, questions or words to take at most")

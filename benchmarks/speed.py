@@ -34,7 +34,7 @@ from demo.runs import DemoService
 from demo.settings import Settings
 from models.engine import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
-from models.registry import Task, find
+from models.registry import Task, find, task_called
 
 TOGETHER = 8
 """Visitors at once inside this process."""
@@ -44,6 +44,15 @@ CROWD, CROWD_S, WARM_UP_S = 32, 60.0, 10.0
 
 BESIDE_ROUNDS, SETTLE_S = 8, 1.0
 
+SPRINGS = (
+    "The birds come back in spring, and the days grow longer.",
+    "The spring in the old clock is broken, so it stands still.",
+    "We plant potatoes in early spring, when the ground is soft.",
+    "They drank from a spring in the forest before they went on.",
+    "A spring in the mattress has come through the cover.",
+    "The spring near the village never runs dry in summer.",
+)
+
 
 def answering(task: str, **fields: object) -> Callable[[], Sides]:
     """A bundled checkpoint as the page runs it, against transformers as a user would call it, in float32."""
@@ -52,6 +61,17 @@ def answering(task: str, **fields: object) -> Callable[[], Sides]:
         model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task))
         theirs, given = plain(model.checkpoint), INPUTS[task] | fields
         return in_turns(lambda: theirs(**given), lambda: model(**given))
+
+    return sides
+
+
+def within_a_second(task: str, **fields: object) -> Callable[[], Sides]:
+    """A run of a bundled checkpoint whose network for looks inside is loaded, against a second."""
+
+    def sides() -> Sides:
+        model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task), task=task_called(task))
+        while True:
+            yield 1000.0, milliseconds(lambda: model(**fields))
 
     return sides
 
@@ -158,6 +178,12 @@ WORKS = (
     Work("completion, sampled", "ms", 0.38, answering("completion")),
     Work("completion, greedy", "ms", 0.38, answering("completion", strategy="greedy")),
     Work("completion, 4 beams", "ms", 0.38, answering("completion", strategy="beam")),
+    Work(
+        "one word in six sentences, against a second",
+        "ms",
+        1.0,
+        within_a_second("word_in_context", word="spring", sentences="\n".join(SPRINGS)),
+    ),
     *published.WORKS,
     Work("the same again", "ms", 1 / 20, again),
     *(

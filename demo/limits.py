@@ -106,6 +106,10 @@ FIELDS: dict[Task, dict[str, Field]] = {
         ),
         "kept": _KEPT,
     },
+    Task.WORD_IN_CONTEXT: {
+        "word": Field("The word", str, "word"),
+        "sentences": Field("The list of sentences", str, "text"),
+    },
     Task.TEACH: {
         "examples": Field("The examples", list, "example", many="examples", labelled=True),
         "texts": Field("The texts to judge", list, "example", many="examples"),

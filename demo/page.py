@@ -18,6 +18,7 @@ from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.teach import create_teach_tab
 from demo.tabs.translation import create_translation_tab
+from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.theme import ASSETS, script
 from demo.web.gradio_private import show_values_of_now
 from demo.web.identity import SessionSigner, host_secret, signed_session
@@ -65,6 +66,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 Task.COMPLETION: create_completion_tab(service, session),
             }
             inside = create_inside_tab(service, lectures.values())
+            task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
             task_tabs[Task.TEACH] = create_teach_tab(service, session)
             create_history_tab(service, session, tabs, task_tabs, note)
             create_about_tab(service, task_tabs)

@@ -16,6 +16,7 @@ class Task(StrEnum):
     NAMES = "token-classification"
     TRANSLATION = "translation"
     COMPLETION = "text-generation"
+    WORD_IN_CONTEXT = "feature-extraction"
     TEACH = "few-shot-classification"
     """The Hub has no name for it."""
 
@@ -27,7 +28,7 @@ class Task(StrEnum):
     @property
     def answered_by(self) -> "Task":
         """The task whose checkpoints answer this one: itself, for a task that has checkpoints of its own."""
-        return Task.FILL_MASK if self is Task.TEACH else self
+        return Task.FILL_MASK if self in (Task.WORD_IN_CONTEXT, Task.TEACH) else self
 
     @property
     def writes(self) -> bool:

@@ -19,6 +19,7 @@ from models.outputs import (
     TaskOutput,
     TeachOutput,
     TranslationOutput,
+    WordInContextOutput,
 )
 from models.registry import Task
 
@@ -164,6 +165,39 @@ class Completion(Answered):
     tokens: list[WrittenToken]
     candidates: list[ScoredText]
     finished: bool
+
+
+class NearWord(TypedDict):
+    """A word and the cosine of its static vector with that of the word asked about."""
+
+    word: str
+    cosine: float
+
+
+class WordPlane(TypedDict):
+    """The word's vectors of one layer, each of length one, by their two principal components, `[x, y]` each.
+
+    `static` is the word before any layer read it, and `shares` how much of the differences lies along each axis.
+    """
+
+    points: list[list[float]]
+    static: list[float]
+    shares: list[float]
+
+
+class WordInSentences(Answered):
+    """`layers[layer][one][other]` is the cosine of the word's vectors in two sentences, layer 0 before the first layer.
+
+    `static_neighbours` are the nearest words by static vectors, empty with a sentence in `static_note` where the word
+    has none. `fitting_words` has, for each sentence, the likeliest words at the word's place.
+    """
+
+    word: str
+    layers: list[list[list[float]]]
+    planes: list[WordPlane]
+    static_neighbours: list[NearWord]
+    static_note: str
+    fitting_words: list[list[TokenScore]]
 
 
 class LabelledText(TypedDict):
@@ -374,6 +408,7 @@ class InsideNumbers(TypedDict):
 
 _OTHERWISE_NAMED: dict[object, dict[str, str]] = {
     TokenScore: {"token": "text"},
+    NearWord: {"word": "text", "cosine": "score"},
     TokenProbability: {"token": "text", "probability": "score"},
     Node: {"step": "depth"},
     GuessedToken: {"token": "text"},
@@ -427,6 +462,8 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
             own["tokens"] = [
                 shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated
             ]
+        case WordInContextOutput():
+            own["fitting_words"] = [[shaped(TokenScore, word) for word in each.fitting] for each in output.occurrences]
         case TeachOutput():
             for name, kind in (("predictions", JudgedText), ("mistakes", Mistake)):
                 own[name] = [shaped(kind, each, scores=_by_text(each.scores)) for each in getattr(output, name)]
@@ -444,5 +481,6 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.NAMES: FoundNames,
     Task.TRANSLATION: Translations,
     Task.COMPLETION: Completion,
+    Task.WORD_IN_CONTEXT: WordInSentences,
     Task.TEACH: Taught,
 }

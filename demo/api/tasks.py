@@ -186,6 +186,22 @@ def _add_task_endpoints(service: DemoService) -> None:
         writing = {"max_new_tokens": max_new_tokens, "strategy": strategy, "num_beams": num_beams}
         return run(contract.Completion, request, checkpoint, prompt=prompt, **writing, **sampling)
 
+    def word_in_context(
+        request: gr.Request, word: str, sentences: list[str], checkpoint: str = ""
+    ) -> contract.WordInSentences:
+        """Compare the vectors of one word in several sentences, layer by layer, and with its one static vector.
+
+        Args:
+            word: The word, which stands in every sentence as a whole word, in small letters or capitals.
+            sentences: Two to six sentences; where the word stands twice in one, its first place is meant.
+            checkpoint: The name of a checkpoint that fills blanks; empty for the host's default.
+        """
+        given: object = sentences
+        if isinstance(sentences, list) and all(isinstance(each, str) for each in sentences):
+            given = "\n".join(" ".join(each.splitlines()) for each in sentences)
+        return run(contract.WordInSentences, request, checkpoint, word=word, sentences=given)
+
+
     def teach(
         request: gr.Request,
         examples: list[contract.LabelledText],
@@ -203,7 +219,9 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.Taught, request, checkpoint, examples=examples, texts=texts, kept_out=kept_out)
 
-    for endpoint in (fill_mask, sentiment, question_answering, names, translation, completion, teach):
+    for endpoint in (
+        fill_mask, sentiment, question_answering, names, translation, completion, word_in_context, teach,
+    ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 
 

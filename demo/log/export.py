@@ -16,6 +16,7 @@ from models.outputs import (
     TaskOutput,
     TeachOutput,
     TranslationOutput,
+    WordInContextOutput,
 )
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -102,10 +103,24 @@ def answer_in_words(output: TaskOutput) -> str:
             return output.translations[0].text
         case CompletionOutput():
             return output.text
+        case WordInContextOutput():
+            return word_finding(output, output.telling)
         case TeachOutput():
             return ", ".join(each.label for each in output.predictions) or measured(output)
         case _:
             raise TypeError(f"{type(output).__name__} has no answer in words")
+
+
+def word_finding(output: WordInContextOutput, layer: int) -> str:
+    """Which sentences are closest at `layer` and which least alike, in a sentence; sentences count from 1."""
+    (one, other, most), (first, second, least) = output.extremes(layer)
+    where = f"At layer {layer}" if layer else "Before the first layer"
+    if len(output.occurrences) == 2:
+        return f"{where} the word’s two vectors have a cosine of {most:.2f}."
+    return (
+        f"{where} sentences {one + 1} and {other + 1} are closest ({most:.2f}); {first + 1} and {second + 1} are least "
+        f"alike ({least:.2f})."
+    )
 
 
 def measured(output: TeachOutput) -> str:

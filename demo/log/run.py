@@ -16,6 +16,7 @@ from models.outputs import (
     TaskOutput,
     TeachOutput,
     TranslationOutput,
+    WordInContextOutput,
 )
 from models.registry import Task
 
@@ -88,6 +89,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.NAMES: NamesOutput,
     Task.TRANSLATION: TranslationOutput,
     Task.COMPLETION: CompletionOutput,
+    Task.WORD_IN_CONTEXT: WordInContextOutput,
     Task.TEACH: TeachOutput,
 }
 

@@ -116,6 +116,7 @@ _LABELS = {
     "context": "Text to find the answer in",
     "prompt": "Beginning of the text",
     "word": "My word",
+    "sentences": "Sentences",
     "examples": "Examples it was taught with",
     "texts": "Text to judge",
     "kept_out": "Examples kept for the test",

@@ -29,6 +29,7 @@ from models.outputs import (
     TeachOutput,
     Token,
     TranslationOutput,
+    WordInContextOutput,
 )
 from models.registry import Task
 from models.text.words import is_content_word, word_text, words_of
@@ -42,7 +43,7 @@ _CHANGES = [
     ("Switch off the head above", "head"),
     ("Switch off the whole layer above", "layer"),
 ]
-_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.TEACH)
+_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.WORD_IN_CONTEXT, Task.TEACH)
 
 
 def create_try_it(
@@ -178,6 +179,8 @@ def _shares(output: TaskOutput) -> list[_Shares]:
             word = output.decisive
             kinds = output.kinds_of(word).items()
             named = [[(f"{word.word}: {_NO_NAME if kind == OUTSIDE else kind}", share) for kind, share in kinds]]
+        case WordInContextOutput():
+            named = [[(each.text, each.score) for each in place.fitting] for place in output.occurrences]
         case _:
             named = []
     return [{text.strip(): score for text, score in reversed(candidates)} for candidates in named]

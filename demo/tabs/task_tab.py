@@ -33,6 +33,7 @@ TAB_NAMES = {
     Task.NAMES: "names",
     Task.TRANSLATION: "translate",
     Task.COMPLETION: "write-on",
+    Task.WORD_IN_CONTEXT: "one-word",
     Task.TEACH: "teach-it",
 }
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""

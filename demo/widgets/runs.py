@@ -22,7 +22,7 @@ _PRECISIONS = {
     "2 points; attention is always computed exactly",
     "float32": "the numbers were not rounded on the way",
 }
-_ASKED = ("question", "text", "context", "prompt")
+_ASKED = ("question", "text", "context", "prompt", "sentences")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
@@ -46,7 +46,9 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         *([] if kept else ["<span>not kept in History</span>"]),
     ]
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
-    asked = " ".join(str(run.inputs[name]) for name in _ASKED if name in run.inputs)
+    # Elsewhere "my word" is a setting, here it is what is asked about.
+    names = ("word", *_ASKED) if run.task is Task.WORD_IN_CONTEXT else _ASKED
+    asked = " ".join(str(run.inputs[name]) for name in names if name in run.inputs)
     if run.task is Task.TEACH:
         asked = form_text(run.inputs)
     note = _entity_note(asked)
@@ -84,6 +86,7 @@ TASK_TITLES = {
     Task.NAMES: "Names",
     Task.TRANSLATION: "Translate",
     Task.COMPLETION: "Write on",
+    Task.WORD_IN_CONTEXT: "One word",
     Task.TEACH: "Teach it",
 }
 """The tabs' names in plain words."""
@@ -109,7 +112,9 @@ def run_list(runs: tuple[Run, ...], kept: bool = True, shared: frozenset[str] = 
 def _entry(run: Run, shared: bool) -> str:
     title = TASK_TITLES[run.task]
     # A question says more about a run than the text it was asked about.
-    given = str(next((run.inputs[name] for name in ("question", "text", "prompt") if name in run.inputs), ""))
+    given = str(
+        next((run.inputs[name] for name in ("question", "text", "prompt", "sentences") if name in run.inputs), "")
+    )
     if run.task is Task.TEACH:
         classes = " or ".join(by_class(run.inputs.get("examples")))
         given = f"{classes}: {' '.join(texts_of(run.inputs))}".strip(": ")

@@ -14,6 +14,7 @@ from models.outputs import (
     TaskOutput,
     TeachOutput,
     TranslationOutput,
+    WordInContextOutput,
 )
 from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word, word_rows, word_text, words_of
 
@@ -54,14 +55,14 @@ def opening(output: TaskOutput, attention: Attention) -> Opening:
 def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
     """The place among the queries of `attention` of the token that the answer hangs on.
 
-    It is the first blank, the first token of the answer or of the first name that was found, the start token that a
-    classifier judges by, the first content word of a translation or of a text to judge with what was taught, and the
-    last word that was written of a completion.
+    It is the first blank, the first token of the answer or of the first name that was found, the word that several
+    sentences share, the start token that a classifier judges by, the first content word of a translation or of a text
+    to judge with what was taught, and the last word that was written of a completion.
     """
     queries = attention.query_tokens
     # The words whose first token has a letter or digit.
-    first = [(queries[places[0]], places) for places in words_of(queries)]
-    words = [places for token, places in first if not token.special and is_content_word(token.text, frozenset())]
+    begun = [(queries[places[0]], places) for places in words_of(queries)]
+    words = [places for token, places in begun if not token.special and is_content_word(token.text, frozenset())]
     match output:
         case FillMaskOutput():
             found = [place for place, token in enumerate(queries) if token.is_blank]
@@ -71,6 +72,11 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
         case NamesOutput():
             start = output.decisive.token.start
             found = [place for place, token in enumerate(queries) if token.start == start]
+        case WordInContextOutput():
+            first = output.occurrences[0]
+            found = [
+                place for place, token in enumerate(queries) if token.start < first.end and first.start < token.end
+            ]
         case TranslationOutput():
             small = ENGLISH if attention.kind == "encoder" else TRANSLATED_INTO
             found = [word[0] for word in words if is_content_word(word_text(queries, word), small)]

@@ -19,6 +19,7 @@ from models.tasks.teach import Teach
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
+from models.tasks.word_in_context import WordInContext, lines_of
 from models.text.characters import over_marks
 
 
@@ -131,6 +132,10 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
         case TokenClassification():
             # Of a long text these are the tokens of one window.
             return field, inputs.text, (token.start, token.end)
+        case WordInContext():
+            # The tokens are those of the first sentence.
+            begin = lines_of(inputs.sentences)[0][1] if token.start >= 0 else 0
+            return "sentences", inputs.sentences, (begin + token.start, begin + token.end)
         case Translation() if tokenizer.settings.is_fast:
             return field, inputs.text, (token.start, token.end)
         case TextGeneration() if not inputs.prompt.strip():

@@ -21,6 +21,7 @@ from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
+from models.tasks.word_in_context import WordInContext
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -32,6 +33,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.NAMES: (TokenClassification, "AutoModelForTokenClassification"),
     Task.TRANSLATION: (Translation, "AutoModelForSeq2SeqLM"),
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
+    Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),
     Task.TEACH: (Teach, "AutoModelForMaskedLM"),
 }
 """How each task answers, and the class of transformers that loads its networks."""

@@ -43,6 +43,10 @@ _REFUSED: list[tuple[str, list[Any], str]] = [
     ("completion", ["A", 5, "sample", 0.8, 50, 1.5, 4, 0, ""], "The top-p must be from 0.01 to 1."),
     ("completion", ["A", 5, "sample", 0.8, 50, 0.95, 4, -1, ""], "The seed must be from 0 to"),
     ("completion", ["A", 5, "sample", 0.8, 50, 0.95, 4, 10**30, ""], "The seed is out of range."),
+    ("word_in_context", ["sea", ["The sea."], ""], "There is 1 sentence: please give 2 to 6, one a line."),
+    ("word_in_context", ["sea", ["A sea.", "Rain."], ""], "The word “sea” does not stand in sentence 2: “Rain.”."),
+    ("word_in_context", ["sea", [5, None], ""], "The list of sentences must be text."),
+    ("word_in_context", ["", ["A sea.", "The sea."], ""], "The word is empty."),
 ]
 
 

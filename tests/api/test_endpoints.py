@@ -22,6 +22,10 @@ INPUTS: dict[Task, dict[str, Any]] = {
     Task.NAMES: {"text": "Anna Karlsson lives in Lisbon."},
     Task.TRANSLATION: {"text": "The dog sleeps."},
     Task.COMPLETION: {"prompt": "Once upon a time", "max_new_tokens": 6},
+    Task.WORD_IN_CONTEXT: {
+        "word": "bank",
+        "sentences": ["The bank lent me money.", "We sat on the bank of the river.", "A bank is a bank."],
+    },
     Task.TEACH: {
         "examples": [
             {"text": "Could you close the door?", "label": "polite"},
@@ -132,6 +136,21 @@ def test_the_same_seed_writes_the_same_text_and_another_one_another(client: Clie
 
     assert written(7) == written(7)
     assert len({written(seed) for seed in range(4)}) > 1
+
+
+def test_one_word_has_a_matrix_for_each_layer_and_words_for_each_sentence(client: Client) -> None:
+    answer = answer_of(client, Task.WORD_IN_CONTEXT)
+    assert answer["word"] == "bank"
+    assert len(answer["layers"]) == len(answer["planes"]) == 7
+    for layer, plane in zip(answer["layers"], answer["planes"], strict=True):
+        matrix = np.array(layer)
+        assert matrix.shape == (3, 3) and (matrix == matrix.T).all() and (np.diagonal(matrix) == 1).all()
+        assert np.array(plane["points"]).shape == (3, 2) and len(plane["static"]) == len(plane["shares"]) == 2
+    assert [len(each) for each in answer["fitting_words"]] == [5, 5, 5]
+    assert all(0 < word["score"] < 1 and word["token"] for each in answer["fitting_words"] for word in each)
+    near = answer["static_neighbours"]
+    assert near and "bank" not in [each["word"] for each in near] and answer["static_note"] == ""
+    assert [each["cosine"] for each in near] == sorted((each["cosine"] for each in near), reverse=True)
 
 
 def test_an_empty_prompt_starts_from_the_start_token(client: Client) -> None:

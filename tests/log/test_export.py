@@ -19,6 +19,8 @@ from models.outputs import (
     LoadedCheckpoint,
     Name,
     NamesOutput,
+    Occurrence,
+    Plane,
     Prediction,
     QuestionAnsweringOutput,
     TaskOutput,
@@ -26,6 +28,7 @@ from models.outputs import (
     Token,
     TokenLabel,
     TranslationOutput,
+    WordInContextOutput,
     WordStanding,
 )
 from models.registry import Task
@@ -66,6 +69,18 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
             _USED, _TOKENS, " cat", (GeneratedToken(_TOKENS[0], 0.5, (Alternative(" dog", 0.25),)),), finished=False
         ),
         " cat",
+    ),
+    Task.WORD_IN_CONTEXT: (
+        WordInContextOutput(
+            _USED,
+            _TOKENS,
+            "a",
+            (Occurrence("A cat.", 0, 1, 1, (Prediction("the", 0.5),)), Occurrence("Be a dog.", 3, 4, 1, ())),
+            (((1.0, 0.9), (0.9, 1.0)), ((1.0, 0.25), (0.25, 1.0))),
+            (Plane(((0.1, 0.0), (0.2, 0.0)), (0.0, 0.5), (0.75, 0.25)),) * 2,
+            (Prediction("an", 0.75),),
+        ),
+        "At layer 1 the word’s two vectors have a cosine of 0.25.",
     ),
     Task.TEACH: (
         TeachOutput(

@@ -26,6 +26,7 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.TRANSLATION: ("marian", "t5", "bart"),
     Task.COMPLETION: ("gpt2", "openai-gpt", "llama"),
     # Answered by those of filling blanks.
+    Task.WORD_IN_CONTEXT: (),
     Task.TEACH: (),
 }
 """The architectures that each task is tried with."""

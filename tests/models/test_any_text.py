@@ -7,12 +7,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from models import load_model
 from models.errors import InputError
 from models.explain.attribution import attribute
 from models.explain.head_roles import head_roles
 from models.explain.what_if import replaced
 from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
-from models.registry import Task, find
+from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
 from tests.models.contract import bare
@@ -45,12 +46,13 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.NAMES: lambda text, other: {"text": text + other},
     Task.TRANSLATION: lambda text, other: {"text": f"{text}. {other}", "num_beams": 2},
     Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
+    Task.WORD_IN_CONTEXT: lambda text, other: {"word": "lamp", "sentences": f"A lamp {text} {other}\nThe lamp."},
 }
 
 
 @pytest.mark.parametrize("task", Task)
 def test_any_text_is_answered_and_can_be_looked_into(task: Task, bundled: BundledModel) -> None:
-    model = bundled(find(task.endpoint).name)
+    model = load_model(task.endpoint)
 
     @_SETTINGS
     @given(_TEXTS, _TEXTS)
@@ -137,7 +139,7 @@ MARKS = "[SEP] </s> <unk> [CLS] [PAD] <|endoftext|>"
 
 @pytest.mark.parametrize("task", Task)
 def test_typed_marks_are_text(task: Task, bundled: BundledModel) -> None:
-    model = bundled(find(task.endpoint).name)
+    model = load_model(task.endpoint)
     plain = model(**FIELDS[task]("Press Enter now", "Type Enter here")).tokens
     tokens = model(**FIELDS[task](f"Press {MARKS} now", f"Type {MARKS} here")).tokens
     assert [token.piece for token in tokens if token.special] == [token.piece for token in plain if token.special]

@@ -23,6 +23,7 @@ from models.outputs import (
     SentimentOutput,
     TeachOutput,
     TranslationOutput,
+    WordInContextOutput,
     generated_ids,
 )
 from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
@@ -279,6 +280,28 @@ class TestCompletion(ReadsOneWindow):
         assert not first.finished
         assert len(first.generated) == 1
         self.check_answer(model, model(**self.fields))
+
+
+class TestWordInContext(NeedsText, ReadsOneWindow):
+    task = Task.WORD_IN_CONTEXT
+    output_type = WordInContextOutput
+    fields: ClassVar = {"word": "lamp", "sentences": "The keeper lit the lamp.\nA lamp is out."}
+    text_field = "sentences"
+    bad: ClassVar = [{"sentences": "A lamp."}, {"sentences": "A lamp.\nThe sea."}, {"word": ""}, {"word": 7}]
+    always = " lamp.\nThe lamp."
+
+    def check_answer(self, model: AnyTaskModel, output: WordInContextOutput) -> None:
+        layers = model.network.config.num_hidden_layers + 1
+        assert len(output.layers) == len(output.planes) == layers
+        for each in output.occurrences:
+            assert each.sentence[each.start : each.end] == "lamp" and each.times == 1
+            assert all(is_probability(word.score) for word in each.fitting)
+            assert_best_first(each.fitting)
+        assert_best_first(output.static_neighbours)
+        assert 0 <= output.telling < layers
+
+    def text_of(self, fields: dict[str, Any]) -> str:
+        return str(fields["sentences"].split("\n")[0])
 
 
 class TestTeach(ModelContract):

@@ -1,0 +1,56 @@
+"""One word's vectors of a layer as points in a plane, and the one point that it has by itself."""
+
+import plotly.graph_objects as go
+
+from demo.plots.reading import percent
+from demo.plots.template import AMBER, INK, TEMPLATE, harmless
+from models.outputs import WordInContextOutput
+
+# Vectors of length one are at most two apart; the same range for every layer shows how far they move.
+_REACH = 1.05
+_HEIGHT = 380
+_BESIDE = ("top center", "bottom center", "middle right", "middle left", "top right", "bottom left")
+"""Where the number of each sentence stands beside its point, so that points that coincide can all be read."""
+
+
+def word_plane(output: WordInContextOutput, layer: int) -> go.Figure:
+    """The sentences' numbers as points, the word before any layer as a diamond; the axes say what they hold."""
+    plane = output.planes[layer]
+    count = len(plane.points)
+    occurrences = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [x for x, _ in plane.points],
+        "y": [y for _, y in plane.points],
+        "text": [str(number) for number in range(1, count + 1)],
+        "textposition": list(_BESIDE[:count]),
+        "textfont": {"size": 16},
+        "customdata": [harmless(each.sentence) for each in output.occurrences],
+        "hovertemplate": "%{text}: %{customdata}<extra></extra>",
+        "marker": {"size": 12, "color": INK},
+    }
+    static = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [plane.static[0]],
+        "y": [plane.static[1]],
+        "text": [harmless(f"“{output.word}” alone")],
+        "textposition": "top center",
+        "textfont": {"size": 14},
+        "hovertemplate": "the word before any layer read a sentence<extra></extra>",
+        "marker": {"size": 13, "color": AMBER, "symbol": "diamond"},
+    }
+    layout = {"template": TEMPLATE, "height": _HEIGHT, "xaxis": _axis("first", plane.shares[0])}
+    layout["yaxis"] = _axis("second", plane.shares[1]) | {"scaleanchor": "x"}
+    return go.Figure(data=[occurrences, static], layout=layout)
+
+
+def _axis(name: str, share: float) -> dict[str, object]:
+    return {
+        "range": [-_REACH, _REACH],
+        "showticklabels": False,
+        "zeroline": True,
+        "zerolinewidth": 1,
+        "zerolinecolor": "rgba(127,127,127,0.35)",
+        "title": {"text": f"{name} direction of largest difference: {percent(share)}"},
+    }

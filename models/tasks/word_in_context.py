@@ -1,0 +1,227 @@
+"""One word in several sentences: its vectors after every layer (Peters et al., 2018), beside its one static vector."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.decoding.sampling import best
+from models.engine import Ids, Logits
+from models.errors import InputError
+from models.outputs import Attentions, Occurrence, Plane, Prediction, Token, WordInContextOutput, softmax
+from models.tasks.base import TaskModel, batch_of_one, require_text
+from models.text.characters import inside_words, over_marks
+from models.text.tokenizer import read_tokens, readable
+from models.text.word_vectors import word_vectors
+
+FEWEST, MOST = 2, 6
+"""How many sentences there are."""
+NEIGHBOURS, FITTING = 8, 5
+_QUOTED = 80
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class WordInContextInput:
+    """A word and the sentences that it stands in, one a line."""
+
+    word: str
+    sentences: str
+
+
+@dataclass(frozen=True)
+class EncodedSentence:
+    """A sentence with the word at characters `start` to `end`, and at the `places` of its tokens; it stands `times`.
+
+    `masked_ids` are its `ids` with one mask, at `mask`, instead of the word.
+    """
+
+    text: str
+    start: int
+    end: int
+    times: int
+    ids: list[int]
+    tokens: tuple[Token, ...]
+    places: tuple[int, ...]
+    masked_ids: list[int]
+    mask: int
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the network makes of the sentences: the word's `vectors` `[layer, sentence, width]`.
+
+    Layer 0 is what the first layer reads; `static` `[width]` is that of the word by itself, between the model's marks.
+    `logits` `[sentence, vocabulary]` are those at the masks.
+    """
+
+    vectors: Vectors
+    static: Vectors
+    logits: Logits
+
+
+class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], Read, WordInContextOutput]):
+    """A masked language model, asked for its vectors of one word.
+
+    The exact network computes them all: engines give logits alone.
+    """
+
+    inputs_type = WordInContextInput
+
+    def preprocess(self, inputs: WordInContextInput) -> tuple[EncodedSentence, ...]:
+        """Raises `InputError` for too few or too many sentences, and for one that is there twice or lacks the word."""
+        word = require_text(inputs.word, "word", "The word").strip()
+        lines = lines_of(require_text(inputs.sentences, "sentences", "The list of sentences"))
+        if not FEWEST <= len(lines) <= MOST:
+            counted = f"There {'is 1 sentence' if len(lines) == 1 else f'are {len(lines)} sentences'}"
+            raise InputError(f"{counted}: please give {FEWEST} to {MOST}, one a line.", "sentences")
+        seen: dict[str, int] = {}
+        for number, (sentence, _) in enumerate(lines, start=1):
+            if sentence in seen:
+                raise InputError(
+                    f"Sentence {number} is the same as sentence {seen[sentence]}: {_quoted(sentence)}.", "sentences"
+                )
+            seen[sentence] = number
+        return tuple(self._encode(number, sentence, word) for number, (sentence, _) in enumerate(lines, start=1))
+
+    def forward(self, encoded: tuple[EncodedSentence, ...]) -> Read:
+        """One pass over the sentences and the word alone, and one over the sentences with the word blank."""
+        alone = self.tokenizer.encode(encoded[0].text[encoded[0].start : encoded[0].end]).ids
+        content = [place for place, token_id in enumerate(alone) if token_id not in self.tokenizer.all_special_ids]
+        layers = self._layers(self._padded([*(each.ids for each in encoded), alone]))
+        vectors = [layers[:, row, list(each.places)].mean(axis=1) for row, each in enumerate(encoded)]
+        static = layers[0, len(encoded), content or [0]].mean(axis=0)
+        blanked = self._padded([each.masked_ids for each in encoded])
+        masks = [row * blanked["input_ids"].shape[1] + each.mask for row, each in enumerate(encoded)]
+        (logits,) = self.exact.engine.encode(blanked, masks)
+        return Read(np.stack(vectors, axis=1), static, logits)
+
+    def postprocess(
+        self, inputs: WordInContextInput, encoded: tuple[EncodedSentence, ...], raw: Read
+    ) -> WordInContextOutput:
+        """The cosines, the planes, and the words that fit."""
+        word, occurrences = inputs.word.strip(), []
+        for each, probabilities in zip(encoded, softmax(raw.logits), strict=True):
+            fitting = tuple(
+                Prediction(readable(self.tokenizer, int(place)).strip(), float(probabilities[place]))
+                for place in best(probabilities, FITTING)
+            )
+            occurrences.append(Occurrence(each.text, each.start, each.end, each.times, fitting))
+        known = word_vectors()
+        neighbours = known.neighbours(word, NEIGHBOURS)
+        none = f"“{word}” is not among the {len(known.words):,} words that have a static vector here."
+        return WordInContextOutput(
+            self.looked_into,
+            encoded[0].tokens,
+            word,
+            tuple(occurrences),
+            tuple(tuple(map(tuple, cosines(layer).tolist())) for layer in raw.vectors),
+            planes(raw.vectors, raw.static),
+            neighbours,
+            "" if neighbours else none,
+        )
+
+    def attend(self, inputs: WordInContextInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The encoder's attention over the first sentence."""
+        first = self.preprocess(inputs)[0]
+        return self.attend_encoder(first.tokens, {"input_ids": batch_of_one(first.ids)})
+
+    def _encode(self, number: int, sentence: str, word: str) -> EncodedSentence:
+        """The `sentence`, which the visitor gave as the `number`th."""
+        found = find_word(word, sentence)
+        if not found:
+            raise InputError(
+                f"The word “{word}” does not stand in sentence {number}: {_quoted(sentence)}.", "sentences"
+            )
+        start, end = found[0]
+        encoded = self.tokenizer.encode(sentence)
+        self.require_window(len(encoded.ids), "sentences", f"Sentence {number} has")
+        offsets = over_marks(sentence, encoded.offsets)
+        places = tuple(place for place, (first, last) in enumerate(offsets) if first < end and start < last)
+        mask = str(self.tokenizer.settings.mask_token)
+        blanked = self.tokenizer.encode(sentence[:start] + mask + sentence[end:])
+        self.require_window(len(blanked.ids), "sentences", f"Sentence {number} has")
+        masks = [place for place, each in enumerate(blanked.ids) if each == self.tokenizer.settings.mask_token_id]
+        before = sentence[:start].count(mask)
+        if not places or len(masks) <= before:
+            raise InputError(
+                f"This model reads nothing of the word in sentence {number}: {_quoted(sentence)}.", "sentences"
+            )
+        tokens = read_tokens(self.tokenizer, encoded.ids, offsets)
+        return EncodedSentence(
+            sentence, start, end, len(found), encoded.ids, tokens, places,
+            blanked.ids, masks[before],
+        )  # fmt: skip
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Ids]:
+        """The network's inputs `[row, token]`, shorter rows filled up at their end."""
+        length, filling = max(map(len, rows)), self.tokenizer.settings.pad_token_id or 0
+        return {
+            "input_ids": np.array([[*row, *[filling] * (length - len(row))] for row in rows], np.int64),
+            "attention_mask": np.array([[1] * len(row) + [0] * (length - len(row)) for row in rows], np.int64),
+        }
+
+    def _layers(self, inputs: dict[str, Ids]) -> Vectors:
+        """The hidden states `[layer, row, token, width]` of transformers; 0 is what the first layer reads."""
+        network, given = self.network, {name: self.tensor(each) for name, each in inputs.items()}
+        import torch
+
+        from models.engine.pytorch import array
+
+        with self.lock, torch.inference_mode():
+            states = network.base_model(**given, output_hidden_states=True).hidden_states
+        return np.stack([array(state) for state in states])
+
+
+def _quoted(sentence: str) -> str:
+    return f"“{sentence}”" if len(sentence) <= _QUOTED else f"“{sentence[:_QUOTED].rstrip()}…”"
+
+
+def lines_of(text: str) -> list[tuple[str, int]]:
+    """The lines that say anything, without the spaces around them, each with its first character's place in `text`."""
+    lines, place = [], 0
+    for line in text.split("\n"):
+        if line.strip():
+            lines.append((line.strip(), place + len(line) - len(line.lstrip())))
+        place += len(line) + 1
+    return lines
+
+
+def find_word(word: str, sentence: str) -> list[tuple[int, int]]:
+    """The characters of each place where `word` stands in `sentence` as a whole word, in small letters or capitals."""
+    inside = inside_words(sentence)
+    found = (match.span() for match in re.finditer(re.escape(word), sentence, re.IGNORECASE))
+    return [(start, end) for start, end in found if not inside[start] and not inside[end]]
+
+
+def cosines(vectors: Vectors) -> Vectors:
+    """The cosine of each pair of `vectors` `[place, width]`: `[place, place]`, ones on the diagonal."""
+    exact = vectors.astype(np.float64)
+    unit = exact / np.linalg.norm(exact, axis=1, keepdims=True)
+    found = np.clip(unit @ unit.T, -1.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray((found + found.T) / 2, dtype=np.float32)
+
+
+def planes(vectors: Vectors, static: Vectors) -> tuple[Plane, ...]:
+    """For each layer of `vectors` `[layer, place, width]`, its principal components, with `static` `[width]`.
+
+    All are brought to a length of one, because a cosine compares directions alone. Which end of an axis is which means
+    nothing, so each is turned to the side on which it was in the layer before.
+    """
+    found: list[Plane] = []
+    before = np.ones((vectors.shape[1] + 1, 2))
+    for layer in vectors:
+        rows = np.vstack([layer, static]).astype(np.float64)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        left, sizes, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+        flat = left[:, :2] * sizes[:2]
+        flat *= np.where((flat * before).sum(axis=0) < 0, -1, 1)
+        before = flat
+        shares = sizes[:2] ** 2 / max(float((sizes**2).sum()), 1e-12)
+        *points, alone = ((float(across), float(up)) for across, up in flat)
+        found.append(Plane(tuple(points), alone, (float(shares[0]), float(shares[1]))))
+    return tuple(found)
