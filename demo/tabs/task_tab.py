@@ -166,13 +166,18 @@ class TaskTab:
         drawn = self.draw(self.example.run, self.example.output, 0)
         self.answer = gr.HTML(drawn, js_on_load=script, elem_classes="answer", label=label)
 
-    def create_reader(self, decided: gr.HTML | None = None) -> None:
-        """The line that says what made the answer, and the attention reader; `decided` follows a completion."""
+    def create_header(self) -> None:
+        """The line that says what made the answer."""
         with gr.Row(elem_classes="header-row"):
             drawn = run_header(self.example.run, self.example.output, recorded=True)
             self._header = gr.HTML(drawn, elem_classes="header-line")
             self._copy = gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link")
             self._link = gr.Textbox("", visible="hidden", label="Link to copy")
+
+    def create_reader(self, decided: gr.HTML | None = None) -> None:
+        """The attention reader, below the line that says what made the answer; `decided` follows a completion."""
+        if not hasattr(self, "_header"):
+            self.create_header()
         self.reader = AttentionReader(self.service, self.session, self.example, decided)
 
     @property

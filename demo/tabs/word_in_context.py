@@ -64,6 +64,7 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
                 tab.create_picker()
         with result():
             tab.create_answer("The word in its sentences")
+            tab.create_header()
             with gr.Column(elem_classes="more word-layers"):
                 gr.HTML(_LAYERS, label="The word’s vectors")
                 slider = gr.Slider(0, first.depth - 1, first.telling, step=1, label="Layer", elem_classes="word-layer")
