@@ -24,7 +24,7 @@ SOURCES = (
     Credit("English Wikinews", "CC BY 2.5"),
     Credit("Classic books", "public domain in the United States"),
 )
-WORDS, WIDTH = 23_000, 100
+WORDS, WIDTH = 22_500, 100
 SETTINGS = {"sg": 1, "window": 5, "negative": 6, "sample": 1e-4, "min_count": 40, "epochs": 3, "alpha": 0.04, "seed": 1}
 WORKERS = 2
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -58,8 +58,8 @@ def write_corpus(files: Iterable[Path], corpus: Path) -> None:
 
 
 def kept(word: str) -> bool:
-    """Whether `word` is one that a visitor may look for: of plain letters, and no stray letter of a formula."""
-    return word.replace("'", "").isascii() and (len(word) > 1 or word in ("a", "i"))
+    """Whether `word` is one that a visitor may look for: of plain letters, no stray letter, and no possessive form."""
+    return word.isascii() and not word.endswith("'s") and (len(word) > 1 or word in ("a", "i"))
 
 
 def save(words: list[str], vectors: np.ndarray, folder: Path) -> None:
