@@ -201,7 +201,6 @@ def _add_task_endpoints(service: DemoService) -> None:
             given = "\n".join(" ".join(each.splitlines()) for each in sentences)
         return run(contract.WordInSentences, request, checkpoint, word=word, sentences=given)
 
-
     def teach(
         request: gr.Request,
         examples: list[contract.LabelledText],

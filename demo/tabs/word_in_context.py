@@ -32,6 +32,8 @@ _LEAD = (
 _HINT = "Two to six sentences, one a line, each with your word. <span class='keys'>Shift+Enter compares.</span>"
 _LAYERS = "<h2>The word’s vectors, layer by layer</h2>"
 _FIRST = "<p class='quiet'>Below: how the model reads the first sentence.</p>"
+_WHICH_LAYER = FOLDER / "which_layer.json"
+"""Made by `training/which_layer.py`; without it there is no such section."""
 _STEPS = 7
 _SHOWN = 6
 _ARITHMETIC = (
@@ -78,8 +80,9 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
                         elem_classes="plane-frame",
                     )
             _create_arithmetic()
-            with gr.Accordion("Which layer carries the meaning?", open=False, elem_classes="tool"):
-                gr.HTML(which_layer(), label="Which layer")
+            if _WHICH_LAYER.exists():
+                with gr.Accordion("Which layer carries the meaning?", open=False, elem_classes="tool"):
+                    gr.HTML(which_layer(), label="Which layer")
             gr.HTML(_FIRST, label="About the picture below")
             tab.create_reader()
     tab.below[slider] = lambda output: gr.update(maximum=_typed(output).depth - 1, value=_typed(output).telling)
@@ -220,7 +223,7 @@ def _numbers(places: Sequence[int]) -> str:
 @cache
 def which_layer() -> str:
     """Our table of which layers' vectors say most about names, beside the published one, as HTML."""
-    found = json.loads((FOLDER / "which_layer.json").read_text(encoding="utf-8"))
+    found = json.loads(_WHICH_LAYER.read_text(encoding="utf-8"))
     rows = [[row["way"], f"{row['f1']:.1f}", f"{row['published_f1']:.1f}"] for row in found["rows"]]
     shown = framed(table(["Vector of a word", "ours", "BERT-base"], rows), "F1 by layer")
     return f"{_WHICH.format(**found)}{shown}{_CLASSIFIER.format(**found)}"
