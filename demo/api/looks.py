@@ -207,6 +207,8 @@ def _said(answer: dict[str, Any]) -> object:
             return answers[0]["text"] if answered else None
         case {"entities": entities}:
             return [(each["text"], each["label"]) for each in entities]
+        case {"fitting_words": fitting}:
+            return [words[0]["token"] for words in fitting]
         case {"translations": translations}:
             return translations[0]["text"]
         case {"predictions": predictions}:
