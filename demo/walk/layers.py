@@ -212,6 +212,7 @@ _GUESS_TEXT = (
 )
 _ABOUT = {
     "word here": "Which word stands at “{token}”?",
+    "label here": "Which label has “{token}”? O is no name; a name begins with B and goes on with I.",
     "next word": "Which word comes after “{token}”?",
     "label": "Which label fits the text? A classifier reads it off its first token.",
     "first token of the answer": "Where in the second text does the answer begin? At [CLS] it would say: nowhere.",

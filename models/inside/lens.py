@@ -16,6 +16,7 @@ from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
+from models.tasks.token_classification import TokenClassification, class_of
 from models.text.tokenizer import readable
 
 _TOP = 5
@@ -41,6 +42,9 @@ def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, posit
                 pairs = zip(reading.tokens, reading.segments, strict=True)
                 barred = [token.is_mark or not segment for token, segment in pairs]
                 logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
+        case TokenClassification():
+            about, names = "label here", [class_of(label) for label in model.settings.labels]
+            logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
         case _ if reading.kind == "encoder" and not isinstance(model, FillMask):
             return None
         case _:

@@ -209,8 +209,9 @@ class LayerGuesses:
 class Lens:
     """The model's guess after every layer (the "logit lens"), read at `position` by the model's own last step.
 
-    `about` says what is guessed: `word here`, `next word`, `label` or `first token of the answer`. `choices` is how
-    many there are, and `vector` `[component]` what the last guess is read off, the last layer's output.
+    `about` says what is guessed: `word here`, `next word`, `label`, `label here` or `first token of the answer`.
+    `choices` is how many there are, and `vector` `[component]` what the last guess is read off, the last layer's
+    output.
     """
 
     about: str

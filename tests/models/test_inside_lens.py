@@ -9,6 +9,7 @@ from models.inside.outputs import Lens
 from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
     SentimentOutput,
     TaskOutput,
@@ -34,6 +35,10 @@ def answered(output: TaskOutput) -> tuple[str, list[tuple[str, float]]]:
         case QuestionAnsweringOutput():
             named = zip([token.text for token in output.tokens], output.start_probabilities, strict=True)
             return "first token of the answer", sorted(named, key=lambda each: each[1], reverse=True)[:5]
+        case NamesOutput():
+            last = [each for each in output.labels if any(map(str.isalnum, each.token.piece))][-1]
+            named = zip(output.classes, last.shares, strict=True)
+            return "label here", sorted(named, key=lambda each: each[1], reverse=True)[:5]
         case CompletionOutput() | TranslationOutput():
             written = output.generated[0]
             return "next word", [(written.token.text, written.probability)]
