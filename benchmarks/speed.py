@@ -32,6 +32,7 @@ from benchmarks.work import Sides, Work, in_turns, milliseconds
 from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Settings
+from demo.teaching import ready_set
 from models.engine import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
 from models.registry import Task, find, task_called
@@ -183,6 +184,9 @@ WORKS = (
         "ms",
         1.0,
         within_a_second("word_in_context", word="spring", sentences="\n".join(SPRINGS)),
+    ),
+    Work(
+        "teaching, 40 examples, against a second", "ms", 1.0, within_a_second("teach", **ready_set("polite")), runs=11
     ),
     *published.WORKS,
     Work("the same again", "ms", 1 / 20, again),

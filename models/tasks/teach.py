@@ -217,11 +217,12 @@ def with_random_weights(network: "PreTrainedModel") -> "nn.Module":
     import torch
 
     trunk: nn.Module = copy.deepcopy(network.base_model)
-    generator, spread = torch.Generator().manual_seed(0), getattr(network.config, "initializer_range", 0.02)
+    generator = torch.Generator(network.device).manual_seed(0)
+    spread = getattr(network.config, "initializer_range", 0.02)
     with torch.no_grad():
         for name, parameter in trunk.named_parameters():
             if parameter.dim() > 1:
-                parameter.copy_(spread * torch.randn(parameter.shape, generator=generator))
+                parameter.normal_(std=spread, generator=generator)
             else:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
     return trunk

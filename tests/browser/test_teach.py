@@ -29,7 +29,7 @@ class TestOnePage:
         )
         expect(panel.get_by_role("heading", name="With 4 examples a class, BERT’s vectors are right")).to_be_visible()
         expect(lines_drawn(panel)).to_have_count(3)
-        panel.get_by_role("button", name="sport, cooking, science").click()
+        panel.get_by_role("button", name="three topics").click()
         expect_live_answer(panel)
         expect(panel.get_by_label("Class 3", exact=True)).to_have_value("science")
         expect(panel.get_by_label("Examples of class 2", exact=True)).to_have_value(re.compile("^Fry the onions"))
