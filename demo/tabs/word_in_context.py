@@ -33,7 +33,7 @@ _HINT = "Two to six sentences, one a line, each with your word. <span class='key
 _LAYERS = "<h2>The word’s vectors, layer by layer</h2>"
 _FIRST = "<p class='quiet'>Below: how the model reads the first sentence.</p>"
 _WHICH_LAYER = FOLDER / "which_layer.json"
-"""Made by `training/which_layer.py`; without it there is no such section."""
+"""Made by `training/which_layer.py`."""
 _STEPS = 7
 _SHOWN = 6
 _ARITHMETIC = (
@@ -80,9 +80,8 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
                         elem_classes="plane-frame",
                     )
             _create_arithmetic()
-            if _WHICH_LAYER.exists():
-                with gr.Accordion("Which layer carries the meaning?", open=False, elem_classes="tool"):
-                    gr.HTML(which_layer(), label="Which layer")
+            with gr.Accordion("Which layer carries the meaning?", open=False, elem_classes="tool"):
+                gr.HTML(which_layer(), label="Which layer")
             gr.HTML(_FIRST, label="About the picture below")
             tab.create_reader()
     tab.below[slider] = lambda output: gr.update(maximum=_typed(output).depth - 1, value=_typed(output).telling)
