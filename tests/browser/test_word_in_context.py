@@ -17,7 +17,7 @@ def test_one_word_is_compared_layer_by_layer(page: Page) -> None:
     fill(panel, "Sentences, one a line", "The birds come back in spring.\nThe spring in the clock is broken.")
     press(panel, "Compare the sentences")
     expect_live_answer(panel)
-    answer, grid = panel.locator(".block.answer"), panel.locator(".word-grid")
+    answer, grid = panel.locator(".block.answer"), panel.locator(".block.word-grid")
     expect(answer.locator("mark")).to_have_text(["spring", "spring"])
     expect(answer).to_contain_text("The spring in the clock is broken.")
     expect(grid.locator("td")).to_have_count(4)
