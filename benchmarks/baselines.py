@@ -72,6 +72,22 @@ def names(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain
     return lambda text: pipe(text)
 
 
+def sentence_pair(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
+    """A softmax over each group of labels, and the cosine of the means of each sentence's last vectors."""
+
+    def compare(a: str, b: str) -> list[float]:
+        alone = tokenizer([a, b], padding=True, return_tensors="pt")
+        with torch.no_grad():
+            logits = network(**tokenizer(a, b, return_tensors="pt")).logits[0]
+            hidden = network(**alone, output_hidden_states=True).hidden_states[-1]
+        mask = alone["attention_mask"][:, :, None]
+        one, other = (hidden * mask).sum(1) / mask.sum(1)
+        shares = [logits[group].softmax(-1) for group in (slice(0, 2), slice(2, 5), slice(5, 7))]
+        return [*torch.cat(shares).tolist(), float(torch.cosine_similarity(one, other, dim=0))]
+
+    return compare
+
+
 def translation(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
     """`generate` with four beams."""
 
@@ -109,6 +125,7 @@ PLAIN: dict[str, Callable[[PreTrainedModel, PreTrainedTokenizerBase], Plain]] = 
     "sentiment": sentiment,
     "question_answering": question_answering,
     "names": names,
+    "sentence_pair": sentence_pair,
     "translation": translation,
     "completion": completion,
 }

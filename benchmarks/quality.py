@@ -16,7 +16,7 @@ from evaluation import measures
 from models import load_model
 from models.registry import Task, find
 from models.tasks.base import AnyTaskModel
-from training import text
+from training import pairs, text
 
 SEED = 1
 MASKED_ROWS, PAIRS, WORDS = 400, 2_000, 100_000
@@ -45,6 +45,12 @@ def figures_of(task: Task, model: AnyTaskModel, data: Path, limit: int | None) -
         case Task.NAMES:
             sentences = text.read_conll(data)
             return measures.names(model, some(sentences, limit or len(sentences)))
+        case Task.SENTENCE_PAIR:
+            # A file is named after its set; those with two labels have 1 for what says the same, which is our first.
+            kind = data.stem.partition("_")[0]
+            labels = (1, 0) if kind in ("mrpc", "quora") else (0, 1, 2)
+            told = [(row.a, row.b, row.label) for row in pairs.read_rows(data, labels)]
+            return measures.sentence_pairs(model, {kind: some(told, limit or len(told))})
         case Task.TRANSLATION:
             return measures.translation(model, some(text.read_pairs(data), limit or PAIRS))
         case Task.COMPLETION:

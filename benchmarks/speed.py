@@ -175,6 +175,7 @@ WORKS = (
     Work("sentiment", "ms", 0.38, answering("sentiment")),
     Work("question answering", "ms", 0.42, answering("question_answering")),
     Work("names", "ms", 0.45, answering("names")),
+    Work("sentence pair", "ms", 0.45, answering("sentence_pair")),
     Work("translation, 4 beams", "ms", 0.38, answering("translation")),
     Work("completion, sampled", "ms", 0.38, answering("completion")),
     Work("completion, greedy", "ms", 0.38, answering("completion", strategy="greedy")),

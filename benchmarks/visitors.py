@@ -42,12 +42,16 @@ INPUTS: dict[str, dict[str, object]] = {
     "names": {
         "text": "The old keeper of the lighthouse, Ada Quist, moved from Lisbon to Norway in the spring of 1921."
     },
+    "sentence_pair": {
+        "a": "The old keeper climbed the stairs every evening and lit the lamp for the boats.",
+        "b": "When the storm came over the hills, every boat found its way home.",
+    },
     "translation": {"text": "The children are playing in the garden because the weather is nice today."},
     "completion": {"prompt": "Once upon a time there was a", "max_new_tokens": 40, "seed": 1},
 }
 """A typical input for each task, by its endpoint."""
 
-TYPED = ("text", "question", "context", "prompt")
+TYPED = ("text", "question", "context", "prompt", "a", "b")
 """What a visitor types; everything else is as in the typical input."""
 
 SETTINGS: dict[str, list[Any]] = {
@@ -55,6 +59,7 @@ SETTINGS: dict[str, list[Any]] = {
     "sentiment": [""],
     "question_answering": [3, ""],
     "names": [""],
+    "sentence_pair": [""],
     "translation": [4, ""],
     "completion": [40, "sample", 0.8, 50, 0.95, 4, 1, ""],
 }

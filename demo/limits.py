@@ -79,6 +79,11 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "top_k": Field("The number of answers", int, slider=Slider("Answers to show", 1, 10)),
     },
     Task.NAMES: {"text": _TEXT},
+    Task.SENTENCE_PAIR: {"a": Field("The first text", str, "text"), "b": Field("The second text", str, "text")},
+    Task.ENDINGS: {
+        "beginning": Field("The beginning", str, "text"),
+        "endings": Field("The endings", list, "question", many="examples"),
+    },
     Task.TRANSLATION: {
         "text": _TEXT,
         "num_beams": Field("The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, _SIDE_BY_SIDE)),

@@ -8,12 +8,14 @@ from demo.events import QUICK
 from demo.runs import DemoService
 from demo.tabs.about import create_about_tab
 from demo.tabs.completion import create_completion_tab
+from demo.tabs.endings import create_endings_form
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.history import create_history_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import create_lecture_bar, known_lectures, open_lectures
 from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.sentence_pair import create_sentence_pair_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.teach import create_teach_tab
@@ -62,6 +64,8 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 Task.SENTIMENT: create_sentiment_tab(service, session),
                 Task.QUESTION_ANSWERING: create_question_answering_tab(service, session),
                 Task.NAMES: create_names_tab(service, session),
+                Task.SENTENCE_PAIR: (pairs := create_sentence_pair_tab(service, session)),
+                Task.ENDINGS: create_endings_form(service, session, pairs),
                 Task.TRANSLATION: create_translation_tab(service, session),
                 Task.COMPLETION: create_completion_tab(service, session),
             }

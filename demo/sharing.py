@@ -25,12 +25,14 @@ class ReaderSettings:
     words: bool = True
     specials: bool = True
     step: int = 0
+    part: str = ""
 
     def as_fragment(self) -> str:
         """The place as the part of an address behind `#`, which browsers keep to themselves."""
         settings = {name: int(value) if isinstance(value, bool) else value for name, value in vars(self).items()}
-        if not self.step:
-            del settings["step"]
+        for name in ("step", "part"):
+            if not settings[name]:
+                del settings[name]
         return urlencode(settings)
 
 
@@ -56,6 +58,7 @@ def link_of(address: str) -> Link:
         given.get("words") != "0",
         given.get("specials") != "0",
         _number(given.get("step"), plain.step),
+        given.get("part", "") if given.get("part", "") in ("a", "b", "a-b", "b-a") else "",
     )
     key = dict(parse_qsl(before.partition("?")[2])).get(KEY, "")
     return Link(key if re.fullmatch(_LOOKS_LIKE_A_KEY, key) else "", place)

@@ -1,7 +1,7 @@
 """What a model of each task is measured by, through the very answers that visitors get."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from transformers import AutoTokenizer
@@ -84,6 +84,35 @@ def names(model: AnyTaskModel, sentences: Sequence[Marked]) -> Figures:
         for kind in kinds
     }
     return {"f1": names_f1(found, given), **of_kind}
+
+
+def sentence_pairs(model: AnyTaskModel, sets: Mapping[str, Sequence[tuple[str, str, int]]]) -> Figures:
+    """Figures in percent on `following`, `snli`, `sick`, `mrpc` and `quora`: rows of two texts and a label's place.
+
+    For likeness, the area under the curve says how often a pair that says the same has a greater cosine than another.
+    """
+    found = {name: [(model(a=a, b=b), label) for a, b, label in rows] for name, rows in sets.items() if rows}
+    figures: Figures = {}
+    for name, pairs in found.items():
+        if name in ("snli", "sick"):
+            told = [max(range(3), key=lambda place: output.entailment[place].score) for output, _ in pairs]
+        else:
+            told = [int((output.follows if name == "following" else output.paraphrase) <= 0.5) for output, _ in pairs]
+        right = [one == label for one, (_, label) in zip(told, pairs, strict=True)]
+        figures[f"{name}, pairs"] = len(pairs)
+        figures[f"{name}, accuracy, %"] = 100 * sum(right) / len(right)
+        if name == "mrpc":
+            both = sum(one == label == 0 for one, (_, label) in zip(told, pairs, strict=True))
+            named = told.count(0) + sum(label == 0 for _, label in pairs)
+            figures["mrpc, F1, %"] = 100 * 2 * both / max(1, named)
+        if name in ("mrpc", "quora"):
+            alike, others = ([output.similarity for output, label in pairs if label == side] for side in (0, 1))
+            wins = sum((one > other) + (one == other) / 2 for one in alike for other in others)
+            figures[f"{name}, area under the curve of the cosine, %"] = 100 * wins / max(1, len(alike) * len(others))
+    for place, label in enumerate(("entailment", "neutral", "contradiction")):
+        cosines = [output.similarity for output, told in found.get("sick", []) if told == place]
+        figures[f"sick, mean cosine of {label}, x100"] = 100 * sum(cosines) / max(1, len(cosines))
+    return figures
 
 
 def translation(model: AnyTaskModel, pairs: Sequence[Pair]) -> Figures:

@@ -260,6 +260,54 @@ class NamesOutput(TaskOutput):
 
 
 @dataclass(frozen=True)
+class SentencePairOutput(TaskOutput):
+    """Four answers on two texts: three probabilities of one pass over the pair, and a cosine of two more.
+
+    `follows` is the probability that the second comes after the first, `paraphrase` that both say the same, and
+    `entailment` holds entailment, neutral and contradiction. `similarity` is the cosine of the two `vectors`, each of
+    length one, and so their dot product. `segments` has a 0 or 1 for each of `tokens`: the sentence that it is of.
+    """
+
+    follows: float
+    entailment: tuple[Prediction, ...]
+    paraphrase: float
+    similarity: float
+    vectors: tuple[tuple[float, ...], tuple[float, ...]]
+    segments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An ending as two models weigh it: the probability that it comes next, and how likely its words are.
+
+    `follows` is next sentence prediction's; `log_probability` is the completion model's mean over the tokens, natural.
+    """
+
+    text: str
+    follows: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class EndingsOutput(TaskOutput):
+    """The `endings` in their order, and which place each model puts on which rank, best first.
+
+    `tokens` are those of the beginning with the ending that is likeliest to come next. `writer` is the completion
+    model.
+    """
+
+    endings: tuple[Ending, ...]
+    by_follows: tuple[int, ...]
+    by_log_probability: tuple[int, ...]
+    writer: LoadedCheckpoint
+
+    @property
+    def disagree(self) -> bool:
+        """Whether the two models put different endings first."""
+        return self.by_follows[0] != self.by_log_probability[0]
+
+
+@dataclass(frozen=True)
 class Alternative(Prediction):
     """A token that could have been written; `drawn` is its share after temperature and cut-offs, where one was drawn.
 

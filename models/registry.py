@@ -14,6 +14,8 @@ class Task(StrEnum):
     SENTIMENT = "text-classification"
     QUESTION_ANSWERING = "question-answering"
     NAMES = "token-classification"
+    SENTENCE_PAIR = "sentence-similarity"
+    ENDINGS = "multiple-choice"
     TRANSLATION = "translation"
     COMPLETION = "text-generation"
     WORD_IN_CONTEXT = "feature-extraction"
@@ -28,6 +30,8 @@ class Task(StrEnum):
     @property
     def answered_by(self) -> "Task":
         """The task whose checkpoints answer this one: itself, for a task that has checkpoints of its own."""
+        if self is Task.ENDINGS:
+            return Task.SENTENCE_PAIR
         return Task.FILL_MASK if self in (Task.WORD_IN_CONTEXT, Task.TEACH) else self
 
     @property
@@ -108,6 +112,12 @@ _BUNDLED = (
         "clearhead-names", Task.NAMES, "Clearhead Names", "BERT", "Apache-2.0", 22_713_000, ("en",), 15,
         "Learned from newspaper reports of 1996 and from everyday sentences: it cannot see capital letters, and takes "
         "clubs and companies that are called like a place for that place; bert-base-NER is larger.",
+        base="clearhead-minilm",
+    ),
+    Checkpoint(
+        "clearhead-pairs", Task.SENTENCE_PAIR, "Clearhead Pairs", "BERT", "Apache-2.0", 22_866_000, ("en",), 15,
+        "Learned from short plain sentences, questions and news: it goes by words that two sentences share, does not "
+        "see who did what to whom, and is right about what follows in two cases of three.",
         base="clearhead-minilm",
     ),
     Checkpoint(

@@ -2,8 +2,8 @@
 
 DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
 goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment, question
-answering and names start from the masked language model. `word-vectors` and `which-layer` make what the tab One word
-shows.
+answering, names and sentence pairs start from the masked language model. `word-vectors` and `which-layer` make what the
+tab One word shows.
 """
 
 import argparse
@@ -18,6 +18,7 @@ SCRIPTS = {
     "text-classification": "sentiment",
     "question-answering": "question_answering",
     "token-classification": "names",
+    "sentence-similarity": "pairs",
     "translation": "translation",
     "text-generation": "text_generation",
     "word-vectors": "word_vectors",

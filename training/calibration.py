@@ -4,6 +4,7 @@ Fitted on the scores of the very model that visitors use, and kept in the checkp
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch.nn import functional
 
 from evaluation.metrics import exact_match
 from models.tasks.base import AnyTaskModel, Calibration
+from models.tasks.sentence_pair import GROUPS
 from training.text import Question
 
 TEMPERATURES = torch.arange(0.4, 5.0, 0.05).tolist()
@@ -30,6 +32,25 @@ def calibrate_sentiment(model: AnyTaskModel, rows: list[tuple[str, float]]) -> C
     scores = torch.from_numpy(np.stack(logits))
     losses = [functional.cross_entropy(scores / temperature, targets).item() for temperature in TEMPERATURES]
     return keep(model, Calibration(TEMPERATURES[int(np.argmin(losses))]))
+
+
+def calibrate_pairs(model: AnyTaskModel, sets: Sequence[Sequence[tuple[str, str, int]]]) -> Calibration:
+    """Keep the temperature at which pairs of each question, with the right label in its group, are likeliest."""
+    keep(model, Calibration())
+    first, scores, targets = 0, [], []
+    for group, rows in zip(GROUPS, sets, strict=True):
+        labels = slice(first, first + len(group))
+        for a, b, label in rows:
+            logits, _ = model.forward(model.preprocess(model.inputs_type(a=a, b=b)))
+            scores.append(torch.from_numpy(logits[labels]))
+            targets.append(torch.tensor(label))
+        first += len(group)
+
+    def loss(temperature: float) -> float:
+        pairs = zip(scores, targets, strict=True)
+        return sum(functional.cross_entropy(each / temperature, target).item() for each, target in pairs)
+
+    return keep(model, Calibration(min(TEMPERATURES, key=loss)))
 
 
 def calibrate_questions(model: AnyTaskModel, questions: list[Question]) -> Calibration:

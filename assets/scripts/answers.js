@@ -17,14 +17,17 @@ const announce = (said) => {
 };
 
 const plain = (text) => text.replace(/\s+/g, ' ').trim();
-const asked = (panel) => plain([...panel.querySelectorAll('.ask textarea, .ask input[type="text"]')].map((each) => each.value).join(' '));
-const mark = (panel) => {
-  const header = panel?.querySelector('.header-line .run-header');
+// A tab may hold several forms, each in a row of its own with its answer.
+const forms = (panel) => [...(panel?.querySelectorAll('.task') ?? [])];
+const asked = (form) => plain([...form.querySelectorAll('.ask textarea, .ask input[type="text"]')].map((each) => each.value).join(' '));
+const markForm = (form) => {
+  const header = form.querySelector('.header-line .run-header');
   if (!header) return;
-  const now = asked(panel);
-  const stale = now !== plain(header.dataset.asked ?? now) && now !== panel.dataset.answered;
-  panel.querySelector('.result').classList.toggle('stale', stale);
+  const now = asked(form);
+  const stale = now !== plain(header.dataset.asked ?? now) && now !== form.dataset.answered;
+  form.querySelector('.result').classList.toggle('stale', stale);
 };
+const mark = (panel) => forms(panel).forEach(markForm);
 let marking;
 const markSoon = () => {
   clearTimeout(marking);
@@ -34,15 +37,19 @@ document.addEventListener('input', markSoon);
 new MutationObserver(markSoon).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['data-asked']});
 
 // What stood in the fields when the button was pressed is what the answer is about, however it was cleaned on the way.
-let pressed = '';
-const press = () => { const panel = openPanel(); if (panel) pressed = asked(panel); };
-document.addEventListener('click', (event) => { if (event.target.closest('.run-button')) press(); }, true);
+let pressed = '', pressedIn;
+const formOf = (element) => element.closest?.('.task') ?? forms(openPanel())[0];
+const press = (event) => { pressedIn = formOf(event.target); if (pressedIn) pressed = asked(pressedIn); };
+document.addEventListener('click', (event) => {
+  if (event.target.closest('.run-button')) press(event);
+  if (event.target.closest('.examples')) { press(event); pressed = ''; }
+}, true);
 
 const isCommandEnter = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey);
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Enter') press();
+  if (event.key === 'Enter') press(event);
   if (!isCommandEnter(event)) return;
-  const button = openPanel()?.querySelector('button.run-button.primary');
+  const button = formOf(event.target)?.querySelector('button.run-button.primary');
   if (!button?.offsetParent) return;
   event.preventDefault();
   event.stopPropagation();
@@ -53,12 +60,12 @@ window.clearhead = {
   ...window.clearhead,
   reveal: (selector) => reveal([...document.querySelectorAll(selector)].find((each) => each.offsetParent)),
   showAnswer: () => {
-    const panel = openPanel();
-    if (!panel?.querySelector('.answer')) return;
-    if (pressed) panel.dataset.answered = pressed;
-    const notice = [...panel.querySelectorAll('.ask .notice')].find((each) => each.offsetParent && each.textContent.trim());
-    reveal(notice ?? panel.querySelector('.answer'));
-    if (!notice) announce(panel.querySelector('.header-line .run-header')?.dataset.said ?? '');
-    mark(panel);
+    const form = pressedIn?.offsetParent ? pressedIn : forms(openPanel())[0];
+    if (!form?.querySelector('.answer')) return;
+    if (pressed) form.dataset.answered = pressed;
+    const notice = [...form.querySelectorAll('.ask .notice')].find((each) => each.offsetParent && each.textContent.trim());
+    reveal(notice ?? form.querySelector('.answer'));
+    if (!notice) announce(form.querySelector('.header-line .run-header')?.dataset.said ?? '');
+    markForm(form);
   },
 };

@@ -15,6 +15,7 @@ from models.outputs import (
     LoadedCheckpoint,
     NamesOutput,
     Prediction,
+    SentencePairOutput,
     SentimentOutput,
     TaskOutput,
     TeachOutput,
@@ -116,6 +117,36 @@ class FoundNames(Answered):
 
     entities: list[FoundName]
     tokens: list[LabelledToken]
+
+
+class PairAnswer(Answered):
+    """Whether b follows a, is implied by it and says the same, as probabilities; the cosine of their two vectors."""
+
+    follows: float
+    entailment: dict[str, float]
+    paraphrase: float
+    similarity: float
+
+
+class WeighedEnding(TypedDict):
+    """An ending: the probability that it comes next, and the completion model's mean log-probability of its tokens."""
+
+    text: str
+    follows: float
+    log_probability: float
+
+
+class RankedEndings(Answered):
+    """The endings in their order, their places from 0 as each model ranks them, and whether they put others first.
+
+    `writer` is the completion model; `checkpoint` tells what follows.
+    """
+
+    endings: list[WeighedEnding]
+    by_follows: list[int]
+    by_log_probability: list[int]
+    disagree: bool
+    writer: CheckpointUsed
 
 
 class ScoredText(TypedDict):
@@ -458,6 +489,8 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
                 )
                 for each in output.labels
             ]  # fmt: skip
+        case SentencePairOutput():
+            own["entailment"] = {each.text: each.score for each in output.entailment}
         case TranslationOutput() | CompletionOutput():
             own["tokens"] = [
                 shaped(WrittenToken, each, token=each.token.text, id=each.token.id) for each in output.generated
@@ -479,6 +512,8 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.SENTIMENT: Sentiment,
     Task.QUESTION_ANSWERING: FoundAnswers,
     Task.NAMES: FoundNames,
+    Task.SENTENCE_PAIR: PairAnswer,
+    Task.ENDINGS: RankedEndings,
     Task.TRANSLATION: Translations,
     Task.COMPLETION: Completion,
     Task.WORD_IN_CONTEXT: WordInSentences,

@@ -201,6 +201,10 @@ def _said(answer: dict[str, Any]) -> object:
     match answer:
         case {"label": label}:
             return label
+        case {"entailment": entailment}:
+            return max(entailment, key=entailment.get)
+        case {"by_follows": order}:
+            return order
         case {"sequences": sequences}:
             return sequences[:1]
         case {"answered": answered, "answers": answers}:

@@ -145,6 +145,25 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.FoundNames, request, checkpoint, text=text)
 
+    def sentence_pair(request: gr.Request, a: str, b: str, checkpoint: str = "") -> contract.PairAnswer:
+        """Compare two sentences: does b follow a, is it implied, do both say the same, how alike are they? (BERT).
+
+        Args:
+            a: The first sentence.
+            b: The second sentence.
+            checkpoint: The name of a checkpoint; empty for the host's default.
+        """
+        return run(contract.PairAnswer, request, checkpoint, a=a, b=b)
+
+    def endings(request: gr.Request, beginning: str, endings: list[str]) -> contract.RankedEndings:
+        """Rank endings of a beginning, by next sentence prediction (BERT) and by a completion model's probabilities.
+
+        Args:
+            beginning: How it begins.
+            endings: Two to four endings.
+        """
+        return run(contract.RankedEndings, request, "", beginning=beginning, endings=endings)
+
     def translation(request: gr.Request, text: str, num_beams: int = 4, checkpoint: str = "") -> contract.Translations:
         """Translate a text, English to French unless the checkpoint says otherwise (encoder-decoder, beam search).
 
@@ -219,7 +238,8 @@ def _add_task_endpoints(service: DemoService) -> None:
         return run(contract.Taught, request, checkpoint, examples=examples, texts=texts, kept_out=kept_out)
 
     for endpoint in (
-        fill_mask, sentiment, question_answering, names, translation, completion, word_in_context, teach,
+        fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
+        word_in_context, teach,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

@@ -9,9 +9,11 @@ from typing import Any, TextIO, TypedDict, cast
 from demo.log.run import Run, load_answer
 from models.outputs import (
     CompletionOutput,
+    EndingsOutput,
     FillMaskOutput,
     NamesOutput,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     SentimentOutput,
     TaskOutput,
     TeachOutput,
@@ -99,6 +101,12 @@ def answer_in_words(output: TaskOutput) -> str:
             return output.answers[0].text if output.answered else ""
         case NamesOutput():
             return "; ".join(f"{each.text} ({each.label})" for each in output.entities)
+        case SentencePairOutput():
+            implied = max(output.entailment, key=lambda each: each.score).text
+            follows, same = (f"{100 * share:.0f} %" for share in (output.follows, output.paraphrase))
+            return f"follows {follows}, {implied}, says the same {same}, cosine {output.similarity:.2f}"
+        case EndingsOutput():
+            return output.endings[output.by_follows[0]].text
         case TranslationOutput():
             return output.translations[0].text
         case CompletionOutput():

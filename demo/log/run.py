@@ -9,9 +9,11 @@ from pydantic import TypeAdapter
 
 from models.outputs import (
     CompletionOutput,
+    EndingsOutput,
     FillMaskOutput,
     NamesOutput,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     SentimentOutput,
     TaskOutput,
     TeachOutput,
@@ -87,6 +89,8 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.SENTIMENT: SentimentOutput,
     Task.QUESTION_ANSWERING: QuestionAnsweringOutput,
     Task.NAMES: NamesOutput,
+    Task.SENTENCE_PAIR: SentencePairOutput,
+    Task.ENDINGS: EndingsOutput,
     Task.TRANSLATION: TranslationOutput,
     Task.COMPLETION: CompletionOutput,
     Task.WORD_IN_CONTEXT: WordInContextOutput,

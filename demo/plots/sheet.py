@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
-from demo.plots.template import INK
+from demo.plots.template import AMBER, INK
 from models.outputs import Attention
 
 Number = TypeVar("Number", bound=np.generic)
@@ -109,6 +109,14 @@ def ink_image(shares: NDArray[np.floating[Any]]) -> str:
     """A pixel for each of the `shares` of one, `[row, column]`: a PNG in the colour of ink, as opaque as the share."""
     pixels = np.full((*shares.shape, 4), ImageColor.getcolor(INK, "RGBA"), dtype=np.uint8)
     pixels[..., 3] = np.rint(255 * np.clip(shares, 0, 1))
+    return data_uri(_png(Image.fromarray(pixels)))
+
+
+def signed_image(numbers: NDArray[np.floating[Any]]) -> str:
+    """A pixel for each of the `numbers` from -1 to 1, `[row, column]`: amber below zero, ink above, 0 transparent."""
+    below, above = (np.array(ImageColor.getcolor(colour, "RGBA"), np.uint8) for colour in (AMBER, INK))
+    pixels = np.where((numbers < 0)[..., None], below, above)
+    pixels[..., 3] = np.rint(255 * np.clip(np.abs(numbers), 0, 1))
     return data_uri(_png(Image.fromarray(pixels)))
 
 

@@ -23,7 +23,8 @@ class AttentionView:
     `masked` is bool `[query, key]`; `kinds` are all that the run has, `layers` and `heads` the numbers of this kind.
     `token` is the place among the queries of the one to begin with, -1 where none is known; `key` that of the token
     that it looks at in the head which `models.explain.opening` found to say most, and `telling` whether this is it.
-    `left_out` names what `NOT_SHOWN` stands for.
+    `left_out` names what `NOT_SHOWN` stands for. Of a pair of sentences, `part` is what is shown (see `PARTS`), and
+    `crossing` the shares of what words give that go to words of the other sentence, of their own, and to marks.
     """
 
     kind: str
@@ -41,11 +42,13 @@ class AttentionView:
     key: int = -1
     telling: bool = False
     left_out: str = ""
+    part: str = ""
+    crossing: tuple[float, float, float] | None = None
 
     @property
     def two_texts(self) -> bool:
         """Whether the queries are tokens of another text than the keys."""
-        return self.kind == "cross"
+        return self.kind == "cross" or len(set(PARTS.get(self.part, ()))) == 2
 
     @property
     def of_one_head(self) -> bool:
@@ -96,19 +99,33 @@ NOT_SHOWN = Token("not shown", "not shown", -1, special=True)
 _FULL_STOPS = frozenset(".。．।۔")
 
 
-def shown(view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0) -> AttentionView:
+PARTS: dict[str, tuple[int, ...]] = {"": (), "a": (0, 0), "b": (1, 1), "a-b": (0, 1), "b-a": (1, 0)}
+"""The parts of a pair's attention: the sentence of the queries and that of the keys; none for all of it."""
+
+
+def shown(
+    view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0, part: str | None = None
+) -> AttentionView:
     """`view` as the visitor wants to read it: pieces merged into `words`, with or without the `specials`.
 
     Specials are the keys where idle heads rest: marks such as [CLS] and [SEP], and full stops. What goes to them then
     stands in the column `NOT_SHOWN`. The last `not_yet` queries are taken away, which the model had not written then;
-    `MOST_SHOWN` queries and keys stay.
+    `MOST_SHOWN` queries and keys stay. `part` is one of `PARTS` where the text is a pair of sentences.
     """
     view = so_far(view, not_yet)
     if words:
         view = in_words(view)
-    weights, masked = view.weights[:MOST_SHOWN], view.masked[:MOST_SHOWN]
     key_tokens, left_out = view.key_tokens, ""
     seen = np.arange(len(key_tokens)) < MOST_SHOWN
+    if part is not None:
+        sentences = sentences_of(key_tokens)
+        crossing = None if view.how == "maximum" else _crossing(view, sentences)
+        view = replace(view, crossing=crossing, part=part)
+        if PARTS[part]:
+            of_queries, of_keys = PARTS[part]
+            seen &= sentences == of_keys
+            view = _from(view, sentences == of_queries)
+    weights, masked = view.weights[:MOST_SHOWN], view.masked[:MOST_SHOWN]
     rests = np.array([is_resting_place(token) for token in key_tokens])
     if not specials and (seen & ~rests).any():
         seen &= ~rests
@@ -131,6 +148,29 @@ def shown(view: AttentionView, words: bool = True, specials: bool = True, not_ye
         token=view.token if view.token < MOST_SHOWN else -1,
         left_out=left_out,
     )
+
+
+def sentences_of(tokens: Sequence[Token]) -> NDArray[np.int64]:
+    """For each token of `[CLS] A [SEP] B [SEP]` its sentence, 0 or 1: the first [SEP] still is of the first."""
+    first = next((place for place, token in enumerate(tokens) if place and token.is_mark), len(tokens))
+    return (np.arange(len(tokens)) > first).astype(np.int64)
+
+
+def _from(view: AttentionView, chosen: NDArray[np.bool_]) -> AttentionView:
+    """`view` with the queries alone that are `chosen`."""
+    before = int(chosen[: view.token].sum()) if view.token >= 0 and chosen[view.token] else -1
+    queries = tuple(itertools.compress(view.query_tokens, chosen))
+    return replace(view, weights=view.weights[chosen], masked=view.masked[chosen], query_tokens=queries, token=before)
+
+
+def _crossing(view: AttentionView, sentences: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Of all that words give, the shares to words of the other sentence, of the same one, and to marks."""
+    words = np.array([not token.is_mark for token in view.key_tokens])
+    given, other = view.weights[words], sentences[words, None] != sentences
+    crosses, stays = (float(given[where & words].sum()) for where in (other, ~other))
+    rests = float(given[:, ~words].sum())
+    total = crosses + stays + rests or 1.0
+    return crosses / total, stays / total, rests / total
 
 
 def is_resting_place(token: Token) -> bool:

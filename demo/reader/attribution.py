@@ -35,6 +35,10 @@ _DECISIONS = [("The whole answer", "answer"), ("Where it starts", "start"), ("Wh
 _ASKED = {
     Task.SENTIMENT: ("For which label", "empty: the likeliest one"),
     Task.NAMES: ("For which label", "empty: that of the first name; #2 is the second name"),
+    Task.SENTENCE_PAIR: (
+        "For which label",
+        "empty: the likeliest of entailment, neutral and contradiction; or follows, random, paraphrase, different",
+    ),
     Task.FILL_MASK: ("For which word in the blank", "empty: the likeliest one; #2 is the second blank"),
     Task.COMPLETION: ("For which next word", "empty: the first that was written; #5 is the fifth token"),
 }

@@ -19,12 +19,16 @@ KINDS = {
 """The kinds of attention, as a page that stands by itself explains them."""
 
 _NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
+_PARTS = [("all", ""), ("within A", "a"), ("within B", "b"), ("from A to B", "a-b"), ("from B to A", "b-a")]
 _WAYS = {"head": "One head", "mean": "Mean", "maximum": "Maximum", "rollout": "Rollout"}
 
 
 @dataclass(frozen=True, eq=False)
 class ReaderControls:
-    """The kind of attention, the way of reading heads, layer and head, and two switches for the text."""
+    """The kind of attention, the way of reading heads, layer and head, and two switches for the text.
+
+    Where the text is a pair of sentences, `part` chooses what of their attention is shown.
+    """
 
     kind: gr.Radio
     how: gr.Radio
@@ -32,6 +36,7 @@ class ReaderControls:
     head: gr.Slider
     words: gr.Checkbox
     damped: gr.Checkbox
+    part: gr.Radio | None = None
 
     @property
     def place(self) -> list[Component]:
@@ -41,7 +46,7 @@ class ReaderControls:
     @property
     def inputs(self) -> list[Component]:
         """All of them, in the order of their fields here."""
-        return [*self.place, self.words, self.damped]
+        return [*self.place, self.words, self.damped, *([self.part] if self.part else [])]
 
     def show(self, view: AttentionView) -> Updates:
         """The updates that set the controls to `view`; sliders count from 1."""
@@ -56,11 +61,12 @@ class ReaderControls:
             self.head: gr.update(maximum=max(2, place.head), value=max(1, place.head)),
             self.words: place.words,
             self.damped: not place.specials,
+            **({self.part: place.part} if self.part else {}),
         }
 
 
-def create_controls(view: AttentionView) -> ReaderControls:
-    """The controls, set to `view`, for the reader to render where they belong."""
+def create_controls(view: AttentionView, *, of_pair: bool) -> ReaderControls:
+    """The controls, set to `view`, for the reader to render where they belong; those `of_pair` know two sentences."""
     kind, how, layer, head = _settings(view)
     number: dict[str, Any] = {"step": 1, "buttons": [], "elem_classes": "reader-number", "min_width": 120}
     return ReaderControls(
@@ -80,13 +86,16 @@ def create_controls(view: AttentionView) -> ReaderControls:
             info="[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them",
             render=False,
         ),
+        gr.Radio(_PARTS, value="", label="Which part of the pair", elem_classes="reader-how", render=False)
+        if of_pair
+        else None,
     )
 
 
 def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Kind, way, layer and head; one head has a layer of its own, and several may be of all layers (0)."""
     one = view.how == "head"
-    ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or not view.two_texts]
+    ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or view.kind != "cross"]
     kinds = [(_NAMES.get(kind, kind), kind) for kind in view.kinds]
     least = 1 if one else 0
     label = "Layer" if one else "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"

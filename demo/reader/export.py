@@ -120,6 +120,10 @@ _LABELS = {
     "examples": "Examples it was taught with",
     "texts": "Text to judge",
     "kept_out": "Examples kept for the test",
+    "a": "First text",
+    "b": "Second text",
+    "beginning": "Beginning",
+    "endings": "Endings",
 }
 _LONG = 300
 

@@ -32,6 +32,7 @@ from demo.writing.text import decided_strip
 from models.errors import InputError
 from models.explain.opening import opening
 from models.outputs import Attention, Attentions, Token
+from models.registry import Task
 from models.text.words import words_of
 
 _TITLE = '<h2 class="reader-title">What it looked at</h2>'
@@ -60,11 +61,13 @@ class Asked:
     head: int
     words: bool
     damped: bool
+    part: str = ""
 
     @property
     def place(self) -> ReaderSettings:
         """The settings of the reader as links have them."""
-        return ReaderSettings(self.kind, self.how, self.layer, self.head, self.words, not self.damped, self.step)
+        place = self.kind, self.how, self.layer, self.head, self.words, not self.damped
+        return ReaderSettings(*place, self.step, self.part)
 
 
 class AttentionReader:
@@ -84,9 +87,9 @@ class AttentionReader:
         self.finished = held(Finished(example.run, example.output, example.source))
         self.shown = held(example.source)
         self.chosen, self.step, self.word, self.unfolded = (gr.State(value) for value in (False, 0, -1, False))
-        self.controls = controls = create_controls(example.view)
+        self.controls = controls = create_controls(example.view, of_pair=example.run.task is Task.SENTENCE_PAIR)
         self._strip: list[Component] = [decided] if decided else []
-        view = shown(example.view)
+        view = shown(example.view, part="" if controls.part else None)
         with gr.Column(elem_classes="reader"):
             with gr.Row(elem_classes="reader-head"):
                 gr.HTML(_TITLE)
@@ -107,7 +110,7 @@ class AttentionReader:
                     elem_classes="heatmap-frame",
                 )
                 with gr.Column(elem_classes="reader-side", min_width=240):
-                    for switch in (controls.words, controls.damped):
+                    for switch in filter(None, (controls.part, controls.words, controls.damped)):
                         switch.render()  # type: ignore[no-untyped-call]
                     gr.HTML(_ABOUT)
                     self.reading = gr.HTML(
@@ -192,7 +195,9 @@ class AttentionReader:
             head=max(view.head + 1, 1),
             step=place.step if not_yet > 0 else 0,
         )
-        return Taken(finished, shown(view, place.words, place.specials, not_yet), there, role_of(so_far(view, not_yet)))
+        part = place.part if self.controls.part else None
+        seen = shown(view, place.words, place.specials, not_yet, part)
+        return Taken(finished, seen, there, role_of(so_far(view, not_yet)))
 
     def draw(self, taken: Taken) -> Updates:
         """The updates that redraw the pictures."""
@@ -249,6 +254,7 @@ class AttentionReader:
     def _connect(self) -> None:
         """Let the controls, the sentence and the sheet redraw what they change."""
         controls = self.controls
+        switches = [each for each in (controls.words, controls.damped, controls.part) if each]
         choice: Updates = {self.chosen: True}
 
         def open_head(event: gr.EventData, *values: Any) -> Updates:
@@ -274,7 +280,7 @@ class AttentionReader:
         for moved, draw, outputs, also in (
             ([controls.kind, controls.how], self._everything, self.all, choice),
             ([controls.layer, controls.head], self._pictures, self.pictures, choice),
-            ([controls.words, controls.damped], self._pictures, self.pictures, {}),
+            (switches, self._pictures, self.pictures, {}),
         ):
             gr.on(
                 [control.input for control in moved],

@@ -63,10 +63,14 @@ def _texts(view: AttentionView) -> str:
     if not view.two_texts:
         return _text("The text", view.query_tokens, range(len(view.query_tokens)), own_keys(view), unseen)
     nowhere = [None] * max(view.weights.shape)
+    looks, looked_at = {
+        "a-b": ("The first text looks", "at the second"),
+        "b-a": ("The second text looks", "at the first"),
+    }.get(view.part, ("What it wrote", "What it read"))
     return (
-        "<h3>What it wrote</h3>"
-        f"{_text('What it wrote', view.query_tokens, range(len(view.query_tokens)), nowhere)}"
-        f"<h3>What it read</h3>{_text('What it read', keys, nowhere, range(len(keys)), unseen)}"
+        f"<h3>{looks}</h3>"
+        f"{_text(looks, view.query_tokens, range(len(view.query_tokens)), nowhere)}"
+        f"<h3>{looked_at}</h3>{_text(looked_at, keys, nowhere, range(len(keys)), unseen)}"
     )
 
 
@@ -106,6 +110,10 @@ _CHOSEN = (
     "This head was opened because it gives most to one content word. Left aside are marks, full stops and small words "
     "such as “of”, the first word of a text without marks, and heads that look at the neighbouring token everywhere."
 )
+_CROSSING = (
+    "Of what the words give, {} crosses to words of the other sentence, {} stays with words of their own, and {} rests "
+    "on [CLS] and [SEP]."
+)
 _CLOSER = ", drag over an area to come closer, double-click to go back"
 _CAUTION = (
     "Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. Full stops, first "
@@ -129,7 +137,9 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
         if tokens > DRAWN_WHOLE
         else "",
     ]
-    does = f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
+    crossing = _CROSSING.format(*map(percent, view.crossing)) if view.crossing else ""
+    does = crossing and f'<p class="crossing">{crossing}</p>'
+    does += f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
     remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
     return f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
 

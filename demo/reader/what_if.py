@@ -20,10 +20,12 @@ from models.outputs import (
     MEAN,
     OUTSIDE,
     CompletionOutput,
+    EndingsOutput,
     FillMaskOutput,
     NamesOutput,
     Prediction,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     SentimentOutput,
     TaskOutput,
     TeachOutput,
@@ -43,7 +45,10 @@ _CHANGES = [
     ("Switch off the head above", "head"),
     ("Switch off the whole layer above", "layer"),
 ]
-_WITH_BLANKS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.WORD_IN_CONTEXT, Task.TEACH)
+_WITH_BLANKS = (
+    Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.SENTENCE_PAIR, Task.WORD_IN_CONTEXT,
+    Task.TEACH,
+)  # fmt: skip
 
 
 def create_try_it(
@@ -173,6 +178,10 @@ def _shares(output: TaskOutput) -> list[_Shares]:
             right = (Prediction("right", output.accuracy), Prediction("wrong", 1 - output.accuracy))
             shares = output.predictions[0].scores if output.predictions else right
             named = [[(each.text, each.score) for each in shares]]
+        case SentencePairOutput():
+            named = [[(each.text, each.score) for each in output.entailment]]
+        case EndingsOutput():
+            named = [[(each.text, each.follows) for each in output.endings]]
         case QuestionAnsweringOutput():
             named = [[*((each.text, each.score) for each in output.answers), (_NO_ANSWER, output.no_answer_score)]]
         case NamesOutput():

@@ -139,6 +139,7 @@ def _models() -> str:
     return "".join(
         f"<h3>{title}</h3><ul class='models'>{''.join(map(_model, checkpoints_for(task)))}</ul>"
         for task, title in TASK_TITLES.items()
+        if task.answered_by is task
     )
 
 

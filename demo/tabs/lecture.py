@@ -105,7 +105,7 @@ def open_lectures(
         view = place.step.view
         return {
             bar: lecture_bar(place, reach_notice(place.link, host, own=_is_own(request))),
-            tabs: gr.Tabs(selected=view.task.value if isinstance(view, TaskView) else "inside"),
+            tabs: gr.Tabs(selected=task_tabs[view.task].opens if isinstance(view, TaskView) else "inside"),
             **views.frame(place.step),
         }
 

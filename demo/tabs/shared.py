@@ -38,7 +38,7 @@ def open_shared_runs(
         made = f"{run.created_utc:%d %b %Y, %H:%M} UTC"
         said = f"You see a run that was shared with you, made on {made}. What you run from here is your own."
         restored = task_tabs[run.task].restore(run, link.place)
-        return {notice: _told(said, "status"), tabs: gr.Tabs(selected=run.task.value), **restored}
+        return {notice: _told(said, "status"), tabs: gr.Tabs(selected=task_tabs[run.task].opens), **restored}
 
     demo.load(None, None, address, js=_ADDRESS)
     changed = [notice, tabs, *(each for tab in task_tabs.values() for each in tab.restored_outputs)]

@@ -19,7 +19,7 @@ from demo.sharing import KEY, ReaderSettings
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice, noticed
 from demo.widgets.picker import create_checkpoint_picker
-from demo.widgets.runs import TASK_TITLES, run_header
+from demo.widgets.runs import TASK_TITLES, in_lines, run_header
 from demo.writing.steps import DecoderSteps, DrawAnswer, growing, growing_answer
 from demo.writing.text import choosing
 from models.errors import InputError
@@ -31,6 +31,8 @@ TAB_NAMES = {
     Task.SENTIMENT: "sentiment",
     Task.QUESTION_ANSWERING: "questions",
     Task.NAMES: "names",
+    Task.SENTENCE_PAIR: "two-sentences",
+    Task.ENDINGS: "two-sentences",
     Task.TRANSLATION: "translate",
     Task.COMPLETION: "write-on",
     Task.WORD_IN_CONTEXT: "one-word",
@@ -71,6 +73,11 @@ def visitor_text(value: str, label: str = "Your text", **more: Any) -> gr.Textbo
     return gr.Textbox(value, label=label, **look | more)
 
 
+def in_field(value: Any) -> Any:
+    """A value as its form shows it: several texts stand one a line."""
+    return in_lines(value) if isinstance(value, list | tuple) else value
+
+
 def lead(text: str) -> gr.HTML:
     """A sentence or two on what a tab does."""
     return gr.HTML(f'<p class="lead">{text}</p>')
@@ -81,9 +88,11 @@ class TaskTab:
 
     `draw` makes the answer of a run as HTML. `fields` are what is asked, by the names of the task's inputs, and
     `notices` the places for a sentence beside those that need one. `below` are components under the answer, each with
-    what it shows of an output. `steps` walks through what a decoder wrote, in the tabs that have one.
+    what it shows of an output. `opens` is the id of the tab that all this stands in. `steps` walks through what a
+    decoder wrote, in the tabs that have one.
     """
 
+    tab: gr.Tab
     picker: gr.Dropdown
     run_button: gr.Button
     stop_button: gr.Button
@@ -93,6 +102,7 @@ class TaskTab:
     def __init__(self, service: DemoService, session: gr.BrowserState, task: Task, draw: DrawAnswer) -> None:
         self.service, self.session, self.task, self.draw = service, session, task, draw
         self.example = recorded(task)
+        self.opens: str = task.value
         self.fields: dict[str, Component] = {}
         self.notices: dict[str, gr.HTML] = {}
         self.below: dict[Component, Callable[[TaskOutput], Any]] = {}
@@ -103,7 +113,7 @@ class TaskTab:
     def page(self) -> Iterator[None]:
         """Holds the two columns."""
         title, name = TASK_TITLES[self.task], TAB_NAMES[self.task]
-        with gr.Tab(title, id=self.task.value, elem_id=f"tab-{name}"), two_columns():
+        with gr.Tab(title, id=self.opens, elem_id=f"tab-{name}") as self.tab, two_columns():
             yield
 
     @contextmanager
@@ -129,7 +139,7 @@ class TaskTab:
 
     def create_text(self, name: str, label: str = "Your text", **more: Any) -> gr.Textbox:
         """The field called `name` for the visitor's own words, and below it the place for a sentence about it."""
-        self.fields[name] = text = visitor_text(self.example.run.fields[name], label, **more)
+        self.fields[name] = text = visitor_text(in_field(self.example.run.fields[name]), label, **more)
         self.notices[name] = create_notice()
         return text
 
@@ -181,6 +191,11 @@ class TaskTab:
         self.reader = AttentionReader(self.service, self.session, self.example, decided)
 
     @property
+    def linked(self) -> Component:
+        """The run that a copied link leads to."""
+        return self.reader.finished
+
+    @property
     def inputs(self) -> list[Component]:
         """The chosen checkpoint, then the fields."""
         return [self.picker, *self.fields.values()]
@@ -200,7 +215,7 @@ class TaskTab:
 
     def fill(self, fields: Mapping[str, Any]) -> Updates:
         """The updates that put `fields`, by the names of the task's inputs, into the form; what it lacks stays."""
-        return {self.fields[name]: value for name, value in fields.items() if name in self.fields}
+        return {self.fields[name]: in_field(value) for name, value in fields.items() if name in self.fields}
 
     @property
     def reopened_outputs(self) -> list[Block]:
@@ -234,7 +249,7 @@ class TaskTab:
             for event in chosen:
                 self.reader.walk(self.steps.slider, event)
             self.reader.follow(taken)
-        place = [self.session, self.reader.finished, *self.reader.controls.inputs]
+        place = [self.session, self.linked, *self.reader.controls.inputs]
         linked = self._copy.click(for_visitors(self.link), place, self._link, **QUICK)
         linked.success(None, self._link, None, js=_COPY_LINK)
 
@@ -340,12 +355,21 @@ class TaskTab:
         return updates
 
     def link(
-        self, session_id: str, finished: Finished, kind: str, how: str, layer: int, head: int, words: bool, damped: bool
+        self,
+        session_id: str,
+        finished: Finished,
+        kind: str,
+        how: str,
+        layer: int,
+        head: int,
+        words: bool,
+        damped: bool,
+        part: str = "",
     ) -> str:
         """The end of an address: of the run as it is shown where it is the visitor's own, else of the tab."""
         try:
             key = self.service.log.share(finished.run.id, session_id)
         except InputError:
             return "?tab=" + TAB_NAMES[self.task]
-        place = ReaderSettings(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped)
+        place = ReaderSettings(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped, 0, part)
         return f"?{urlencode({KEY: key})}#{place.as_fragment()}"

@@ -22,8 +22,11 @@ _PRECISIONS = {
     "2 points; attention is always computed exactly",
     "float32": "the numbers were not rounded on the way",
 }
-_ASKED = ("question", "text", "context", "prompt", "sentences")
+_ASKED = ("question", "text", "context", "prompt", "a", "b", "beginning", "endings", "sentences")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
+
+_FIRST = ("question", "text", "prompt", "a", "beginning", "sentences")
+"""Of these, what says most about a run, for a list of runs."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 _NAMED_ENTITIES = 3
@@ -48,7 +51,7 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
     mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
     # Elsewhere "my word" is a setting, here it is what is asked about.
     names = ("word", *_ASKED) if run.task is Task.WORD_IN_CONTEXT else _ASKED
-    asked = " ".join(str(run.inputs[name]) for name in names if name in run.inputs)
+    asked = " ".join(in_lines(run.inputs[name]) for name in names if name in run.inputs)
     if run.task is Task.TEACH:
         asked = form_text(run.inputs)
     note = _entity_note(asked)
@@ -58,6 +61,11 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         told = f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
     line = f'<p class="run-header"{told}>{mark}{" ".join(parts)}</p>'
     return line + (f'<p class="quiet run-note">{html.escape(note)}</p>' if note else "")
+
+
+def in_lines(value: object) -> str:
+    """A field as its form shows it, several texts one a line."""
+    return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _entity_note(text: str) -> str:
@@ -84,6 +92,8 @@ TASK_TITLES = {
     Task.SENTIMENT: "Sentiment",
     Task.QUESTION_ANSWERING: "Questions",
     Task.NAMES: "Names",
+    Task.SENTENCE_PAIR: "Two sentences",
+    Task.ENDINGS: "Which ending?",
     Task.TRANSLATION: "Translate",
     Task.COMPLETION: "Write on",
     Task.WORD_IN_CONTEXT: "One word",
@@ -112,9 +122,7 @@ def run_list(runs: tuple[Run, ...], kept: bool = True, shared: frozenset[str] = 
 def _entry(run: Run, shared: bool) -> str:
     title = TASK_TITLES[run.task]
     # A question says more about a run than the text it was asked about.
-    given = str(
-        next((run.inputs[name] for name in ("question", "text", "prompt", "sentences") if name in run.inputs), "")
-    )
+    given = str(next((run.inputs[name] for name in _FIRST if name in run.inputs), ""))
     if run.task is Task.TEACH:
         classes = " or ".join(by_class(run.inputs.get("examples")))
         given = f"{classes}: {' '.join(texts_of(run.inputs))}".strip(": ")

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from evaluation.metrics import normalised_answer
-from models.outputs import FillMaskOutput, NamesOutput, QuestionAnsweringOutput, SentimentOutput, TranslationOutput
+from models.outputs import (
+    FillMaskOutput,
+    NamesOutput,
+    QuestionAnsweringOutput,
+    SentencePairOutput,
+    SentimentOutput,
+    TranslationOutput,
+)
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 
@@ -23,6 +30,7 @@ FILES = {
     Task.SENTIMENT: "sentiment.json",
     Task.QUESTION_ANSWERING: "questions.json",
     Task.NAMES: "names.json",
+    Task.SENTENCE_PAIR: "sentence_pairs.json",
     Task.TRANSLATION: "translation.json",
     Task.COMPLETION: "prompts.json",
 }
@@ -63,7 +71,7 @@ def probes_of(task: Task, split: str = "all") -> list[Probe]:
 def verdicts(task: Task, model: AnyTaskModel, split: str = "open") -> list[Verdict]:
     """The verdict on every probe of `task` in `split`."""
     return [
-        Verdict(probe["kind"], probe["split"], probe.get("question") or probe["text"], *_JUDGES[task](model, probe))
+        Verdict(probe["kind"], probe["split"], _asked(probe), *_JUDGES[task](model, probe))
         for probe in probes_of(task, split)
     ]
 
@@ -71,6 +79,10 @@ def verdicts(task: Task, model: AnyTaskModel, split: str = "open") -> list[Verdi
 def passed_share(found: list[Verdict]) -> float:
     """The share of verdicts that passed, in percent."""
     return 100 * sum(verdict.passed for verdict in found) / len(found)
+
+
+def _asked(probe: Probe) -> str:
+    return f"{probe['a']} / {probe['b']}" if "a" in probe else probe.get("question") or probe["text"]
 
 
 def _word(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
@@ -107,6 +119,20 @@ def _names(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
     return ", ".join(f"{text} ({label})" for text, label in found) or "(no name)", found == probe["names"]
 
 
+def _pair(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
+    """Whether the question called `kind` is answered right; one of two is alike if it is more so than `less_like`."""
+    output = cast(SentencePairOutput, model(a=probe["a"], b=probe["b"]))
+    kind = probe["kind"]
+    if kind == "alike":
+        other = cast(SentencePairOutput, model(a=probe["a"], b=probe["less_like"])).similarity
+        return f"{output.similarity:.2f} against {other:.2f}", output.similarity > other
+    if kind == "entailment":
+        label = max(output.entailment, key=lambda each: each.score).text
+        return label, label == probe["expected"]
+    score = float(getattr(output, kind))
+    return f"{score:.0%}", (score > 0.5) == probe["expected"]
+
+
 def _sentence(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
     answer = cast(TranslationOutput, model(text=probe["text"])).translations[0].text
     return answer, _words(answer) in map(_words, probe["accepted"])
@@ -121,6 +147,7 @@ _JUDGES: dict[Task, Callable[[AnyTaskModel, Probe], tuple[str, bool]]] = {
     Task.SENTIMENT: _label,
     Task.QUESTION_ANSWERING: _span,
     Task.NAMES: _names,
+    Task.SENTENCE_PAIR: _pair,
     Task.TRANSLATION: _sentence,
 }
 JUDGED = tuple(_JUDGES)

@@ -18,7 +18,7 @@ from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
 from models.engine.openvino import ENCODER, SOURCE, STEP
-from models.engine.pytorch import scored_at
+from models.engine.pytorch import outputs_of, scored_at
 
 _HIDDEN = -1e9
 """Added to the score of a key that a query must not see; its softmax is 0."""
@@ -48,7 +48,7 @@ class _Traced(nn.Module):
 
 
 class _Encoder(_Traced):
-    """An encoder with its head; a vocabulary is scored at `places` alone."""
+    """An encoder with its head, as `outputs_of` has it; a vocabulary is scored at `places` alone."""
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None,
@@ -58,8 +58,7 @@ class _Encoder(_Traced):
         if token_type_ids is not None:
             inputs["token_type_ids"] = token_type_ids
         if places is None:
-            output = self.network(**inputs)
-            return (output.logits,) if "logits" in output else (output.start_logits, output.end_logits)
+            return outputs_of(self.network, inputs)
         with scored_at(self.network, places):
             return (self.network(**inputs).logits[0],)
 

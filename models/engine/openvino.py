@@ -46,6 +46,8 @@ class OpenVINOEngine:
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
         """One pass of an encoder and its head over `inputs` `[row, token]`: the logits, or start and end logits.
 
+        After them come the mean vectors of a checkpoint that compares sentences (`outputs_of` in `pytorch.py`).
+
         With `places`, which count through all rows, only these are scored: the logits are `[place, vocabulary]`.
         """
         go_on()

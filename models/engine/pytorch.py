@@ -49,10 +49,8 @@ class PyTorchEngine:
         rounding = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.precision == BFLOAT16)
         scoring = nullcontext() if places is None else scored_at(self.network, places)
         with self.lock, torch.inference_mode(), rounding, scoring:
-            output = self.network(**given)
-        if "logits" not in output:
-            return array(output.start_logits), array(output.end_logits)
-        return (array(output.logits if places is None else output.logits[0]),)
+            found = outputs_of(self.network, given)
+        return tuple(array(each if places is None else each[0]) for each in found)
 
     def start(self, source: Ids | None = None) -> "PyTorchText":
         """See `OpenVINOEngine`."""
@@ -103,6 +101,26 @@ class PyTorchText:
             self._cache.reorder_cache(chosen)  # type: ignore[arg-type]
         elif self._read is not None:
             self._read = self._read[chosen]
+
+
+SENTENCE_VECTORS = "sentence_vectors"
+"""Where a checkpoint's `config.json` says that it compares sentences by the mean of its last layer's vectors."""
+
+
+def outputs_of(network: PreTrainedModel, inputs: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    """The logits of an encoder with its head, or start and end logits.
+
+    Where the checkpoint has `SENTENCE_VECTORS`, the mean vector of each row's tokens `[row, hidden]` comes after them
+    (Sentence-BERT; Reimers and Gurevych, 2019).
+    """
+    with_vectors = bool(getattr(network.config, SENTENCE_VECTORS, False))
+    output = network(**inputs, output_hidden_states=with_vectors)
+    if "logits" not in output:
+        return output.start_logits, output.end_logits
+    if not with_vectors:
+        return (output.logits,)
+    mask = inputs["attention_mask"][:, :, None].to(output.logits.dtype)
+    return output.logits, (output.hidden_states[-1] * mask).sum(dim=1) / mask.sum(dim=1)
 
 
 @contextmanager

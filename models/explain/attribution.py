@@ -15,9 +15,11 @@ from models.cancellation import go_on
 from models.engine.pytorch import scored_at
 from models.errors import InputError
 from models.outputs import Attribution, QuestionAnsweringOutput, Token
-from models.tasks.base import AnyTaskModel, batch_of_one
+from models.tasks.base import AnyTaskModel, batch_of_one, padded
+from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask, FillMaskInput
 from models.tasks.question_answering import QuestionAnswering, QuestionAnsweringInput
+from models.tasks.sentence_pair import FOLLOWS, GROUPS, SentencePair, read_pair
 from models.tasks.text_classification import TextClassification, TextClassificationInput
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.token_classification import TokenClassification, TokenClassificationInput, class_of
@@ -50,6 +52,8 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
 
     - sentiment: the name of a label;
     - names: a label such as `B-person`, for the first token of the first name; `#2 B-person` for the second's;
+    - sentence pairs: the name of a label, the likeliest of entailment, neutral and contradiction where it is empty;
+    - endings: the same for the likeliest one, where an empty name is `follows`;
     - questions: `answer` (start and end together), `start` or `end` of the best answer;
     - blanks: a word for the first blank, `#2` for the second blank's likeliest word, `#2 word` for a word there;
     - writing on: the same with the tokens that were `written` in place of the blanks.
@@ -62,6 +66,10 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
     match model:
         case TextClassification():
             return _label(model, inputs, target.lower())
+        case SentencePair():
+            return _of_pair(model, (inputs.a, inputs.b), target.lower())
+        case Endings():
+            return _of_pair(model, (inputs.beginning, model.likeliest(inputs)), target.lower() or FOLLOWS)
         case QuestionAnswering():
             return _span(model, inputs, target.lower() or SPAN_TARGETS[0])
         case TokenClassification():
@@ -80,6 +88,18 @@ def _label(model: TextClassification, inputs: TextClassificationInput, target: s
         raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
     label = names.index(target) if target else int(model.forward(encoded).argmax())
     return Decision(names[label], model.tensor(encoded.ids), encoded.tokens, lambda output: output.logits[:, label])
+
+
+def _of_pair(model: SentencePair | Endings, texts: tuple[str, str], target: str) -> Decision:
+    names = model.settings.labels
+    if target and target not in names:
+        raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
+    pair, tokens = read_pair(model, texts, ("a", "b"))
+    inputs = padded([pair], model.tokenizer.settings)
+    logits = model.engine.encode(inputs)[0][0]
+    name = target or max(GROUPS[1], key=lambda each: logits[names.index(each)])
+    label, given = names.index(name), {kind: model.tensor(numbers) for kind, numbers in inputs.items()}
+    return Decision(name, given.pop("input_ids"), tokens, lambda output: output.logits[:, label], given)
 
 
 def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str) -> Decision:

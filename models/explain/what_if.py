@@ -13,8 +13,10 @@ from models.architectures import architecture
 from models.errors import InputError, require_there
 from models.outputs import MEAN, SwitchedOff, Token
 from models.tasks.base import AnyTaskModel
+from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask, with_masks
 from models.tasks.question_answering import QuestionAnswering
+from models.tasks.sentence_pair import SentencePair
 from models.tasks.teach import Teach
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
@@ -136,6 +138,12 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             # The tokens are those of the first sentence.
             begin = lines_of(inputs.sentences)[0][1] if token.start >= 0 else 0
             return "sentences", inputs.sentences, (begin + token.start, begin + token.end)
+        case SentencePair() | Endings() if token.start >= 0:
+            second = any(each.is_mark for each in tokens[1:position])
+            if isinstance(model, Endings) and second:
+                raise InputError("Here only words of the beginning can be replaced.", "position")
+            field = "beginning" if isinstance(model, Endings) else "b" if second else "a"
+            return field, getattr(inputs, field), (token.start, token.end)
         case Translation() if tokenizer.settings.is_fast:
             return field, inputs.text, (token.start, token.end)
         case TextGeneration() if not inputs.prompt.strip():

@@ -30,7 +30,7 @@ def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[M
 
     That is the first blank, written `mask`, the start token of a classifier, or the last token of a writer.
     """
-    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING):
+    if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.SENTENCE_PAIR):
         return 0
     if task is Task.COMPLETION:
         return len(tokens) - 1

@@ -14,8 +14,10 @@ from models.loading.prepared import packaged, prepare, prepared_folder, sha256_o
 from models.outputs import LoadedCheckpoint
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
+from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
+from models.tasks.sentence_pair import SentencePair
 from models.tasks.teach import Teach
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
@@ -31,6 +33,8 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.SENTIMENT: (TextClassification, "AutoModelForSequenceClassification"),
     Task.QUESTION_ANSWERING: (QuestionAnswering, "AutoModelForQuestionAnswering"),
     Task.NAMES: (TokenClassification, "AutoModelForTokenClassification"),
+    Task.SENTENCE_PAIR: (SentencePair, "AutoModelForSequenceClassification"),
+    Task.ENDINGS: (Endings, "AutoModelForSequenceClassification"),
     Task.TRANSLATION: (Translation, "AutoModelForSeq2SeqLM"),
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
     Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),

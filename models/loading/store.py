@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from models.cancellation import LONGEST_LOAD_S, BoundedLock
 from models.engine import EXACT, FLOAT32, EngineSettings
@@ -12,6 +12,7 @@ from models.registry import Checkpoint, Task, find, task_called
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
+    from models.tasks.text_generation import TextGeneration
 
 
 class ModelStore:
@@ -39,8 +40,12 @@ class ModelStore:
         if task is None or task is checkpoint.task:
             return model
         from models.loading.assembly import as_task
+        from models.tasks.endings import Endings
 
-        return as_task(model, task)
+        wrapped = as_task(model, task)
+        if isinstance(wrapped, Endings):
+            wrapped.writer = cast("TextGeneration", self._load(find("", Task.COMPLETION), progress))
+        return wrapped
 
     def _load(self, checkpoint: Checkpoint, progress: Progress) -> "AnyTaskModel":
         with self._lock:

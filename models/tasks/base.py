@@ -17,7 +17,7 @@ from models.errors import InputError
 from models.outputs import Attention, Attentions, LoadedCheckpoint, TaskOutput, Token
 from models.registry import Checkpoint
 from models.text.characters import says_anything
-from models.text.tokenizer import Tokenizer
+from models.text.tokenizer import Encoding, Tokenizer, TokenizerSettings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -200,6 +200,24 @@ def causal(length: int) -> NDArray[np.bool_]:
 def batch_of_one(ids: Sequence[int]) -> Ids:
     """`ids` as a batch `[1, token]`."""
     return np.array(ids, np.int64).reshape(1, -1)
+
+
+def padded(encodings: Sequence[Encoding], settings: TokenizerSettings) -> dict[str, NDArray[np.int64]]:
+    """The network's inputs `[row, token]` of several texts or pairs, each as long as the longest."""
+    length = max(len(each.ids) for each in encodings)
+
+    def filled(rows: list[list[int]], filling: int) -> NDArray[np.int64]:
+        fillings = [[filling] * (length - len(row)) for row in rows]
+        pairs = zip(rows, fillings, strict=True)
+        return np.array([more + row if settings.pads_left else row + more for row, more in pairs], np.int64)
+
+    inputs = {
+        "input_ids": filled([each.ids for each in encodings], settings.pad_token_id or 0),
+        "attention_mask": filled([[1] * len(each.ids) for each in encodings], 0),
+    }
+    if settings.has_types:
+        inputs["token_type_ids"] = filled([each.types for each in encodings], settings.pad_type_id)
+    return inputs
 
 
 def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:

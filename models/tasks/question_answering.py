@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models.errors import InputError
 from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token, softmax
-from models.tasks.base import Calibration, TaskModel, require_text
+from models.tasks.base import Calibration, TaskModel, padded, require_text
 from models.text.characters import inside_words, over_marks, without_spaces
 from models.text.tokenizer import Encoding, read_tokens
 from models.text.words import grown, whole_spans
@@ -204,7 +204,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         windows = tuple(self._unread(each, context, inside, whole) for each in encodings)
         if not any(each.in_context.any() for each in windows):
             raise InputError("The text is empty for this model. Please type something else.", "context")
-        return EncodedWindows(self._padded(encodings), windows)
+        return EncodedWindows(padded(encodings, self.tokenizer.settings), windows)
 
     def _unread(
         self, encoding: Encoding, context: str, inside: NDArray[np.bool_], whole: list[tuple[int, int]]
@@ -229,23 +229,6 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
             tuple(places),
             read_tokens(self.tokenizer, encoding.ids, spans),
         )
-
-    def _padded(self, windows: list[Encoding]) -> dict[str, NDArray[np.int64]]:
-        """The network's inputs, each as long as the longest window."""
-        settings, length = self.tokenizer.settings, max(len(each.ids) for each in windows)
-
-        def padded(rows: list[list[int]], filling: int) -> NDArray[np.int64]:
-            fillings = [[filling] * (length - len(row)) for row in rows]
-            pairs = zip(rows, fillings, strict=True)
-            return np.array([more + row if settings.pads_left else row + more for row, more in pairs], np.int64)
-
-        inputs = {
-            "input_ids": padded([each.ids for each in windows], settings.pad_token_id or 0),
-            "attention_mask": padded([[1] * len(each.ids) for each in windows], 0),
-        }
-        if settings.has_types:
-            inputs["token_type_ids"] = padded([each.types for each in windows], settings.pad_type_id)
-        return inputs
 
     def forward(self, encoded: EncodedWindows) -> Logits:
         """The start and the end logits of every window."""

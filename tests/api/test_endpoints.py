@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 
 from models.registry import Task, checkpoints_for
 
@@ -20,6 +21,11 @@ INPUTS: dict[Task, dict[str, Any]] = {
         "context": "Maria is a baker. She lives in Lisbon with two cats and an unbelievably loud parrot.",
     },
     Task.NAMES: {"text": "Anna Karlsson lives in Lisbon."},
+    Task.SENTENCE_PAIR: {"a": "The man went to the store.", "b": "He bought a gallon of milk."},
+    Task.ENDINGS: {
+        "beginning": "The man went to the store.",
+        "endings": ["He bought a gallon of milk.", "Penguins are flightless."],
+    },
     Task.TRANSLATION: {"text": "The dog sleeps."},
     Task.COMPLETION: {"prompt": "Once upon a time", "max_new_tokens": 6},
     Task.WORD_IN_CONTEXT: {
@@ -108,6 +114,29 @@ def test_question_answering_says_where_its_answers_stand(client: Client) -> None
         assert 0 <= each["score"] <= 1
     assert 0 <= answer["no_answer_score"] <= 1
     assert answer["answered"] == (answer["answers"][0]["score"] >= answer["no_answer_score"])
+
+
+def test_a_pair_has_three_probabilities_and_a_cosine(client: Client) -> None:
+    answer = answer_of(client, Task.SENTENCE_PAIR)
+    assert list(answer["entailment"]) == ["entailment", "neutral", "contradiction"]
+    assert math.isclose(sum(answer["entailment"].values()), 1, abs_tol=1e-5)
+    assert answer["follows"] > 0.5 > answer_of(client, Task.SENTENCE_PAIR, b="Penguins are flightless.")["follows"]
+    assert 0 <= answer["paraphrase"] <= 1
+    assert -1 <= answer["similarity"] < 1
+
+
+def test_endings_are_ranked_twice_and_one_that_is_refused_is_logged(client: Client) -> None:
+    answer = answer_of(client, Task.ENDINGS)
+    assert [each["text"] for each in answer["endings"]] == INPUTS[Task.ENDINGS]["endings"]
+    assert answer["by_follows"] == [0, 1] and sorted(answer["by_log_probability"]) == [0, 1]
+    assert answer["disagree"] == (answer["by_follows"][0] != answer["by_log_probability"][0])
+    assert answer["writer"]["name"] == "clearhead-stories"
+    for endings in (["One."], ["a", " "], ["a"] * 5, "abc", ["a", "b" * 501]):
+        with pytest.raises(AppError):
+            answer_of(client, Task.ENDINGS, endings=endings)
+    runs = client.predict(api_name="/session_runs")
+    assert runs[-1]["inputs"] == INPUTS[Task.ENDINGS]
+    assert [bool(run["error"]) for run in runs] == [True] * 5 + [False]
 
 
 def test_translation_gives_as_many_texts_as_beams_best_first(client: Client) -> None:

@@ -135,6 +135,8 @@ def test_each_kind_of_a_translations_heads_can_be_off(client: Client) -> None:
         (Task.SENTIMENT, "lovely", "dreadful"),
         (Task.QUESTION_ANSWERING, "lisbon", "Rome"),
         (Task.NAMES, "lisbon", "Peter"),
+        (Task.SENTENCE_PAIR, "milk", "sand"),
+        (Task.ENDINGS, "store", "moon"),
         (Task.TRANSLATION, "dog", "cat"),
         (Task.COMPLETION, "time", "midnight"),
     ],

@@ -26,7 +26,7 @@ from models.registry import Task, find
 @pytest.mark.parametrize("task", list(FILES))
 def test_no_probe_is_tried_twice_and_a_third_of_each_kind_of_text_is_kept_for_the_end(task: Task) -> None:
     found = probes_of(task)
-    asked = [probe.get("context", "") + probe.get("question", "") + probe.get("text", "") for probe in found]
+    asked = ["".join(probe.get(name, "") for name in ("context", "question", "text", "a", "b")) for probe in found]
     assert len(asked) == len(set(asked)) and all(probe["kind"] for probe in found)
     kept = probes_of(task, "kept")
     assert len(kept) == pytest.approx(len(found) / 3, abs=2)

@@ -12,6 +12,8 @@ from models.outputs import (
     Alternative,
     Answer,
     CompletionOutput,
+    Ending,
+    EndingsOutput,
     FillMaskOutput,
     GeneratedToken,
     Judged,
@@ -23,6 +25,7 @@ from models.outputs import (
     Plane,
     Prediction,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     TaskOutput,
     TeachOutput,
     Token,
@@ -62,6 +65,16 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
             1,
         ),
         "a (person)",
+    ),
+    Task.SENTENCE_PAIR: (
+        SentencePairOutput(
+            _USED, _TOKENS, 0.75, (Prediction("entailment", 0.5),), 0.25, 0.6, ((0.6, 0.8), (1.0, 0.0)), (0,)
+        ),
+        "follows 75 %, entailment, says the same 25 %, cosine 0.60",
+    ),
+    Task.ENDINGS: (
+        EndingsOutput(_USED, _TOKENS, (Ending("no", 0.25, -3.0), Ending("yes", 0.5, -4.0)), (1, 0), (0, 1), _USED),
+        "yes",
     ),
     Task.TRANSLATION: (TranslationOutput(_USED, _TOKENS, (Prediction("un chat", -0.5),), _TOKENS), "un chat"),
     Task.COMPLETION: (

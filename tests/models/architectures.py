@@ -15,7 +15,9 @@ from transformers import (
     PreTrainedModel,
 )
 
+from models.engine.pytorch import SENTENCE_VECTORS
 from models.registry import Task
+from models.tasks.sentence_pair import GROUPS
 from tests.models.tiny_tokenizers import WINDOW, tiny_tokenizer
 
 FITTING: dict[Task, tuple[str, ...]] = {
@@ -23,6 +25,9 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.SENTIMENT: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet"),
     Task.QUESTION_ANSWERING: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet"),
     Task.NAMES: ("bert", "distilbert", "roberta", "albert", "electra", "xlnet", "modernbert"),
+    Task.SENTENCE_PAIR: ("bert",),
+    # Answered by the checkpoints of sentence pairs.
+    Task.ENDINGS: (),
     Task.TRANSLATION: ("marian", "t5", "bart"),
     Task.COMPLETION: ("gpt2", "openai-gpt", "llama"),
     # Answered by those of filling blanks.
@@ -50,6 +55,7 @@ AUTO = {
     Task.SENTIMENT: AutoModelForSequenceClassification,
     Task.QUESTION_ANSWERING: AutoModelForQuestionAnswering,
     Task.NAMES: AutoModelForTokenClassification,
+    Task.SENTENCE_PAIR: AutoModelForSequenceClassification,
     Task.TRANSLATION: AutoModelForSeq2SeqLM,
     Task.COMPLETION: AutoModelForCausalLM,
 }
@@ -107,6 +113,8 @@ def save_tiny(model_type: str, task: Task, folder: Path, seed: int = 0) -> Path:
         ids["id2label"] = {0: "NEGATIVE", 1: "POSITIVE"}
     if task is Task.NAMES:
         ids["id2label"] = dict(enumerate(NAME_LABELS))
+    if task is Task.SENTENCE_PAIR:
+        ids |= {"id2label": dict(enumerate(label for group in GROUPS for label in group)), SENTENCE_VECTORS: True}
     config = AutoConfig.for_model(model_type, vocab_size=len(tokenizer), **_SIZES[model_type], **ids)
     torch.manual_seed(seed)
     network = spread(AUTO[task].from_config(config))

@@ -44,6 +44,8 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.SENTIMENT: lambda text, other: {"text": text + other},
     Task.QUESTION_ANSWERING: lambda text, other: {"question": text, "context": other, "top_k": 10},
     Task.NAMES: lambda text, other: {"text": text + other},
+    Task.SENTENCE_PAIR: lambda text, other: {"a": text, "b": other},
+    Task.ENDINGS: lambda text, other: {"beginning": text, "endings": (other, text)},
     Task.TRANSLATION: lambda text, other: {"text": f"{text}. {other}", "num_beams": 2},
     Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
     Task.WORD_IN_CONTEXT: lambda text, other: {"word": "lamp", "sentences": f"A lamp {text} {other}\nThe lamp."},

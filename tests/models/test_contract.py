@@ -8,18 +8,22 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 
 from models.architectures import architecture as known
 from models.engine import OPENVINO, TORCH
 from models.errors import InputError
+from models.loading.assembly import as_task
 from models.outputs import (
     CompletionOutput,
+    EndingsOutput,
     FillMaskOutput,
     NamesOutput,
     Prediction,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     SentimentOutput,
     TeachOutput,
     TranslationOutput,
@@ -29,7 +33,7 @@ from models.outputs import (
 from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FAMILIES, FITTING
-from tests.models.conftest import TinyModel, tiny_checkpoint
+from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
 from tests.models.contract import (
     WRITINGS,
     Case,
@@ -202,6 +206,71 @@ class TestNames(NeedsText):
 
 
 KINDS_OF_NAMES = ("person", "organisation", "place", "other")
+
+
+class TestSentencePair(NeedsText, ReadsOneWindow):
+    task = Task.SENTENCE_PAIR
+    output_type = SentencePairOutput
+    fields: ClassVar = {"a": "The keeper lit the lamp.", "b": "A lamp was lit."}
+    text_field = "b"
+    bad: ClassVar = [{"a": ""}, {"a": None}]
+
+    def check_answer(self, model: AnyTaskModel, output: SentencePairOutput) -> None:
+        assert is_probability(output.follows) and is_probability(output.paraphrase)
+        assert [each.text for each in output.entailment] == ["entailment", "neutral", "contradiction"]
+        assert sum(each.score for each in output.entailment) == pytest.approx(1, abs=1e-5)
+        one, other = map(np.array, output.vectors)
+        assert np.linalg.norm(one) == pytest.approx(1, abs=1e-2) == np.linalg.norm(other)
+        assert output.similarity == pytest.approx(float(one @ other), abs=1e-2)
+        ends = [place for place, token in enumerate(output.tokens) if token.is_mark][1:]
+        assert output.segments == (0,) * (ends[0] + 1) + (1,) * (ends[1] - ends[0])
+
+    def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        for token, segment in zip(output.tokens, output.segments, strict=True):
+            text = self.fields["ab"[segment]]
+            assert token.start < 0 or bare(text[token.start : token.end]) == bare(token.text)
+
+    def test_likeness_is_the_same_from_both_sides(self, model: AnyTaskModel) -> None:
+        output, turned = model(**self.fields), model(a=self.fields["b"], b=self.fields["a"])
+        assert output.similarity == pytest.approx(turned.similarity, abs=1e-5)
+        assert model(a="A lamp.", b="A lamp.").similarity == pytest.approx(1, abs=1e-5)
+
+
+class TestEndings(NeedsText):
+    task = Task.ENDINGS
+    output_type = EndingsOutput
+    fields: ClassVar = {
+        "beginning": "The keeper lit the lamp.",
+        "endings": ("It burned all night.", "Penguins are flightless.", "He read a book."),
+    }
+    text_field = "beginning"
+    bad: ClassVar = [{"endings": ("One.",)}, {"endings": ("a",) * 5}, {"endings": ("One.", " ")}, {"endings": (7, "a")}]
+
+    @pytest.fixture
+    def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
+        made = (case.architecture, Task.SENTENCE_PAIR, 0, case.checkpoint, case.engine)
+        model = as_task(tiny(*made) if case.architecture else bundled(case.checkpoint.name), Task.ENDINGS)
+        model.writer = bundled("clearhead-stories")  # type: ignore[attr-defined]
+        return model
+
+    def check_answer(self, model: AnyTaskModel, output: EndingsOutput) -> None:
+        assert [each.text for each in output.endings] == list(self.fields["endings"])
+        for order, name in ((output.by_follows, "follows"), (output.by_log_probability, "log_probability")):
+            assert_best_first([Prediction("", getattr(output.endings[place], name)) for place in order])
+            assert sorted(order) == list(range(len(output.endings)))
+        assert all(is_probability(each.follows) and each.log_probability <= 0 for each in output.endings)
+        assert output.writer.name == "clearhead-stories"
+
+    def test_tokens_cover_the_text(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        spelt = bare("".join(token.text for token in output.tokens if not token.special))
+        assert spelt == bare(self.fields["beginning"] + self.fields["endings"][output.by_follows[0]])
+
+    def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
+        output = model(**self.fields)
+        for token in output.tokens[: [token.is_mark for token in output.tokens].index(True, 1)]:
+            assert token.start < 0 or bare(self.fields["beginning"][token.start : token.end]) == bare(token.text)
 
 
 class TestTranslation(NeedsText, ReadsOneWindow):

@@ -23,6 +23,7 @@ from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
 from tests.models.conftest import IN_A_CHILD, BundledModel, TinyModel, tiny_checkpoint
 
+# Sentence pairs put out vectors as well, and have an oracle of their own.
 ENCODERS = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES)
 BY_OPENVINO = [(task, each) for task in Task for each in FITTING[task] if known(each).converts]
 READ = [(task, each, engine) for engine in (OPENVINO, TORCH) for task, each in BY_OPENVINO if task in ENCODERS]

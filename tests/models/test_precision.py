@@ -15,6 +15,7 @@ from models.outputs import (
     FillMaskOutput,
     NamesOutput,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     SentimentOutput,
     TaskOutput,
     TranslationOutput,
@@ -104,6 +105,10 @@ def first_answer(output: TaskOutput) -> tuple[object, dict[object, float]]:
             return output.predictions[0][0].text, {each.text: each.score for each in output.predictions[0]}
         case SentimentOutput():
             return output.label, {each.text: each.score for each in output.scores}
+        case SentencePairOutput():
+            shares = {each.text: each.score for each in output.entailment}
+            shares |= {"follows": output.follows, "paraphrase": output.paraphrase, "cosine": output.similarity}
+            return max(output.entailment, key=lambda each: each.score).text, shares
         case QuestionAnsweringOutput():
             best = output.answers[0]
             answer = (best.start, best.end) if output.answered else None
@@ -123,6 +128,7 @@ INPUTS: Mapping[str, tuple[Callable[[int], dict[str, Any]], float]] = {
     "clearhead-sentiment": (judged, 0.99),
     "clearhead-qa": (asked, 0.99),
     "clearhead-names": (named, 0.99),
+    "clearhead-pairs": (lambda number: {"a": plain(number), "b": plain(number % 7)}, 0.99),
     "clearhead-en-fr": (lambda number: {"text": plain(number), "num_beams": 1}, 0.995),
     "clearhead-stories": (
         lambda number: {"prompt": plain(number)[:-1], "max_new_tokens": 1, "strategy": "greedy"},

@@ -20,6 +20,7 @@ OFFERED = {
     Task.SENTIMENT: {"distilbert-base-uncased-finetuned-sst-2-english"},
     Task.QUESTION_ANSWERING: {"distilbert-base-cased-distilled-squad", "roberta-base-squad2"},
     Task.NAMES: {"bert-base-NER", "bert-large-cased-finetuned-conll03-english"},
+    Task.SENTENCE_PAIR: set(),
     Task.TRANSLATION: {"opus-mt-en-fr", "opus-mt-en-de", "t5-small"},
     Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt", "SmolLM2-135M", "SmolLM2-135M-Instruct"},
     Task.TEACH: {"bert-base-uncased", "ModernBERT-base"},

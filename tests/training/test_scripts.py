@@ -34,6 +34,8 @@ WORDS = [
 TINY = {
     "masked_lm": {"BATCH_TOKENS": 256, "DEVELOPMENT_CHARACTERS": 3000, "WINDOW_STEPS": 2, "SENTENCE_STEPS": 2},
     "sentiment": {"PHRASE_EPOCHS": 1, "OPINION_EPOCHS": 0},
+    "pairs": {"STEPS": 8, "BATCH_TOKENS": 400, "FOLLOWING_PAIRS": 100, "DEVELOPMENT_FOLLOWING": 10,
+              "LEAST_FOLLOWED": 2, "FROZEN_LAYERS": 1, "DEVELOPMENT_BATCHES": 1},
     "question_answering": {"HELD_OUT_ARTICLES": 2, "PARAGRAPH_EPOCHS": 1},
     "names": {"EPOCHS": 1, "EVERYDAY_SENTENCES": 20, "BATCH_TOKENS": 256, "FROZEN_LAYERS": 1},
     "translation": {"VOCABULARY": 400, "WIDTH": 32, "STEPS": 2, "BATCH_TOKENS": 200, "PHRASES_TIMES": 1,
@@ -100,6 +102,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("train", "dev"):
         rows = [f"{prose.sentence().lower()}\t{number % 2}" for number in range(LINES)]
         write(folder / f"sst2/{part}.tsv", ["sentence\tlabel", *rows])
+    for name, labels in {"snli_train": 3, "sick_train": 3, "sick_dev": 3, "mrpc_train": 2, "quora_train": 2}.items():
+        rows = [f"{prose.sentence()}\t{prose.sentence()}\t{number % labels}" for number in range(LINES)]
+        write(folder / f"pairs/{name}.tsv", rows)
     for name in ("squad_v1_articles", "squad_v2_articles", "qamr_1", "qamr_2", "fairytaleqa_train"):
         write_questions(folder / f"qa/{name}.json", prose, unanswered="v2" in name)
     for part in ("train", "dev"):

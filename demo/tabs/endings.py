@@ -1,0 +1,120 @@
+"""Which ending? A second form in the tab of sentence pairs: two models rank endings."""
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.plots.reading import decimals, percent
+from demo.runs import DemoService, Finished
+from demo.tabs.task_tab import TaskTab, left_column, result, two_columns
+from demo.widgets import Updates
+from demo.widgets.notice import held
+from models.outputs import EndingsOutput, TaskOutput
+from models.registry import REGISTRY, Task
+
+_LEAD = (
+    "Which ending fits a beginning best? <em>Next sentence prediction</em> says how likely each comes next; a "
+    "completion model says how likely its words are, one after another. (The task is SWAG’s; Zellers and others, 2018.)"
+)
+_HINT = "Two to four endings, one a line. <span class='keys'>Shift+Enter ranks them.</span>"
+
+
+class EndingsForm(TaskTab):
+    """The form, folded away under the columns of the tab `pairs`, whose model and reader it shares.
+
+    The reader then shows the beginning with the ending that is likeliest to come next. `kept` is the run that a copied
+    link leads to, whatever the reader shows.
+    """
+
+    def __init__(self, service: DemoService, session: gr.BrowserState, pairs: TaskTab) -> None:
+        super().__init__(service, session, Task.ENDINGS, lambda _run, output, _step: draw_endings(output))
+        self.tab, self.picker, self.reader = pairs.tab, pairs.picker, pairs.reader
+        self.opens = pairs.opens
+        self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
+
+    @contextmanager
+    def page(self) -> Iterator[None]:
+        """Holds the two columns, in a fold."""
+        with self.tab, gr.Accordion("Which ending?", open=False, elem_classes="tool") as self.fold, two_columns():
+            yield
+
+    @property
+    def linked(self) -> Component:
+        """See `TaskTab`."""
+        return self.kept
+
+    @property
+    def outputs(self) -> list[Component]:
+        """See `TaskTab`."""
+        return [*super().outputs, self.kept, self.fold]
+
+    def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """The beginning, and the endings one a line."""
+        fields = super().named(values)
+        return {**fields, "endings": [line for line in str(fields["endings"] or "").splitlines() if line.strip()]}
+
+    def show(self, finished: Finished) -> Updates:
+        """See `TaskTab`; the fold opens."""
+        updates = super().show(finished)
+        return {**updates, self.kept: updates[self.reader.finished], self.fold: gr.update(open=True)}
+
+
+def create_endings_form(service: DemoService, session: gr.BrowserState, pairs: TaskTab) -> TaskTab:
+    """The form with its events, in the tab `pairs`."""
+    form = EndingsForm(service, session, pairs)
+    with form.page():
+        with left_column(), form.asking("Rank them", _HINT):
+            form.create_text("beginning", "The beginning", max_lines=4)
+            form.create_text("endings", "Endings", lines=3, max_lines=6)
+            gr.HTML(f'<p class="lead">{_LEAD}</p>', label="About this form")
+        with result():
+            form.create_answer("Which ending?")
+            form.create_header()
+    form.connect()
+    return form
+
+
+def draw_endings(output: TaskOutput) -> str:
+    """Both rankings side by side, and in a sentence whether they agree on the first."""
+    assert isinstance(output, EndingsOutput)  # noqa: S101
+    by_follows, by_words = (
+        [output.endings[place] for place in order] for order in (output.by_follows, output.by_log_probability)
+    )
+    first, other = html.escape(by_follows[0].text), html.escape(by_words[0].text)
+    said = (
+        f"The two disagree: next sentence prediction puts “<bdi>{first}</bdi>” first, the completion model "
+        f"“<bdi>{other}</bdi>”"
+        if output.disagree
+        else f"Both put “<bdi>{first}</bdi>” first"
+    )
+    best = by_words[0].log_probability
+    follows = [(each.text, each.follows, percent(each.follows)) for each in by_follows]
+    likely = [(each.text, math.exp(each.log_probability - best), decimals(each.log_probability)) for each in by_words]
+    known = REGISTRY.get(output.writer.name)
+    writer = html.escape(known.title if known else output.writer.name)
+    return (
+        f"<h3>{said}</h3><div class='columns pair-answers'>"
+        f"<section><h3>Next sentence prediction</h3>{_ranked('Probability that it comes next', follows)}"
+        "<p class='quiet'>The probability that the ending comes right after the beginning, each asked by itself.</p>"
+        f"</section><section><h3>Completion model</h3>{_ranked('Mean log-probability of a token', likely)}"
+        f"<p class='quiet'>{writer}’s mean <em>log-probability</em> of a token of the ending: the nearer to 0, the "
+        "likelier. Bars compare with the best.</p></section></div>"
+        "<p class='quiet'>The picture of attention above is now of the beginning with the ending that next sentence "
+        "prediction puts first.</p>"
+    )
+
+
+def _ranked(name: str, rows: Sequence[tuple[str, float, str]]) -> str:
+    """Endings with the width of their bar, a share of one, and their number."""
+    items = "".join(
+        f'<li{" class=wins" if not place else ""}><span class="bar-name"><bdi>{html.escape(text)}</bdi></span>'
+        f'<span class="bar-track" aria-hidden="true"><span style="width:{100 * share:.2f}%"></span></span>'
+        f'<span class="bar-number">{number}</span></li>'
+        for place, (text, share, number) in enumerate(rows)
+    )
+    return f'<ol class="bars ranked" aria-label="{name}">{items}</ol>'

@@ -1,0 +1,106 @@
+"""Two sentences: four questions on a pair, with a fine-tuned encoder."""
+
+import html
+from collections.abc import Sequence
+
+import gradio as gr
+import numpy as np
+
+from demo.plots.reading import decimals, percent
+from demo.plots.sheet import signed_image
+from demo.plots.template import label
+from demo.runs import DemoService
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.widgets.bars import bars
+from demo.widgets.tables import framed
+from models.outputs import Prediction, SentencePairOutput, TaskOutput
+from models.registry import Task
+
+_LEAD = (
+    "BERT was built to read two texts at once: <code>[CLS] first [SEP] second [SEP]</code>, every token marked with "
+    "its <em>segment</em>. One reading answers three questions. For the fourth each text is read alone, and the means "
+    "of their tokens’ <em>vectors</em> are compared (Sentence-BERT; Reimers and Gurevych, 2019)."
+)
+_HINT = "Write two sentences. <span class='keys'>Enter compares them; Shift+Enter starts a new line.</span>"
+_IMPLIED = {
+    "entailment": "If the first is true, the model takes the second to be true as well.",
+    "neutral": "The first neither implies the second nor rules it out, says the model.",
+    "contradiction": "Both cannot be true at once, says the model.",
+}
+_AS_READ = "As BERT reads the pair"
+
+
+def create_sentence_pair_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    tab = TaskTab(service, session, Task.SENTENCE_PAIR, lambda _run, output, _step: draw_answer(output))
+    with tab.page():
+        with left_column():
+            with tab.asking("Compare them", _HINT):
+                tab.create_text("a", "The first text, A", max_lines=4)
+                tab.create_text("b", "The second text, B", max_lines=4)
+            with tab.settings(_LEAD):
+                tab.create_picker()
+        with result():
+            tab.create_answer("Four questions")
+            tab.create_reader()
+    tab.connect()
+    return tab
+
+
+def draw_answer(output: TaskOutput) -> str:
+    """Each question with its probabilities and a sentence, and the pair as the model reads it."""
+    assert isinstance(output, SentencePairOutput)  # noqa: S101
+    implied = max(output.entailment, key=lambda each: each.score).text
+    follows = [Prediction("follows", output.follows), Prediction("random", 1 - output.follows)]
+    same = [Prediction("the same", output.paraphrase), Prediction("different", 1 - output.paraphrase)]
+    comes = f"The model gives {percent(output.follows)} to the second coming right after the first."
+    says = f"The model gives {percent(output.paraphrase)} to both saying the same."
+    parts = (
+        _question("Does the second follow?", comes, follows),
+        _question("Does the first imply it?", _IMPLIED[implied], output.entailment),
+        _question("Do they say the same?", says, same),
+        _likeness(output),
+    )
+    return f'<div class="columns pair-answers">{"".join(parts)}</div>{_as_read(output)}'
+
+
+def _question(asked: str, said: str, shares: Sequence[Prediction]) -> str:
+    winner = max(shares, key=lambda each: each.score).text
+    return f"<section><h3>{asked}</h3>{bars(shares, asked, winner=winner)}<p class='quiet'>{said}</p></section>"
+
+
+def _likeness(output: SentencePairOutput) -> str:
+    """The cosine in a sentence, and both vectors as strips on one scale."""
+    vectors = np.array(output.vectors)
+    top = float(np.abs(vectors).max()) or 1.0
+    strips = "".join(
+        f'<li><span class="bar-name">{name}</span>'
+        f'<img class="vector-strip" alt="" src="{signed_image(vector / top)}"></li>'
+        for name, vector in zip(("first", "second"), vectors[:, None], strict=True)
+    )
+    return (
+        f"<section><h3>How alike are they?</h3><p class='cosine'>{decimals(output.similarity)}</p>"
+        f'<ol class="bars strips" aria-label="The two vectors">{strips}</ol>'
+        f"<p class='quiet'>The <em>cosine</em> of two vectors of {vectors.shape[1]} numbers, drawn as strips (blue "
+        "above zero, orange below): 1 if they point the same way.</p></section>"
+    )
+
+
+def _as_read(output: SentencePairOutput) -> str:
+    """The tokens, segments and positions that the network is given, folded away."""
+    names = [f"<bdi>{html.escape(label(token))}</bdi>" for token in output.tokens]
+    rows = {"token": names, "segment": output.segments, "position": range(len(names))}
+    body = "".join(
+        f'<tr><th scope="row">{name}</th>'
+        + "".join(
+            f'<td class="segment-{segment}">{cell}</td>' for segment, cell in zip(output.segments, cells, strict=True)
+        )
+        + "</tr>"
+        for name, cells in rows.items()
+    )
+    shown = f'<table><caption class="sr-only">One column for each token</caption><tbody>{body}</tbody></table>'
+    return (
+        f'<details class="as-table"><summary>{_AS_READ}</summary>{framed(shown, _AS_READ, "input-format")}'
+        "<p class='quiet'>Each token is a sum of three vectors: its own, its segment’s (0 for the first text, 1 for "
+        "the second) and its position’s.</p></details>"
+    )

@@ -1,0 +1,104 @@
+"""Which ending? A beginning and a few endings, ranked by two models (SWAG's task; Zellers et al., 2018).
+
+Next sentence prediction says of each ending how likely it comes next (Devlin et al., 2019, section 3.1); a completion
+model says how likely its words are after the beginning.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.engine import Ids, Logits
+from models.errors import InputError
+from models.outputs import Attentions, Ending, EndingsOutput, Token
+from models.tasks.base import TaskModel, padded, require_text
+from models.tasks.sentence_pair import read_pair, shares
+from models.tasks.text_generation import TextGeneration
+from models.text.tokenizer import Encoding
+
+LEAST_ENDINGS, MOST_ENDINGS = 2, 4
+
+
+@dataclass(frozen=True)
+class EndingsInput:
+    """A beginning and the endings to choose among."""
+
+    beginning: str
+    endings: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedEndings:
+    """The pairs of the beginning and each ending, `[ending, token]`, and their tokens without padding.
+
+    For the completion model `written` has the ids of the beginning, and of each ending as it goes on from there.
+    """
+
+    pairs: dict[str, Ids]
+    tokens: tuple[tuple[Token, ...], ...]
+    written: tuple[tuple[Ids, int], ...]
+
+
+class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.float64]], EndingsOutput]):
+    """A checkpoint for sentence pairs with a completion model, the `writer`, beside it, which its loader sets."""
+
+    inputs_type = EndingsInput
+    writer: TextGeneration
+
+    def preprocess(self, inputs: EndingsInput) -> EncodedEndings:
+        """Raises `InputError` for too few or too many endings, an empty text, and one longer than a window."""
+        beginning, endings = require_text(inputs.beginning, "beginning", "The beginning"), inputs.endings
+        if not LEAST_ENDINGS <= len(endings) <= MOST_ENDINGS:
+            raise InputError(f"There must be {LEAST_ENDINGS} to {MOST_ENDINGS} endings.", "endings")
+        read = [self._pair(beginning, ending, number) for number, ending in enumerate(endings, start=1)]
+        return EncodedEndings(
+            padded([pair for pair, _ in read], self.tokenizer.settings),
+            tuple(tokens for _, tokens in read),
+            tuple(self._written(beginning, ending) for ending in endings),
+        )
+
+    def _pair(self, beginning: str, ending: str, number: int) -> tuple[Encoding, tuple[Token, ...]]:
+        require_text(ending, "endings", f"Ending {number}")
+        return read_pair(self, (beginning, ending), ("beginning", "endings"))
+
+    def _written(self, beginning: str, ending: str) -> tuple[Ids, int]:
+        """The ids `[1, token]` of both for the completion model, and how many of them are the ending's."""
+        writer = self.writer
+        first = writer.preprocess(writer.inputs_type(beginning.rstrip(), max_new_tokens=1)).ids[0].tolist()
+        # A word brings its space along.
+        own = writer.tokenizer.encode(f" {ending.strip()}", special=False).ids
+        writer.require_window(len(first) + len(own), "endings", "For the completion model a text of both is")
+        return np.array([first + own], np.int64), len(own)
+
+    def forward(self, encoded: EncodedEndings) -> tuple[Logits, NDArray[np.float64]]:
+        """The pair model's logits `[ending, label]`, and each ending's mean log-probability by the completion model."""
+        logits, _ = self.engine.encode(encoded.pairs)
+        return logits, np.array([self._log_probability(ids, own) for ids, own in encoded.written])
+
+    def _log_probability(self, ids: Ids, own: int) -> float:
+        """The mean natural log-probability of the last `own` of `ids`, each after those before it."""
+        scores = self.writer.logits(ids[:, :-1])[-own:].astype(np.float64)
+        scores -= scores.max(axis=-1, keepdims=True)
+        logs = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+        return float(np.take_along_axis(logs, ids[0, -own:, None], axis=-1).mean())
+
+    def postprocess(
+        self, inputs: EndingsInput, encoded: EncodedEndings, raw: tuple[Logits, NDArray[np.float64]]
+    ) -> EndingsOutput:
+        """Both rankings; of equal endings the first comes first."""
+        logits, likely = raw
+        follows = np.array([shares(row, self.settings)[0][0] for row in logits])
+        order, other = ((-each).argsort(kind="stable").tolist() for each in (follows, likely))
+        endings = tuple(map(Ending, inputs.endings, follows.tolist(), likely.tolist()))
+        writer = self.writer.identity
+        return EndingsOutput(self.identity, encoded.tokens[order[0]], endings, tuple(order), tuple(other), writer)
+
+    def attend(self, inputs: EndingsInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The encoder's attention over the beginning and the ending that is likeliest to come next."""
+        pair, tokens = self._pair(inputs.beginning, self.likeliest(inputs), 1)
+        return self.attend_encoder(tokens, padded([pair], self.tokenizer.settings))
+
+    def likeliest(self, inputs: EndingsInput) -> str:
+        """The ending that is likeliest to come next."""
+        return inputs.endings[self.answer(inputs).by_follows[0]]

@@ -1,0 +1,122 @@
+"""Two sentences: whether one follows the other, implies it, says the same, and how alike they are.
+
+BERT reads a pair as `[CLS] A [SEP] B [SEP]`, with segments 0 and 1 (Devlin et al., 2019, section 3.2), and one head
+answers three of the questions. For the fourth it reads each sentence alone: siamese networks with one set of weights,
+whose sentence vectors are compared (Sentence-BERT; Reimers and Gurevych, 2019).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.engine import Ids, Logits
+from models.errors import InputError
+from models.outputs import Attentions, Prediction, SentencePairOutput, Token, softmax
+from models.tasks.base import AnyTaskModel, ModelSettings, TaskModel, padded, require_text, require_tokens
+from models.text.characters import over_marks
+from models.text.tokenizer import Encoding, read_tokens
+
+FOLLOWS, RANDOM = "follows", "random"
+ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+PARAPHRASE, DIFFERENT = "paraphrase", "different"
+GROUPS = ((FOLLOWS, RANDOM), (ENTAILMENT, NEUTRAL, CONTRADICTION), (PARAPHRASE, DIFFERENT))
+"""The labels of a checkpoint's head, in the groups over each of which there is a softmax."""
+
+_DIGITS = 4
+"""Decimals of a vector's numbers, which are logged and drawn; cosines are worked out before."""
+
+
+@dataclass(frozen=True)
+class SentencePairInput:
+    """Two texts, the first and the second."""
+
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPair:
+    """The network's inputs of the pair `[1, token]`, and of each text alone `[2, token]`."""
+
+    together: dict[str, Ids]
+    alone: dict[str, Ids]
+    tokens: tuple[Token, ...]
+    segments: tuple[int, ...]
+
+
+class SentencePair(TaskModel[SentencePairInput, EncodedPair, tuple[Logits, Logits], SentencePairOutput]):
+    """A sequence classifier with the labels of `GROUPS`, whose engine puts out sentence vectors as well."""
+
+    inputs_type = SentencePairInput
+
+    def preprocess(self, inputs: SentencePairInput) -> EncodedPair:
+        """Raises `InputError` for an empty text and for a pair longer than the window."""
+        texts = require_text(inputs.a, "a", "The first text"), require_text(inputs.b, "b", "The second text")
+        pair, tokens = read_pair(self, texts, ("a", "b"))
+        alone = padded([self.tokenizer.encode(text) for text in texts], self.tokenizer.settings)
+        return EncodedPair(padded([pair], self.tokenizer.settings), alone, tokens, tuple(pair.types))
+
+    def forward(self, encoded: EncodedPair) -> tuple[Logits, Logits]:
+        """The logits `[label]` of the pair, and the vectors `[2, hidden]` of the texts."""
+        logits, _ = self.engine.encode(encoded.together)
+        _, vectors = self.engine.encode(encoded.alone)
+        return logits[0], vectors
+
+    def postprocess(
+        self, inputs: SentencePairInput, encoded: EncodedPair, raw: tuple[Logits, Logits]
+    ) -> SentencePairOutput:
+        """A softmax over each group of labels, and the cosine of the vectors."""
+        logits, vectors = raw
+        follows, entailment, paraphrase = shares(logits, self.settings)
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        one, other = (tuple(np.round(vector.astype(np.float64), _DIGITS).tolist()) for vector in unit)
+        return SentencePairOutput(
+            self.identity,
+            encoded.tokens,
+            float(follows[0]),
+            tuple(map(Prediction, GROUPS[1], entailment.tolist())),
+            float(paraphrase[0]),
+            float(np.clip(unit[0] @ unit[1], -1, 1)),
+            (one, other),
+            encoded.segments,
+        )
+
+    def attend(self, inputs: SentencePairInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The encoder's attention over the pair."""
+        encoded = self.preprocess(inputs)
+        return self.attend_encoder(encoded.tokens, encoded.together)
+
+
+def read_pair(
+    model: AnyTaskModel, texts: tuple[str, str], fields: tuple[str, str]
+) -> tuple[Encoding, tuple[Token, ...]]:
+    """The pair of `texts` and its tokens; raises `InputError` about one of `fields` for what cannot be read."""
+    pair, window = model.tokenizer.encode(*texts), model.settings.window
+    if len(pair.ids) > window:
+        raise InputError(
+            f"The two texts are {len(pair.ids):,} tokens together, and this model reads at most {window:,} at once "
+            "here. Please shorten one of them.",
+            fields[len(texts[1]) > len(texts[0])],
+        )
+    tokens = read_tokens(model.tokenizer, pair.ids, characters_of(pair, texts))
+    for part, (field, name) in enumerate(zip(fields, ("The first text", "The second text"), strict=True)):
+        require_tokens([token for token, of in zip(tokens, pair.parts, strict=True) if of == part], field, name)
+    return pair, tokens
+
+
+def shares(logits: Logits, settings: ModelSettings) -> list[NDArray[np.float32]]:
+    """The probabilities of each of `GROUPS`, from the logits `[label]` in the checkpoint's own order, calibrated."""
+    calibrated = logits / np.float32(settings.calibration.temperature)
+    return [softmax(calibrated[[settings.labels.index(name) for name in group]]) for group in GROUPS]
+
+
+def characters_of(pair: Encoding, texts: Sequence[str]) -> list[tuple[int, int]]:
+    """For each token of `pair` its characters in the one of `texts` that it is of, (-1, -1) for marks."""
+    places = [(-1, -1)] * len(pair.ids)
+    for part, text in enumerate(texts):
+        own = [span if of == part else (-1, -1) for span, of in zip(pair.offsets, pair.parts, strict=True)]
+        found = over_marks(text, own)
+        places = [span if of == part else place for span, of, place in zip(found, pair.parts, places, strict=True)]
+    return places
