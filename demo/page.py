@@ -18,6 +18,7 @@ from demo.tabs.question_answering import create_question_answering_tab
 from demo.tabs.sentence_pair import create_sentence_pair_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
+from demo.tabs.surprise import create_surprise_tab
 from demo.tabs.teach import create_teach_tab
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.word_in_context import create_word_in_context_tab
@@ -70,6 +71,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 Task.COMPLETION: create_completion_tab(service, session),
             }
             inside = create_inside_tab(service, lectures.values())
+            task_tabs[Task.SURPRISE] = create_surprise_tab(service, session)
             task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
             task_tabs[Task.TEACH] = create_teach_tab(service, session)
             create_history_tab(service, session, tabs, task_tabs, note)

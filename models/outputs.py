@@ -1,5 +1,6 @@
 """Typed results, frozen and free of torch: tokens, attention, an output for each task, and what a second look finds."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -471,6 +472,77 @@ class TeachOutput(TaskOutput):
     measured: int
     mistakes: tuple[Judged, ...]
     curve: tuple[LearningCurve, ...]
+
+
+@dataclass(frozen=True)
+class TokenSurprise:
+    """How a causal model foresaw a token of a text, after the `context` tokens before it that it had read.
+
+    `rank` counts from 1, the likeliest; `bits` are the binary logarithm of one by the `probability`. `rather` are the
+    tokens that it found likeliest there.
+    """
+
+    token: Token
+    probability: float
+    rank: int
+    bits: float
+    context: int
+    rather: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
+class PseudoPerplexity:
+    """The perplexity of a masked model that is asked for each of its `tokens` with that one masked.
+
+    It is no perplexity of a text: each token is foreseen from both sides (Salazar et al., 2020).
+    """
+
+    value: float
+    tokens: int
+
+
+@dataclass(frozen=True)
+class MeasuredText:
+    """The tokens of a text that were counted, and its pseudo-perplexity; none where the text is too long for that."""
+
+    tokens: tuple[TokenSurprise, ...]
+    pseudo_perplexity: PseudoPerplexity | None
+
+    @property
+    def bits(self) -> float:
+        """The surprise of the whole text."""
+        return math.fsum(each.bits for each in self.tokens)
+
+    @property
+    def bits_per_token(self) -> float:
+        """The cross-entropy: the mean surprise of a token, in bits."""
+        return self.bits / len(self.tokens)
+
+    @property
+    def perplexity(self) -> float:
+        """Two to the power of the bits per token."""
+        return float(2**self.bits_per_token)
+
+    @property
+    def log_probability(self) -> float:
+        """The natural logarithm of the probability of all counted tokens together."""
+        return -self.bits * math.log(2)
+
+
+@dataclass(frozen=True)
+class SurpriseOutput(TaskOutput):
+    """A `text` as a language model foresees it, and another beside it where one was given.
+
+    `start` spells the start token, which stands in front and is not counted; where the model has none it is empty, and
+    the first token of the text is not counted. A text of more than `window` tokens is read in windows that overlap by
+    half. `masked` computed the pseudo-perplexities.
+    """
+
+    text: MeasuredText
+    other: MeasuredText | None
+    start: str
+    window: int
+    masked: LoadedCheckpoint
 
 
 def generated_ids(output: TaskOutput) -> tuple[int, ...]:

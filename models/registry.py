@@ -21,6 +21,8 @@ class Task(StrEnum):
     WORD_IN_CONTEXT = "feature-extraction"
     TEACH = "few-shot-classification"
     """The Hub has no name for it."""
+    SURPRISE = "surprise"
+    """The Hub has no name for it."""
 
     @property
     def endpoint(self) -> str:
@@ -30,9 +32,13 @@ class Task(StrEnum):
     @property
     def answered_by(self) -> "Task":
         """The task whose checkpoints answer this one: itself, for a task that has checkpoints of its own."""
-        if self is Task.ENDINGS:
-            return Task.SENTENCE_PAIR
-        return Task.FILL_MASK if self in (Task.WORD_IN_CONTEXT, Task.TEACH) else self
+        by = {
+            Task.ENDINGS: Task.SENTENCE_PAIR,
+            Task.WORD_IN_CONTEXT: Task.FILL_MASK,
+            Task.TEACH: Task.FILL_MASK,
+            Task.SURPRISE: Task.COMPLETION,
+        }
+        return by.get(self, self)
 
     @property
     def writes(self) -> bool:
@@ -44,7 +50,7 @@ class Task(StrEnum):
         """The kinds of attention that its models have, the one to show first in front."""
         if self is Task.TRANSLATION:
             return ("cross", "encoder", "decoder")
-        return ("decoder",) if self.writes else ("encoder",)
+        return ("decoder",) if self.answered_by.writes else ("encoder",)
 
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"

@@ -13,10 +13,12 @@ from models.outputs import (
     CompletionOutput,
     FillMaskOutput,
     LoadedCheckpoint,
+    MeasuredText,
     NamesOutput,
     Prediction,
     SentencePairOutput,
     SentimentOutput,
+    SurpriseOutput,
     TaskOutput,
     TeachOutput,
     TranslationOutput,
@@ -278,6 +280,46 @@ class Taught(Answered):
     curve: list[Curve]
 
 
+class SurprisingToken(TypedDict):
+    """A token, how the model foresaw it after the `context` tokens before it, and what it would `rather` have had.
+
+    `rank` counts from 1, the likeliest; `bits` are −log₂ of the probability.
+    """
+
+    token: str
+    probability: float
+    rank: int
+    bits: float
+    context: int
+    rather: list[TokenScore]
+
+
+class TextSurprise(TypedDict):
+    """The tokens that were counted, and what they come to; `log_probability` is natural, of all of them together.
+
+    `pseudo_perplexity` is the masked model's, null for a text that is too long for it.
+    """
+
+    tokens: list[SurprisingToken]
+    counted: int
+    bits_per_token: float
+    perplexity: float
+    log_probability: float
+    pseudo_perplexity: float | None
+
+
+class Surprise(Answered, TextSurprise):
+    """A text's surprise, and that of the `other` text.
+
+    `start` is the token that is read before the first one and not counted; where it is empty, the first token is not
+    counted. The model reads `window` tokens at once; longer texts are read in windows that overlap by half.
+    """
+
+    start: str
+    window: int
+    other: TextSurprise | None
+
+
 class OfKind(Answered):
     """The kind of attention that the answer is about, and all that the run has."""
 
@@ -500,11 +542,25 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
         case TeachOutput():
             for name, kind in (("predictions", JudgedText), ("mistakes", Mistake)):
                 own[name] = [shaped(kind, each, scores=_by_text(each.scores)) for each in getattr(output, name)]
+        case SurpriseOutput():
+            own |= _surprise(output.text)
+            own["other"] = output.other and _surprise(output.other)
     return shaped(shape, output, **own)
 
 
 def _by_text(predictions: Iterable[Prediction]) -> dict[str, float]:
     return {each.text: each.score for each in predictions}
+
+
+def _surprise(measured: MeasuredText) -> TextSurprise:
+    pseudo = measured.pseudo_perplexity
+    return shaped(
+        TextSurprise,
+        measured,
+        tokens=[shaped(SurprisingToken, each, token=each.token.text) for each in measured.tokens],
+        counted=len(measured.tokens),
+        pseudo_perplexity=pseudo and pseudo.value,
+    )
 
 
 SHAPES: dict[Task, Callable[..., Any]] = {
@@ -518,4 +574,5 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.COMPLETION: Completion,
     Task.WORD_IN_CONTEXT: WordInSentences,
     Task.TEACH: Taught,
+    Task.SURPRISE: Surprise,
 }

@@ -213,6 +213,8 @@ def _said(answer: dict[str, Any]) -> object:
             return [(each["text"], each["label"]) for each in entities]
         case {"fitting_words": fitting}:
             return [words[0]["token"] for words in fitting]
+        case {"perplexity": _, "tokens": tokens}:
+            return [each["rather"][:1] and each["rather"][0]["token"] for each in tokens]
         case {"translations": translations}:
             return translations[0]["text"]
         case {"predictions": predictions}:

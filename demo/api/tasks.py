@@ -237,9 +237,19 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.Taught, request, checkpoint, examples=examples, texts=texts, kept_out=kept_out)
 
+    def surprise(request: gr.Request, text: str, checkpoint: str = "", other: str = "") -> contract.Surprise:
+        """Tell how well a language model foresees every token of a text: probability, rank, bits and perplexity.
+
+        Args:
+            text: The text to measure.
+            checkpoint: The name of a checkpoint that writes on; empty for the host's default.
+            other: Another text to compare it with.
+        """
+        return run(contract.Surprise, request, checkpoint, text=text, other=other)
+
     for endpoint in (
         fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
-        word_in_context, teach,
+        word_in_context, teach, surprise,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

@@ -15,6 +15,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
+    SurpriseOutput,
     TaskOutput,
     TeachOutput,
     TranslationOutput,
@@ -115,6 +116,10 @@ def answer_in_words(output: TaskOutput) -> str:
             return word_finding(output, output.telling)
         case TeachOutput():
             return ", ".join(each.label for each in output.predictions) or measured(output)
+        case SurpriseOutput() if output.other:
+            return likelier(output)
+        case SurpriseOutput():
+            return f"{output.text.bits_per_token:.2f} bits per token, perplexity {output.text.perplexity:,.1f}"
         case _:
             raise TypeError(f"{type(output).__name__} has no answer in words")
 
@@ -135,6 +140,30 @@ def measured(output: TeachOutput) -> str:
     """How often a taught classifier was right."""
     right = output.measured - len(output.mistakes)
     return f"{right} of {output.measured} examples right"
+
+
+_ALIKE_BITS = 0.05
+_LARGEST_RATIO_BITS = 20
+
+
+def likelier(output: SurpriseOutput) -> str:
+    """Which of two texts the model finds likelier, in a sentence or two; a longer text is nearly always less likely."""
+    assert output.other  # noqa: S101
+    more = output.other.bits - output.text.bits
+    per_token = output.other.bits_per_token - output.text.bits_per_token
+    if abs(more) < _ALIKE_BITS:
+        return "The model finds both texts equally likely"
+    ratio = 2 ** abs(more)
+    times = (
+        f"{ratio:,.{0 if ratio >= 9.95 else 1}f}"
+        if abs(more) < _LARGEST_RATIO_BITS
+        else f"2 to the power of {abs(more):,.0f}"
+    )
+    first, second = ("first", "second") if more > 0 else ("second", "first")
+    said = f"The model finds the {first} text {times} times as likely as the {second}"
+    if more * per_token >= 0:
+        return said
+    return f"{said}; per token it is less surprised by the {second}, which is longer"
 
 
 def safe_cell(value: Any) -> str:

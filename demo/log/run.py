@@ -15,6 +15,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
+    SurpriseOutput,
     TaskOutput,
     TeachOutput,
     TranslationOutput,
@@ -95,6 +96,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.COMPLETION: CompletionOutput,
     Task.WORD_IN_CONTEXT: WordInContextOutput,
     Task.TEACH: TeachOutput,
+    Task.SURPRISE: SurpriseOutput,
 }
 
 

@@ -124,6 +124,7 @@ _LABELS = {
     "b": "Second text",
     "beginning": "Beginning",
     "endings": "Endings",
+    "other": "Text to compare with",
 }
 _LONG = 300
 

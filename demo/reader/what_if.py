@@ -27,6 +27,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
+    SurpriseOutput,
     TaskOutput,
     TeachOutput,
     Token,
@@ -140,7 +141,9 @@ def _compared(before: TaskOutput, after: TaskOutput, name: str) -> str:
     """A sentence on the change, then both answers; `name` says what the second one was given."""
     before, after = _without_new_blank(before, after), _without_new_blank(after, before)
     shares = _shares(before), _shares(after)
-    if all(shares):
+    if isinstance(before, SurpriseOutput) and isinstance(after, SurpriseOutput):
+        finding, answers = _surprise_changed(before.text.bits_per_token, after.text.bits_per_token), ""
+    elif all(shares):
         finding, answers = _answer_changed(before, after), _tables(*shares, name)
     else:
         first, second = _written(before), _written(after)
@@ -158,6 +161,14 @@ def _without_new_blank(output: TaskOutput, other: TaskOutput) -> TaskOutput:
     same = next((place for place, (one, another) in enumerate(pairs) if one.id != another.id), 0)
     new = sum(token.is_blank for token in output.tokens[:same])
     return replace(output, predictions=output.predictions[:new] + output.predictions[new + 1 :])
+
+
+def _surprise_changed(before: float, after: float) -> str:
+    """What became of a text's bits per token."""
+    was, now = f"{before:.2f}", f"{after:.2f}"
+    if was == now:
+        return f"Nothing that shows: the surprise stays at {now} bits per token."
+    return f"The surprise {'rises' if after > before else 'falls'} from {was} to {now} bits per token."
 
 
 _Shares = dict[str, float]

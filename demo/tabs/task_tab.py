@@ -37,6 +37,7 @@ TAB_NAMES = {
     Task.COMPLETION: "write-on",
     Task.WORD_IN_CONTEXT: "one-word",
     Task.TEACH: "teach-it",
+    Task.SURPRISE: "surprise",
 }
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 
@@ -170,9 +171,9 @@ class TaskTab:
         """The choice of a model."""
         self.picker = create_checkpoint_picker(self.task, self.service.defaults)
 
-    def create_answer(self, label: str) -> None:
-        """The answer; where a decoder wrote it, its tokens can be chosen."""
-        script = choosing() if self.task in (Task.TRANSLATION, Task.COMPLETION) else None
+    def create_answer(self, label: str, script: str | None = None) -> None:
+        """The answer and what is run in the page for it; where a decoder wrote it, its tokens can be chosen."""
+        script = choosing() if self.task in (Task.TRANSLATION, Task.COMPLETION) else script
         drawn = self.draw(self.example.run, self.example.output, 0)
         self.answer = gr.HTML(drawn, js_on_load=script, elem_classes="answer", label=label)
 

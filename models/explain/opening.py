@@ -11,6 +11,7 @@ from models.outputs import (
     FillMaskOutput,
     NamesOutput,
     QuestionAnsweringOutput,
+    SurpriseOutput,
     TaskOutput,
     TeachOutput,
     TranslationOutput,
@@ -57,7 +58,8 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
 
     It is the first blank, the first token of the answer or of the first name that was found, the word that several
     sentences share, the start token that a classifier judges by, the first content word of a translation or of a text
-    to judge with what was taught, and the last word that was written of a completion.
+    to judge with what was taught, the last word that was written of a completion, and the most surprising token of a
+    text that was measured.
     """
     queries = attention.query_tokens
     # The words whose first token has a letter or digit.
@@ -77,6 +79,10 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
             found = [
                 place for place, token in enumerate(queries) if token.start < first.end and first.start < token.end
             ]
+        case SurpriseOutput():
+            counted = [each for each in output.text.tokens if each.token in queries]
+            most = max(counted, key=lambda each: each.bits, default=None)
+            found = [queries.index(most.token)] if most else []
         case TranslationOutput():
             small = ENGLISH if attention.kind == "encoder" else TRANSLATED_INTO
             found = [word[0] for word in words if is_content_word(word_text(queries, word), small)]

@@ -17,6 +17,7 @@ from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask, with_masks
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.sentence_pair import SentencePair
+from models.tasks.surprise import Surprise
 from models.tasks.teach import Teach
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
@@ -131,7 +132,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             encoded = tokenizer.encode(question, inputs.context)
             spans = [span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)]
             return "question", question, over_marks(question, spans)[position]
-        case TokenClassification():
+        case TokenClassification() | Surprise():
             # Of a long text these are the tokens of one window.
             return field, inputs.text, (token.start, token.end)
         case WordInContext():

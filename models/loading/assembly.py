@@ -18,6 +18,7 @@ from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.sentence_pair import SentencePair
+from models.tasks.surprise import Surprise
 from models.tasks.teach import Teach
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
@@ -39,6 +40,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
     Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),
     Task.TEACH: (Teach, "AutoModelForMaskedLM"),
+    Task.SURPRISE: (Surprise, "AutoModelForCausalLM"),
 }
 """How each task answers, and the class of transformers that loads its networks."""
 

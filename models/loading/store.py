@@ -12,6 +12,7 @@ from models.registry import Checkpoint, Task, find, task_called
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
+    from models.tasks.fill_mask import FillMask
     from models.tasks.text_generation import TextGeneration
 
 
@@ -41,10 +42,13 @@ class ModelStore:
             return model
         from models.loading.assembly import as_task
         from models.tasks.endings import Endings
+        from models.tasks.surprise import Surprise
 
         wrapped = as_task(model, task)
         if isinstance(wrapped, Endings):
             wrapped.writer = cast("TextGeneration", self._load(find("", Task.COMPLETION), progress))
+        if isinstance(wrapped, Surprise):
+            wrapped.masked = cast("FillMask", self._load(find("", Task.FILL_MASK), progress))
         return wrapped
 
     def _load(self, checkpoint: Checkpoint, progress: Progress) -> "AnyTaskModel":

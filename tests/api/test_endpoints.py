@@ -42,8 +42,9 @@ INPUTS: dict[Task, dict[str, Any]] = {
         ],
         "texts": ["Would you mind waiting a moment?"],
     },
+    Task.SURPRISE: {"text": "Once upon a time there was a king."},
 }
-KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"]}
+KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"], Task.SURPRISE: ["decoder"]}
 
 
 def answer_of(client: Client, task: Task, **changes: Any) -> dict[str, Any]:
@@ -204,6 +205,21 @@ def test_teach_judges_texts_and_says_how_it_was_measured(client: Client) -> None
     assert run["inputs"]["texts"] == INPUTS[Task.TEACH]["texts"]
     assert answer_of(client, Task.TEACH, texts=[])["measured_on"] == "cross-validation"
     assert client.predict(api_name="/session_delete_all") == 2
+
+
+def test_surprise_adds_up_from_its_tokens(client: Client) -> None:
+    answer = answer_of(client, Task.SURPRISE, other="Time a king upon there once was.")
+    assert answer["start"] == "<|endoftext|>" and answer["window"] == 512
+    for text in (answer, answer["other"]):
+        bits = [each["bits"] for each in text["tokens"]]
+        assert text["counted"] == len(bits) >= 8
+        assert text["bits_per_token"] == pytest.approx(np.mean(bits))
+        assert text["perplexity"] == pytest.approx(2 ** text["bits_per_token"])
+        assert text["log_probability"] == pytest.approx(sum(math.log(each["probability"]) for each in text["tokens"]))
+        assert text["pseudo_perplexity"] > 1
+        assert all(each["rank"] >= 1 and len(each["rather"]) == 3 for each in text["tokens"])
+    assert answer["other"]["perplexity"] > answer["perplexity"]
+    assert answer_of(client, Task.SURPRISE)["other"] is None
 
 
 @pytest.mark.parametrize("task", Task)

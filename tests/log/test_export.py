@@ -19,17 +19,21 @@ from models.outputs import (
     Judged,
     LearningCurve,
     LoadedCheckpoint,
+    MeasuredText,
     Name,
     NamesOutput,
     Occurrence,
     Plane,
     Prediction,
+    PseudoPerplexity,
     QuestionAnsweringOutput,
     SentencePairOutput,
+    SurpriseOutput,
     TaskOutput,
     TeachOutput,
     Token,
     TokenLabel,
+    TokenSurprise,
     TranslationOutput,
     WordInContextOutput,
     WordStanding,
@@ -39,6 +43,10 @@ from tests.log.runs import OUTPUT, failed_run, finished_run
 
 _USED = LoadedCheckpoint("a-checkpoint", "main", "MIT")
 _TOKENS = (Token("a", "▁a", 5, start=0, end=1),)
+_LIKELY, _UNLIKELY = (
+    MeasuredText((TokenSurprise(_TOKENS[0], 2**-bits, 3, bits, 1, (Prediction("b", 0.5),)),), PseudoPerplexity(8.0, 1))
+    for bits in (1.0, 4.0)
+)
 OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.FILL_MASK: (
         FillMaskOutput(
@@ -109,6 +117,10 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
             curve=(LearningCurve("bert", (1, 2), (0.5, 0.75), (0.25, 0.0)),),
         ),
         "cat",
+    ),
+    Task.SURPRISE: (
+        SurpriseOutput(_USED, _TOKENS, _LIKELY, _UNLIKELY, "<s>", 512, _USED),
+        "The model finds the first text 8.0 times as likely as the second",
     ),
 }
 

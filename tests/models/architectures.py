@@ -33,6 +33,8 @@ FITTING: dict[Task, tuple[str, ...]] = {
     # Answered by those of filling blanks.
     Task.WORD_IN_CONTEXT: (),
     Task.TEACH: (),
+    # Answered by the checkpoints of completion.
+    Task.SURPRISE: (),
 }
 """The architectures that each task is tried with."""
 

@@ -49,6 +49,7 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.TRANSLATION: lambda text, other: {"text": f"{text}. {other}", "num_beams": 2},
     Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
     Task.WORD_IN_CONTEXT: lambda text, other: {"word": "lamp", "sentences": f"A lamp {text} {other}\nThe lamp."},
+    Task.SURPRISE: lambda text, other: {"text": f"{text} {other}", "other": other},
 }
 
 

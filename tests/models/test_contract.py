@@ -25,6 +25,7 @@ from models.outputs import (
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
+    SurpriseOutput,
     TeachOutput,
     TranslationOutput,
     WordInContextOutput,
@@ -32,6 +33,7 @@ from models.outputs import (
 )
 from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
+from models.tasks.surprise import Surprise
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
 from tests.models.contract import (
@@ -419,3 +421,32 @@ def plain_mask_probabilities(model: AnyTaskModel, text: str) -> torch.Tensor:
     with torch.inference_mode():
         logits = model.network(**encoded).logits[0]
     return logits[encoded.input_ids[0] == model.tokenizer.settings.mask_token_id][0].softmax(-1)
+
+
+class TestSurprise(NeedsText):
+    task = Task.SURPRISE
+    output_type = SurpriseOutput
+    fields: ClassVar = {"text": "The keeper lit the lamp.", "other": "The lamp lit the keeper."}
+    bad: ClassVar = [{"other": 7}, {"text": None}]
+
+    @pytest.fixture
+    def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
+        base = (
+            bundled(case.checkpoint.name)
+            if not case.architecture
+            else tiny(case.architecture, Task.COMPLETION, 0, case.checkpoint, case.engine)
+        )
+        model = as_task(base, self.task)
+        assert isinstance(model, Surprise)
+        model.masked = tiny("bert", Task.FILL_MASK)
+        return model
+
+    def check_answer(self, model: AnyTaskModel, output: SurpriseOutput) -> None:
+        for measured in (output.text, output.other):
+            assert measured
+            for each in measured.tokens:
+                assert is_probability(each.probability) and each.bits >= 0
+                assert 1 <= each.rank <= model.settings.vocabulary
+                assert_best_first(each.rather)
+                assert each.rather[0].score >= each.probability * (1 - 1e-5)
+            assert measured.perplexity == pytest.approx(2**measured.bits_per_token)

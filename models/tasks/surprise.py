@@ -1,0 +1,173 @@
+"""How surprised a model is by a text: language models as a measure.
+
+A causal model gives every token a probability from what stands before it; the tokens are coloured by their ranks as in
+GLTR (Gehrmann et al., 2019). A masked model is asked for every token with that one masked (Salazar et al., 2020).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.decoding.sampling import best, log_softmax
+from models.engine import Ids
+from models.errors import InputError
+from models.outputs import Attentions, MeasuredText, Prediction, PseudoPerplexity, SurpriseOutput, Token, TokenSurprise
+from models.tasks.base import TaskModel, attention_of, batch_of_one, require_text, require_tokens
+from models.tasks.fill_mask import FillMask
+from models.text.characters import over_marks
+from models.text.tokenizer import read_tokens, readable
+
+RATHER = 3
+"""How many tokens are named that the model would rather have had."""
+
+LONGEST_PSEUDO = 64
+"""The longest text, in tokens of the masked model, that it is asked about: each token takes a pass of its own."""
+
+_ROWS_AT_ONCE = 16
+# GPT-2's scores for so many tokens are 13 MB.
+_TOKENS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class SurpriseInput:
+    """A text, and another to compare it with, which may be empty."""
+
+    text: str
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """A text and its tokens as the model reads them, the start token in front where it has one."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """The text and the one beside it, if any."""
+
+    text: ReadText
+    other: ReadText | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What both models say of a text and of the one beside it."""
+
+    text: MeasuredText
+    other: MeasuredText | None
+
+
+class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput]):
+    """A causal model that reads instead of writing, with a masked one, `masked`, beside it, which its loader sets."""
+
+    inputs_type = SurpriseInput
+    masked: FillMask
+
+    def preprocess(self, inputs: SurpriseInput) -> EncodedTexts:
+        """Raises `InputError` for an empty text, and for one of which no token can be counted."""
+        if not isinstance(inputs.other, str):
+            raise InputError("The other text must be text.", "other")
+        other = self._read(inputs.other, "other", "The other text") if inputs.other.strip() else None
+        return EncodedTexts(self._read(inputs.text, "text", "The text"), other)
+
+    def _read(self, text: str, field: str, name: str) -> ReadText:
+        encoded = self.tokenizer.encode(require_text(text, field, name), special=False)
+        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
+        require_tokens(tokens, field, name)
+        start = self.tokenizer.settings.bos_token_id
+        if start is not None:
+            tokens = (*read_tokens(self.tokenizer, [start]), *tokens)
+        elif len(tokens) == 1:
+            raise InputError(
+                f"{name} is one token, which this model has nothing to foresee by: it has no start token. Please write "
+                "more.",
+                field,
+            )
+        return ReadText(text, tokens)
+
+    def forward(self, encoded: EncodedTexts) -> Measured:
+        """Both models over both texts."""
+        return Measured(self._measure(encoded.text), self._measure(encoded.other) if encoded.other else None)
+
+    def postprocess(self, inputs: SurpriseInput, encoded: EncodedTexts, raw: Measured) -> SurpriseOutput:
+        """The numbers with what they were counted by."""
+        tokens, start = encoded.text.tokens, self.tokenizer.settings.bos_token_id
+        return SurpriseOutput(
+            self.identity,
+            tokens,
+            raw.text,
+            raw.other,
+            "" if start is None else tokens[0].text,
+            self.settings.window,
+            self.masked.identity,
+        )
+
+    def attend(self, inputs: SurpriseInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The masked self-attention over the first window of the text."""
+        tokens = self._read(inputs.text, "text", "The text").tokens[: self.settings.window]
+        layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
+        return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+
+    def _measure(self, read: ReadText) -> MeasuredText:
+        return MeasuredText(self._foreseen(read.tokens), self._pseudo_perplexity(read.text))
+
+    def _foreseen(self, tokens: tuple[Token, ...]) -> tuple[TokenSurprise, ...]:
+        """The surprise of every token but the first, in windows that overlap by half.
+
+        Each window foresees one token more than it reads. All that the first one foresees counts; of the others only
+        the half that is new, so that a token has at least half a window before it.
+        """
+        ids = batch_of_one([token.id for token in tokens])
+        window, count = self.settings.window, ids.shape[1]
+        half, found = window // 2, list[TokenSurprise]()
+        for at in range(0, max(1, count - 1 - half), half):
+            known = ids[:, at : at + window + 1]
+            found += self._window(known, tokens, at, 0 if at == 0 else half)
+        return tuple(found)
+
+    def _window(self, ids: Ids, tokens: tuple[Token, ...], at: int, skipped: int) -> list[TokenSurprise]:
+        """What is foreseen of `ids` `[1, token]`, which begin at token `at`, after the first `skipped + 1` of them."""
+        text, found = self.engine.start(), list[TokenSurprise]()
+        last = ids.shape[1] - 1
+        for first in range(0, last, _TOKENS_AT_ONCE):
+            chunk = ids[:, first : min(first + _TOKENS_AT_ONCE, last)]
+            logits = text.read(chunk, chunk.shape[1])
+            for place, scores in enumerate(logits, start=first):
+                if place >= skipped:
+                    found.append(self._token(tokens[at + place + 1], scores, place + 1))
+        return found
+
+    def _token(self, token: Token, scores: np.ndarray, context: int) -> TokenSurprise:
+        """The surprise of `token` by the `scores` `[vocabulary]` of what comes after `context` tokens."""
+        logs = log_softmax(scores)
+        log_probability = float(logs[token.id])
+        rather = tuple(
+            Prediction(readable(self.tokenizer, int(each)), math.exp(logs[each])) for each in best(logs, RATHER)
+        )
+        rank = int((logs > logs[token.id]).sum()) + 1
+        return TokenSurprise(token, math.exp(log_probability), rank, -log_probability / math.log(2), context, rather)
+
+    def _pseudo_perplexity(self, text: str) -> PseudoPerplexity | None:
+        """The masked model's, over its own tokens; none for a text that is too long for it, or empty to it."""
+        masked, special = self.masked, self.masked.tokenizer.all_special_ids
+        mask_id = masked.tokenizer.settings.mask_token_id
+        assert mask_id is not None  # noqa: S101
+        ids = np.array(masked.tokenizer.encode(text).ids, np.int64)
+        places = [place for place, token_id in enumerate(ids.tolist()) if token_id not in special]
+        if not 1 <= len(places) <= min(LONGEST_PSEUDO, masked.settings.window - 2):
+            return None
+        bits = 0.0
+        for first in range(0, len(places), _ROWS_AT_ONCE):
+            chosen = places[first : first + _ROWS_AT_ONCE]
+            rows = np.tile(ids, (len(chosen), 1))
+            rows[range(len(chosen)), chosen] = mask_id
+            (logits,) = masked.engine.encode(
+                {"input_ids": rows}, [row * len(ids) + place for row, place in enumerate(chosen)]
+            )
+            logs = log_softmax(logits)[range(len(chosen)), ids[chosen]]
+            bits -= float(logs.sum(dtype=np.float64)) / math.log(2)
+        return PseudoPerplexity(2 ** (bits / len(places)), len(places))
