@@ -19,9 +19,13 @@ TABS = {
     "fill-the-blank": "Fill the blank",
     "sentiment": "Sentiment",
     "questions": "Questions",
+    "names": "Names",
+    "two-sentences": "Two sentences",
     "translate": "Translate",
     "write-on": "Write on",
     "inside": "Inside",
+    "one-word": "One word",
+    "teach-it": "Teach it",
 }
 DESKTOP = {"width": 1440, "height": 900}
 LECTURE = {"width": 1280, "height": 720}
@@ -36,7 +40,7 @@ def photograph(page: Page, tab: str, path: Path) -> None:
     """What is in view of the tab as it opens, once its figure stands."""
     page.get_by_role("tab", name=tab).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
-    if tab != "Inside":
+    if tab not in ("Inside", "One word", "Teach it"):
         panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
     page.evaluate("document.activeElement.blur()")
     # Nothing on the page says that plotly has drawn its axis labels.
