@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
 from demo.sharing import ReaderSettings
+from demo.teaching import expanded
 from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.registry import REGISTRY, Task, checkpoints_for
@@ -215,13 +216,14 @@ def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     tasks = {each.endpoint: each for each in Task}
     _require_known(asked.task, tasks, f"There is no task “{asked.task}”; there are")
     task = tasks[asked.task]
-    for name in asked.fields:
+    given = expanded(asked.fields) if task is Task.TEACH else asked.fields
+    for name in given:
         _require_known(name, FIELDS[task], f"“{asked.task}” has no field “{name}”; there are")
     # A room has no network beyond this host.
     bundled = [each.name for each in checkpoints_for(task) if not each.hub_id]
     checkpoint = asked.checkpoint or bundled[0]
     _require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model for “{asked.task}”; there is")
-    fields = clipped(task, asked.fields, limits) if clip else asked.fields
+    fields = clipped(task, given, limits) if clip else given
     return TaskView(task, clean(task, fields, limits), checkpoint, ReaderSettings(**asked.attention.model_dump()))
 
 

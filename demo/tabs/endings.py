@@ -35,12 +35,12 @@ class EndingsForm(TaskTab):
         super().__init__(service, session, Task.ENDINGS, lambda _run, output, _step: draw_endings(output))
         self.tab, self.picker, self.reader = pairs.tab, pairs.picker, pairs.reader
         self.opens = pairs.opens
-        self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
 
     @contextmanager
     def page(self) -> Iterator[None]:
         """Holds the two columns, in a fold."""
         with self.tab, gr.Accordion("Which ending?", open=False, elem_classes="tool") as self.fold, two_columns():
+            self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
             yield
 
     @property

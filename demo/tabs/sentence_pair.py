@@ -27,6 +27,7 @@ _IMPLIED = {
     "neutral": "The first neither implies the second nor rules it out, says the model.",
     "contradiction": "Both cannot be true at once, says the model.",
 }
+_UNSURE = "None of the three has more than half of the probability: the model cannot tell."
 _AS_READ = "As BERT reads the pair"
 
 
@@ -50,14 +51,16 @@ def create_sentence_pair_tab(service: DemoService, session: gr.BrowserState) -> 
 def draw_answer(output: TaskOutput) -> str:
     """Each question with its probabilities and a sentence, and the pair as the model reads it."""
     assert isinstance(output, SentencePairOutput)  # noqa: S101
-    implied = max(output.entailment, key=lambda each: each.score).text
+    implied = max(output.entailment, key=lambda each: each.score)
     follows = [Prediction("follows", output.follows), Prediction("random", 1 - output.follows)]
     same = [Prediction("the same", output.paraphrase), Prediction("different", 1 - output.paraphrase)]
     comes = f"The model gives {percent(output.follows)} to the second coming right after the first."
     says = f"The model gives {percent(output.paraphrase)} to both saying the same."
     parts = (
         _question("Does the second follow?", comes, follows),
-        _question("Does the first imply it?", _IMPLIED[implied], output.entailment),
+        _question(
+            "Does the first imply it?", _IMPLIED[implied.text] if implied.score > 0.5 else _UNSURE, output.entailment
+        ),
         _question("Do they say the same?", says, same),
         _likeness(output),
     )

@@ -8,12 +8,20 @@ from tests.browser.reading import (
     expect_heatmap,
     expect_live_answer,
     fill,
+    open_tab,
     press,
     press_stop_once_something_is_written,
 )
 
 
 class TestOnePage:
+    def test_tabs_keep_their_names_when_they_are_opened(self, page: Page) -> None:
+        tabs = page.get_by_role("tablist").get_by_role("tab")
+        names = tabs.all_inner_texts()
+        for name in ("One word", "Teach it", "Two sentences", "Names"):
+            open_tab(page, name)
+            expect(tabs).to_have_text(names)
+
     def test_layer_and_head_redraw_the_picture(self, page: Page) -> None:
         panel = choose_tab(page, "Sentiment")
         sentence = panel.locator(".read-out")
