@@ -13,11 +13,21 @@ from demo.settings import Settings
 from models.errors import InputError
 from models.loading import Progress, import_looks
 from models.loading.store import ModelStore
-from models.outputs import MEAN, Attentions, Attribution, DecodeTree, SwitchedOff, TaskOutput, generated_ids
+from models.outputs import (
+    MEAN,
+    Attentions,
+    Attribution,
+    DecodeTree,
+    GenerationsReading,
+    SwitchedOff,
+    TaskOutput,
+    generated_ids,
+)
 from models.registry import Task, find
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
+    from models.tasks.generations import Generations
     from models.tasks.text_generation import TextGeneration
 
 
@@ -121,6 +131,12 @@ class Inspection:
             return decided_layers(cast("TextGeneration", model), inputs, source.written)
 
         return self._look(source, ("decided", source), decided)
+
+    def generations(self, source: AttentionSource) -> GenerationsReading:
+        """How each generation before Transformers read the text of a run, and how far back gradients reach in it."""
+        return self._look(
+            source, ("generations", source), lambda model, inputs: cast("Generations", model).read(inputs)
+        )
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).

@@ -10,6 +10,7 @@ from demo.tabs.about import create_about_tab
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.endings import create_endings_form
 from demo.tabs.fill_mask import create_fill_mask_tab
+from demo.tabs.generations import create_generations_tab
 from demo.tabs.history import create_history_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import create_lecture_bar, known_lectures, open_lectures
@@ -74,6 +75,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             task_tabs[Task.SURPRISE] = create_surprise_tab(service, session)
             task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
             task_tabs[Task.TEACH] = create_teach_tab(service, session)
+            task_tabs[Task.GENERATIONS] = create_generations_tab(service, session)
             create_history_tab(service, session, tabs, task_tabs, note)
             create_about_tab(service, task_tabs)
         create_sentences()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from demo.log.run import Run, load_answer
@@ -19,10 +20,11 @@ from demo.walk.view import InsideRequest
 from models.explain.opening import opening
 from models.inside.outputs import TokenizedText
 from models.loading.store import ModelStore
-from models.outputs import TaskOutput, Token
+from models.outputs import GenerationsReading, Part, Reach, Reading, Strip, TaskOutput, Token
 from models.registry import Task, find
 
 if TYPE_CHECKING:
+    from models.tasks.generations import Generations
     from models.tasks.text_generation import TextGeneration
 
 
@@ -60,13 +62,15 @@ _INSIDE_EXAMPLES = TypeAdapter(tuple[InsideExample, ...])
 class Recorded:
     """A run with its answer and the view of its attention that a reader opens on, as they were when recorded.
 
-    `decided` has, for each token of a completion, the layer that decided it, as `models.inside.lens` finds it.
+    `decided` has, for each token of a completion, the layer that decided it, as `models.inside.lens` finds it;
+    `reading` says how the models before Transformers read the text.
     """
 
     run: Run
     output: TaskOutput
     view: AttentionView
     decided: tuple[int | None, ...] = ()
+    reading: GenerationsReading | None = None
 
     @property
     def source(self) -> AttentionSource:
@@ -89,7 +93,8 @@ def recorded(task: Task) -> Recorded:
     document = _read(task.endpoint)["recorded"]
     run = _RUN.validate_python(document["run"])
     view, decided = _load_view(document["view"]), tuple(document.get("decided", ()))
-    return Recorded(run, load_answer(task, run.answer or {}), view, decided)
+    reading = _load_reading(document["reading"]) if "reading" in document else None
+    return Recorded(run, load_answer(task, run.answer or {}), view, decided, reading)
 
 
 @cache
@@ -123,6 +128,8 @@ def record(task: Task, store: ModelStore) -> None:
         from models.inside.lens import decided_layers
 
         found["decided"] = decided_layers(cast("TextGeneration", model), inputs, finished.source.written)
+    if task is Task.GENERATIONS:
+        found["reading"] = _dump_reading(cast("Generations", model).read(inputs))
     _write(task.endpoint, found)
 
 
@@ -155,6 +162,39 @@ def _load_view(document: dict[str, Any]) -> AttentionView:
     return AttentionView(
         **own, query_tokens=queries, key_tokens=keys, weights=weights, masked=masked, how="head", telling=True
     )
+
+
+def _dump_reading(reading: GenerationsReading) -> dict[str, Any]:
+    return {
+        "words": reading.words,
+        "reaches": [asdict(each) for each in reading.reaches],
+        "readings": [
+            {
+                "key": each.key,
+                "bias": each.bias,
+                "parts": json.dumps([(part.text, part.adds) for part in each.parts], ensure_ascii=False),
+                "strips": [(strip.name, len(strip.rows), _packed(strip.rows)) for strip in each.strips],
+            }
+            for each in reading.readings
+        ],
+    }
+
+
+def _packed(rows: NDArray[np.float32]) -> str:
+    return base64.b64encode(rows.astype("<f2").tobytes()).decode("ascii")
+
+
+def _load_reading(document: dict[str, Any]) -> GenerationsReading:
+    readings = []
+    for each in document["readings"]:
+        strips = tuple(
+            Strip(name, np.frombuffer(base64.b64decode(packed), "<f2").reshape(count, -1).astype(np.float32))
+            for name, count, packed in each["strips"]
+        )
+        parts = tuple(Part(text, adds) for text, adds in json.loads(each["parts"]))
+        readings.append(Reading(each["key"], each["bias"], parts, strips))
+    reaches = tuple(Reach(each["key"], tuple(each["lengths"])) for each in document["reaches"])
+    return GenerationsReading(tuple(document["words"]), tuple(readings), reaches)
 
 
 @cache

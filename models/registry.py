@@ -23,6 +23,8 @@ class Task(StrEnum):
     """The Hub has no name for it."""
     SURPRISE = "surprise"
     """The Hub has no name for it."""
+    GENERATIONS = "before-transformers"
+    """The Hub has no name for it."""
 
     @property
     def endpoint(self) -> str:
@@ -36,6 +38,7 @@ class Task(StrEnum):
             Task.ENDINGS: Task.SENTENCE_PAIR,
             Task.WORD_IN_CONTEXT: Task.FILL_MASK,
             Task.TEACH: Task.FILL_MASK,
+            Task.GENERATIONS: Task.SENTIMENT,
             Task.SURPRISE: Task.COMPLETION,
         }
         return by.get(self, self)

@@ -23,8 +23,9 @@ SCRIPTS = {
     "text-generation": "text_generation",
     "word-vectors": "word_vectors",
     "which-layer": "which_layer",
+    "before-transformers": "before",
 }
-"""The scripts by what they make: a checkpoint for a task of the Hub, and two files for the tab One word."""
+"""The scripts by what they make: a checkpoint for a task of the Hub, and files for the tabs One word and Before."""
 
 
 def main() -> None:

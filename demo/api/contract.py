@@ -79,6 +79,31 @@ class Sentiment(Answered):
     scores: dict[str, float]
 
 
+class GenerationAnswer(TypedDict):
+    """One model's answer: the probability that the text praises, and, if a changed text was given, that this one does.
+
+    `year` and `paper` are those of its idea; `accuracy` is in percent on sst2's development sentences, null for a
+    checkpoint that was not measured on them.
+    """
+
+    name: str
+    year: int
+    paper: str
+    parameters: int
+    accuracy: float | None
+    positive: float
+    label: str
+    changed_positive: float | None
+    changed_label: str | None
+
+
+class Generations(Answered):
+    """The answer of each generation, the Transformer last; `unknown` are words that the earlier ones never learned."""
+
+    rows: list[GenerationAnswer]
+    unknown: list[str]
+
+
 class FoundAnswer(TypedDict):
     """A span of the context: characters `start` to `end` (exclusive)."""
 
@@ -575,4 +600,5 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.WORD_IN_CONTEXT: WordInSentences,
     Task.TEACH: Taught,
     Task.SURPRISE: Surprise,
+    Task.GENERATIONS: Generations,
 }

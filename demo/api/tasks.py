@@ -247,9 +247,19 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.Surprise, request, checkpoint, text=text, other=other)
 
+    def generations(request: gr.Request, text: str, changed: str = "", checkpoint: str = "") -> contract.Generations:
+        """Judge a text with eleven models from before Transformers, from a bag of words to ELMo's idea, and with BERT.
+
+        Args:
+            text: The text to judge.
+            changed: The same text with a word changed, to see which models change their minds; empty for none.
+            checkpoint: The name of the checkpoint of the last row; empty for the host's default.
+        """
+        return run(contract.Generations, request, checkpoint, text=text, changed=changed)
+
     for endpoint in (
         fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
-        word_in_context, teach, surprise,
+        word_in_context, teach, surprise, generations,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

@@ -11,6 +11,7 @@ from models.outputs import (
     CompletionOutput,
     EndingsOutput,
     FillMaskOutput,
+    GenerationsOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
@@ -96,6 +97,8 @@ def answer_in_words(output: TaskOutput) -> str:
     match output:
         case FillMaskOutput():
             return output.sequences[0].text
+        case GenerationsOutput():
+            return "; ".join(f"{row.name}: {row.label}" for row in output.rows)
         case SentimentOutput():
             return output.label
         case QuestionAnsweringOutput():

@@ -11,6 +11,7 @@ from models.outputs import (
     CompletionOutput,
     EndingsOutput,
     FillMaskOutput,
+    GenerationsOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
@@ -97,6 +98,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.WORD_IN_CONTEXT: WordInContextOutput,
     Task.TEACH: TeachOutput,
     Task.SURPRISE: SurpriseOutput,
+    Task.GENERATIONS: GenerationsOutput,
 }
 
 

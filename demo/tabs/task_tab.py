@@ -38,6 +38,7 @@ TAB_NAMES = {
     Task.WORD_IN_CONTEXT: "one-word",
     Task.TEACH: "teach-it",
     Task.SURPRISE: "surprise",
+    Task.GENERATIONS: "before-transformers",
 }
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 

@@ -68,8 +68,11 @@ def aligned(hidden: tuple[str, ...], words: tuple[Word, ...]) -> tuple[str, ...]
     return hidden if len(hidden) == masks else ("",) * masks
 
 
-def token_chips(text: str) -> str:
-    """The text with each word as a button, pressed when it is masked."""
+_BLANK_OUT = "Words of the text: choose one to blank it, or a blank to bring its word back"
+
+
+def token_chips(text: str, purpose: str = _BLANK_OUT) -> str:
+    """The text with each word as a button, pressed when it is masked; `purpose` says what the buttons do."""
     text = readable(text)
     words = words_of(text)
     if len(words) > _MOST_CHIPS or len(text) > _MOST_CHARACTERS:
@@ -88,6 +91,5 @@ def token_chips(text: str) -> str:
     parts.append(html.escape(text[position:]))
     return (
         f'<div class="chips" dir="{direction(text.replace(MASK, ""))}" role="group" '
-        'aria-label="Words of the text: choose one to blank it, '
-        f'or a blank to bring its word back">{"".join(parts)}</div>'
+        f'aria-label="{purpose}">{"".join(parts)}</div>'
     )

@@ -22,7 +22,7 @@ _PRECISIONS = {
     "2 points; attention is always computed exactly",
     "float32": "the numbers were not rounded on the way",
 }
-_ASKED = ("question", "text", "context", "prompt", "a", "b", "beginning", "endings", "sentences", "other")
+_ASKED = ("question", "text", "changed", "context", "prompt", "a", "b", "beginning", "endings", "sentences", "other")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
 
 _FIRST = ("question", "text", "prompt", "a", "beginning", "sentences")
@@ -99,6 +99,7 @@ TASK_TITLES = {
     Task.WORD_IN_CONTEXT: "One word",
     Task.TEACH: "Teach it",
     Task.SURPRISE: "Surprise",
+    Task.GENERATIONS: "Before",
 }
 """The tabs' names in plain words."""
 

@@ -16,6 +16,7 @@ from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
 from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask
+from models.tasks.generations import Generations
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.sentence_pair import SentencePair
 from models.tasks.surprise import Surprise
@@ -41,6 +42,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),
     Task.TEACH: (Teach, "AutoModelForMaskedLM"),
     Task.SURPRISE: (Surprise, "AutoModelForCausalLM"),
+    Task.GENERATIONS: (Generations, "AutoModelForSequenceClassification"),
 }
 """How each task answers, and the class of transformers that loads its networks."""
 

@@ -43,6 +43,7 @@ INPUTS: dict[Task, dict[str, Any]] = {
         "texts": ["Would you mind waiting a moment?"],
     },
     Task.SURPRISE: {"text": "Once upon a time there was a king."},
+    Task.GENERATIONS: {"text": "I don't love this movie.", "changed": "I do love this movie."},
 }
 KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"], Task.SURPRISE: ["decoder"]}
 
@@ -87,6 +88,18 @@ def test_sentiment_gives_each_label_its_probability(client: Client) -> None:
     answer = answer_of(client, Task.SENTIMENT)
     assert math.isclose(sum(answer["scores"].values()), 1, abs_tol=1e-5)
     assert answer["label"] == max(answer["scores"], key=answer["scores"].__getitem__)
+
+
+def test_every_generation_judges_both_texts(client: Client) -> None:
+    answer = answer_of(client, Task.GENERATIONS)
+    assert len(answer["rows"]) == 12 and answer["unknown"] == []
+    for row in answer["rows"]:
+        assert row["name"] and row["paper"] and 1950 <= row["year"] <= 2019 and row["parameters"] > 9_000
+        for share, label in ((row["positive"], row["label"]), (row["changed_positive"], row["changed_label"])):
+            assert label == ("positive" if share > 0.5 else "negative")
+    assert (answer["rows"][-1]["label"], answer["rows"][-1]["changed_label"]) == ("negative", "positive")
+    alone = answer_of(client, Task.GENERATIONS, changed="")["rows"]
+    assert [row["changed_label"] for row in alone] == [None] * 12
 
 
 def test_names_stand_in_their_text_and_every_token_has_a_label(client: Client) -> None:

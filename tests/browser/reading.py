@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-TABS = ("Fill the blank", "Sentiment", "Questions", "Names", "Translate", "Write on")
+TABS = ("Fill the blank", "Sentiment", "Questions", "Names", "Translate", "Write on", "Before")
 
 
 def open_tab(page: Page, name: str) -> Locator:

@@ -16,6 +16,8 @@ from models.outputs import (
     EndingsOutput,
     FillMaskOutput,
     GeneratedToken,
+    GenerationRow,
+    GenerationsOutput,
     Judged,
     LearningCurve,
     LoadedCheckpoint,
@@ -121,6 +123,20 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.SURPRISE: (
         SurpriseOutput(_USED, _TOKENS, _LIKELY, _UNLIKELY, "<s>", 512, _USED),
         "The model finds the first text 8.0 times as likely as the second",
+    ),
+    Task.GENERATIONS: (
+        GenerationsOutput(
+            _USED,
+            _TOKENS,
+            "negative",
+            (Prediction("negative", 0.75), Prediction("positive", 0.25)),
+            (
+                GenerationRow("lstm", "LSTM", 1997, "A, 1997", 5, 82.5, 0.75, 0.25),
+                GenerationRow("bert", "BERT", 2019, "B, 2019", 7, None, 0.25),
+            ),
+            ("zzyzx",),
+        ),
+        "LSTM: positive; BERT: negative",
     ),
 }
 

@@ -35,6 +35,7 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.TEACH: (),
     # Answered by the checkpoints of completion.
     Task.SURPRISE: (),
+    Task.GENERATIONS: (),
 }
 """The architectures that each task is tried with."""
 

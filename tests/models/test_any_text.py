@@ -50,6 +50,7 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
     Task.WORD_IN_CONTEXT: lambda text, other: {"word": "lamp", "sentences": f"A lamp {text} {other}\nThe lamp."},
     Task.SURPRISE: lambda text, other: {"text": f"{text} {other}", "other": other},
+    Task.GENERATIONS: lambda text, other: {"text": text + other, "changed": other},
 }
 
 

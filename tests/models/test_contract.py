@@ -20,6 +20,7 @@ from models.outputs import (
     CompletionOutput,
     EndingsOutput,
     FillMaskOutput,
+    GenerationsOutput,
     NamesOutput,
     Prediction,
     QuestionAnsweringOutput,
@@ -131,6 +132,17 @@ class TestSentiment(NeedsText, ReadsOneWindow):
         assert all(is_probability(each.score) for each in output.scores)
         assert sum(each.score for each in output.scores) == pytest.approx(1, abs=1e-5)
         assert output.label == max(output.scores, key=lambda each: each.score).text
+
+
+class TestGenerations(NeedsText, ReadsOneWindow):
+    task = Task.GENERATIONS
+    output_type = GenerationsOutput
+    fields: ClassVar = {"text": "She reads a quiet book.", "changed": "She reads a loud book."}
+    bad: ClassVar = [{"text": None}, {"changed": 7}]
+
+    def check_answer(self, model: AnyTaskModel, output: GenerationsOutput) -> None:
+        assert len({row.key for row in output.rows}) == 12
+        assert all(is_probability(row.positive) for row in output.rows)
 
 
 class TestQuestionAnswering(NeedsText):

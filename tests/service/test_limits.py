@@ -68,6 +68,7 @@ def test_an_empty_prompt_and_an_empty_word_are_allowed() -> None:
         (Task.NAMES, "text", 50),
         (Task.TRANSLATION, "text", 50),
         (Task.COMPLETION, "prompt", 30),
+        (Task.GENERATIONS, "changed", 50),
     ],
 )
 def test_each_text_has_its_own_limit_which_the_message_names(task: Task, field: str, most: int) -> None:

@@ -5,6 +5,7 @@ import lzma
 import random
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from training.bpe import byte_level_tokenizer
 from training.stories import KEPT_OUT_BOOKS
 from training.text_generation import Part
 
-WITHOUT_CHECKPOINT = ("word-vectors", "which-layer")
+WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers")
 """Scripts that make no checkpoint, with tests of their own in `test_words.py`."""
 
 LINES = 100
@@ -177,3 +178,20 @@ def test_a_training_script_runs_to_its_end(task: str, data: Path, small: Callabl
     assert json.loads((folder / "tokenizer.json").read_text())["truncation"] is None
     model = ModelStore().load(REGISTRY[script.NAME])
     assert model.network.num_parameters() > 0
+
+
+def test_the_networks_before_transformers_are_trained_and_measured(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = import_module("training.before")
+    monkeypatch.setattr("models.before.FOLDER", tmp_path / "before")
+    less = {"KNOWN_WORDS": 100, "MORE_WORDS": 50, "KNOWN_GRAMS": 50, "KEPT_OUT_WORDS": 100, "WINDOWS": 2, "SAMPLES": 20,
+            "LANGUAGE_STEPS": 2, "CURVE": {10: 1, 20: 1}, "CURVE_SEEDS": range(1)}  # fmt: skip
+    quick = {key: replace(recipe, epochs=1) for key, recipe in script.RECIPES.items()}
+    for name, value in {**less, "RECIPES": quick}.items():
+        monkeypatch.setattr(script, name, value)
+    script.build(data, tmp_path / "work")
+    assert "| BERT (clearhead-sentiment) |" in (tmp_path / "before/README.md").read_text()
+    figures = json.loads((tmp_path / "before/figures.json").read_text())
+    assert figures["accuracy"].keys() == {*script.RECIPES, "bert"}
+    assert [len(each) for each in figures["curve"]["lstm"].values()] == [1, 1]

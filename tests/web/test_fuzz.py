@@ -48,6 +48,7 @@ _USUAL: dict[str, list[Any]] = {
     "checkpoint": [""],
     "word": ["dog", ""],
     "sentences": [["A dog barks.", "The dog sleeps."]],
+    "changed": ["", "Awful."],
     "kind": ["", "encoder", "cross"],
     "target": ["", "positive"],
     "token": ["dog", "[MASK]", ""],

@@ -1,0 +1,98 @@
+"""Before Transformers: how far back the answer's gradient reaches, pre-training's curve, and states as strips."""
+
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from PIL import Image
+
+from demo.plots.sheet import data_uri
+from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless
+from models.outputs import GenerationsReading
+
+_LINES = (
+    {"color": AMBER, "width": 3, "dash": "dash"},
+    {"color": MUTED, "width": 3, "dash": "dot"},
+    {"color": INK, "width": 3},
+)
+_MARKS = ("diamond", "square", "circle")
+_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False}
+_LOWEST = 1e-8
+MOST_WORDS = 40
+"""Strips and axes show so many words from the start, and the figure of gradients so many from the end."""
+
+_MINUS, _PLUS = (180, 83, 9), (31, 75, 184)
+
+
+def strip_image(rows: NDArray[np.float32]) -> str:
+    """A pixel for each number of `rows`, orange below zero and blue above, as the address of a PNG."""
+    shown = rows[:MOST_WORDS]
+    pixels = np.zeros((*shown.shape, 4), dtype=np.uint8)
+    pixels[..., :3] = np.where(shown[..., None] < 0, _MINUS, _PLUS)
+    top = float(np.abs(shown).max()) or 1.0
+    pixels[..., 3] = np.rint(15 * np.abs(shown) / top) * 17
+    file = io.BytesIO()
+    Image.fromarray(pixels, "RGBA").save(file, "PNG", optimize=True)
+    return data_uri(file.getvalue())
+
+
+def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Figure:
+    """For each word the length of the answer's gradient at its vector, as a share of the greatest in that model."""
+    first = max(0, len(reading.words) - MOST_WORDS)
+    places = list(range(len(reading.words) - first))
+    figure = go.Figure(layout={"template": TEMPLATE})
+    lowest = 1.0
+    for reach, line, mark in zip(reading.reaches, _LINES, _MARKS, strict=True):
+        top = max(reach.lengths) or 1.0
+        shares = [max(length / top, _LOWEST) for length in reach.lengths[first:]]
+        lowest = min(lowest, *shares)
+        figure.add_scatter(
+            x=places,
+            y=shares,
+            mode="lines+markers",
+            line=line,
+            marker={"symbol": mark, "size": 8},
+            name=names[reach.key],
+            text=[harmless(word) for word in reading.words[first:]],
+            hovertemplate=f"{names[reach.key]}, “%{{text}}”: %{{y:.2~g}} of its greatest<extra></extra>",
+        )
+    return figure.update_layout(
+        height=320,
+        showlegend=True,
+        legend=_LEGEND,
+        xaxis={
+            "tickmode": "array", "tickvals": places, "ticktext": [harmless(word) for word in reading.words[first:]],
+            "tickangle": -60,
+        },
+        yaxis={
+            "type": "log", "range": [np.log10(lowest) - 0.3, 0.2], "exponentformat": "power", "dtick": 1,
+            "title": {"text": "gradient, share of the greatest"},
+        },
+    )  # fmt: skip
+
+
+def curve_figure(curve: Mapping[str, Mapping[str, Sequence[float]]], names: Mapping[str, str]) -> go.Figure:
+    """Accuracy on development sentences against the number of phrases that were learned, the mean of a few draws."""
+    figure = go.Figure(layout={"template": TEMPLATE})
+    for (key, by_size), line, mark in zip(curve.items(), _LINES, _MARKS, strict=True):
+        sizes = [int(size) for size in by_size]
+        figure.add_scatter(
+            x=sizes,
+            y=[float(np.mean(each)) for each in by_size.values()],
+            error_y={"type": "data", "array": [float(np.std(each)) for each in by_size.values()], "thickness": 1},
+            mode="lines+markers",
+            line=line,
+            marker={"symbol": mark, "size": 8},
+            name=names[key],
+            hovertemplate=f"{names[key]}, %{{x:,}} phrases: %{{y:.1f}}\u202f% right<extra></extra>",
+        )
+    return figure.update_layout(
+        height=300,
+        showlegend=True,
+        legend=_LEGEND,
+        xaxis={"type": "log", "tickvals": sizes, "ticktext": [f"{size:,}" for size in sizes],
+               "title": {"text": "phrases that were learned"}},
+        yaxis={"title": {"text": "right, %"}, "showgrid": True, "gridcolor": "rgba(127,127,127,0.2)"},
+    )  # fmt: skip

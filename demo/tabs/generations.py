@@ -1,0 +1,177 @@
+"""Before Transformers: one sentence through seven generations of models, and how each of them reads it."""
+
+import html
+
+import gradio as gr
+from gradio.components import Component
+from gradio.components.plot import PlotData
+
+from demo.events import QUICK
+from demo.log.run import Run
+from demo.looks import source_of
+from demo.plots.generations import MOST_WORDS, curve_figure, reach_figure
+from demo.plots.reading import percent
+from demo.runs import DemoService, Finished
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.widgets import PRESSED, Updates
+from demo.widgets.chips import readable, token_chips, words_of
+from demo.widgets.figure import drawn
+from demo.widgets.generations import opened_row
+from models.before import figures
+from models.errors import InputError
+from models.outputs import POSITIVE, GenerationRow, GenerationsOutput, GenerationsReading, TaskOutput
+from models.registry import Task
+
+_LEAD = (
+    "Seventy years of reading a sentence, from counting its words to BERT. The eleven earlier models learned from the "
+    "same 67,000 phrases of film reviews, here on this project’s own machine, each in a few minutes. BERT, the last, "
+    "had read far more."
+)
+_HINT = (
+    "Tap a word to leave it out below, or change it there: which models change their minds? "
+    "<span class='keys'>Enter reads it; Shift+Enter starts a new line.</span>"
+)
+_LEAVE_OUT = "Words of the text: choose one to leave it out in the text below"
+_REACH = (
+    "<h2>How far back does the answer’s gradient reach?</h2><p class='quiet'>A network learns through gradients: how "
+    "much its answer would move if a word’s vector moved. In an Elman network it shrinks with every step back, the "
+    "<em>vanishing gradient</em>; an LSTM’s gates let more of it pass; BERT’s attention has no steps to go back "
+    "through. Each model against its own greatest; every line down is ten times less.</p>"
+)
+_CURVE = (
+    "<h2>What is pre-training worth?</h2><p class='quiet'>Right answers on sst2’s development sentences after 100, "
+    "1,000 and 10,000 labelled phrases: an LSTM that knows nothing yet, the same idea begun as a language model, and "
+    "a language model’s frozen vectors. Ours is small and read for minutes, so it helps little; BERT, above, shows "
+    "what reading more is worth. Mean of three draws, measured once by training/before.py.</p>"
+)
+_LEGEND = "Bars to the right: positive; to the left: negative. A row opens into how its model reads."
+
+
+class GenerationsTab(TaskTab):
+    """A task's tab whose answer shows, for each row, how that model reads, and below it how far gradients reach."""
+
+    reach: gr.Plot
+
+    def __init__(self, service: DemoService, session: gr.BrowserState) -> None:
+        super().__init__(service, session, Task.GENERATIONS, lambda run, output, _: self.drawn_answer(run, output))
+
+    def reading_of(self, run: Run, output: TaskOutput) -> GenerationsReading | None:
+        """How the models read the text of `run`; nothing where that cannot be had any more."""
+        source = source_of(run, output)
+        if source == self.example.source:
+            return self.example.reading
+        try:
+            return self.service.generations(source)
+        except InputError:
+            return None
+
+    def drawn_answer(self, run: Run, output: TaskOutput) -> str:
+        """The answer of `run`, its rows with what they open into."""
+        assert isinstance(output, GenerationsOutput)  # noqa: S101
+        return draw_answer(output, self.reading_of(run, output))
+
+    def drawn_reach(self, run: Run, output: TaskOutput) -> PlotData | None:
+        """The gradients of `run`."""
+        reading = self.reading_of(run, output)
+        assert isinstance(output, GenerationsOutput)  # noqa: S101
+        return drawn(reach_figure(reading, names_of(output.rows))) if reading else None
+
+    @property
+    def outputs(self) -> list[Component]:
+        """Every component that an answer or a refusal changes."""
+        return [*super().outputs, self.reach]
+
+    def show(self, finished: Finished) -> Updates:
+        """The answer, and the gradients with it."""
+        return super().show(finished) | {self.reach: self.drawn_reach(finished.run, finished.output)}
+
+
+def create_generations_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events."""
+    tab = GenerationsTab(service, session)
+    run, output = tab.example.run, tab.example.output
+    assert isinstance(output, GenerationsOutput)  # noqa: S101
+    with tab.page():
+        with left_column():
+            with tab.asking("Ask them all", _HINT):
+                text = tab.create_text("text")
+                chips = gr.HTML(
+                    token_chips(run.fields["text"], _LEAVE_OUT), js_on_load=PRESSED, elem_classes="chip-box"
+                )
+                changed = tab.create_text("changed", "The same with one word changed, if you like")
+            with tab.settings(_LEAD):
+                tab.create_picker()
+        with result():
+            tab.create_answer("Twelve answers")
+            tab.create_header()
+            with gr.Column(elem_classes="more"):
+                gr.HTML(_REACH, label="How far back gradients reach")
+                tab.reach = gr.Plot(tab.drawn_reach(run, output), label="Gradients", show_label=False, container=False)
+                gr.HTML(_CURVE, label="What pre-training is worth")
+                curve = curve_figure(figures()["curve"], names_of(output.rows))
+                gr.Plot(drawn(curve), label="Accuracy after so many phrases", show_label=False, container=False)
+            tab.create_reader()
+
+    def leave_out(typed: str, event: gr.EventData) -> str:
+        return without_word(readable(typed), int(event.word))
+
+    chips.select(leave_out, text, changed, **QUICK)
+    text.change(lambda typed: token_chips(typed, _LEAVE_OUT), text, chips, trigger_mode="always_last", **QUICK)
+    tab.connect()
+    return tab
+
+
+def without_word(text: str, index: int) -> str:
+    """`text` without its word number `index`, counted from 0, and without a space too many."""
+    words = words_of(text)
+    if not 0 <= index < len(words):
+        return text
+    return f"{text[: words[index].start].rstrip()} {text[words[index].end :].lstrip()}".strip()
+
+
+def names_of(rows: tuple[GenerationRow, ...]) -> dict[str, str]:
+    """The name of each row's model by its key."""
+    return {row.key: row.name for row in rows}
+
+
+def draw_answer(output: GenerationsOutput, reading: GenerationsReading | None) -> str:
+    """What most of them say, who changes its mind, and a row for each model that opens into how it reads."""
+    positive = sum(row.label == POSITIVE for row in output.rows)
+    headline = f"{positive} of {len(output.rows)} say positive" if positive else "All of them say negative"
+    if positive == len(output.rows):
+        headline = "All of them say positive"
+    notes = []
+    if output.rows[-1].changed_positive is not None:
+        turned = [row.name for row in output.rows if row.changes_its_mind]
+        said = f"{len(turned)} change their minds: {'; '.join(turned)}" if turned else "No model changes its mind"
+        notes.append(f"With the word changed (the lower bar): {said}.")
+    if output.unknown:
+        unknown = ", ".join(f"“{word}”" for word in output.unknown)
+        notes.append(f"Not among the words that the earlier models learned from sst2: {unknown}.")
+    by_key = {each.key: each for each in reading.readings} if reading else {}
+    words = reading.words if reading else ()
+    rows = "".join(_row(row, opened_row(row.key, by_key.get(row.key), words)) for row in output.rows)
+    long = f" Strips show the first {MOST_WORDS} words." if len(words) > MOST_WORDS else ""
+    legend = f"<p class='quiet'>{_LEGEND}{long}</p>"
+    told = "".join(f"<p class='quiet'>{html.escape(note)}</p>" for note in notes)
+    return f"<h3>{headline}</h3>{told}<div class='generations'>{rows}</div>{legend}"
+
+
+def _row(row: GenerationRow, opened: str) -> str:
+    bars = _bar(row.positive) + ("" if row.changed_positive is None else _bar(row.changed_positive, "changed"))
+    right = "not measured on sst2" if row.accuracy is None else f"right on {row.accuracy:.1f}\u202f% of sst2/dev"
+    mind = "<strong class='changes'>changes its mind</strong>" if row.changes_its_mind else ""
+    about = f"{row.paper} · {row.parameters:,} weights · {right}"
+    share = row.positive if row.label == POSITIVE else 1 - row.positive
+    return (
+        f"<details><summary><span class='generation'>{html.escape(row.name)} {mind}</span>"
+        f"<span class='both-ways' aria-hidden='true'>{bars}</span>"
+        f"<span class='bar-number'>{row.label} {percent(share)}</span>"
+        f"<span class='quiet about'>{html.escape(about)}</span></summary>{opened}</details>"
+    )
+
+
+def _bar(positive: float, kind: str = "") -> str:
+    start, width = (50, 100 * positive - 50) if positive > 0.5 else (100 * positive, 50 - 100 * positive)
+    side = POSITIVE if positive > 0.5 else "negative"
+    return f"<span class='{kind}'><i class='{side}' style='left:{start:.1f}%;width:{width:.1f}%'></i></span>"

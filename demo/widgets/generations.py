@@ -1,0 +1,100 @@
+"""How one of the models before Transformers reads: what each part adds to its answer, and the numbers inside it."""
+
+import html
+import math
+from collections import Counter
+
+from demo.plots.generations import MOST_WORDS, strip_image
+from demo.plots.reading import decimals, percent
+from models.outputs import Part, Reading, Strip
+
+_STRONGEST = 10
+_STEPS = 7
+_FULL = 1.5
+"""What adds so much to the log-odds has the full colour."""
+
+_HOW = {
+    "bag_of_words": "Every word has one weight. The weights are added, in whatever order the words stand.",
+    "bag_of_ngrams": "Every run of one, two or three words that it knows has one weight. The weights are added.",
+    "cbow": "Every word is a vector of 100 numbers. The vectors are added, and one weight for each number makes the "
+    "answer: still, each word adds its own part and knows nothing of the others.",
+    "deep_cbow": "The words’ vectors are added; two hidden layers read the sum, so that words can change each other’s "
+    "effect, though not by their order. Below: the features of the last layer that counted most.",
+    "deep_averaging": "As deep CBOW, with the mean of the vectors; while it learned, whole words were left out at "
+    "random. Below: the features of the last layer that counted most.",
+    "convolution": "192 filters slide over two, three or four words at a time; of each, only its strongest place "
+    "counts (max over time). Below: those places, and what their filters add together.",
+    "elman": "It reads word by word and keeps a state of 100 numbers. Below: how far each word moved the answer, and "
+    "the answer if the text ended there.",
+    "lstm": "As Elman’s, with a memory and three gates, which decide what comes in, what stays and what is told. "
+    "Below: how far each word moved the answer, and the answer if the text ended there.",
+    "bilstm": "Two LSTMs, one reading backwards; the answer is made of both last states. Below: how far each word "
+    "moved the two answers, added up.",
+    "fine_tuned": "An LSTM that had learned to guess the next word in reviews of six million words, and then learned "
+    "to judge. Its last state, the mean and the greatest of all count. Below: how far each word moved the answer.",
+    "frozen": "Each word is its vector and the two states of a language model where it stands, so that a word means "
+    "something else in another sentence; these stay as they are. Below: what each word adds.",
+    "bert": "Every word looks at every other, in six layers. The reader below shows at what.",
+}
+_BY_COUNT = ("deep_cbow", "deep_averaging", "convolution", "bag_of_ngrams")
+_COURSE = ("elman", "lstm", "fine_tuned")
+
+
+def opened_row(key: str, reading: Reading | None, words: tuple[str, ...]) -> str:
+    """What a row opens into: how that model reads, and how it read the text of `words`, if that is known."""
+    about = f"<p>{_HOW[key]}</p>"
+    if reading is None:
+        return f"<div class='opened'>{about}</div>"
+    parts = _strongest(reading) if key in _BY_COUNT else _in_order(reading, words, key in _COURSE)
+    added = reading.log_odds - reading.bias
+    total = (
+        f"<p class='quiet'>Bias {decimals(reading.bias, '+')} and all parts {decimals(added, '+')} make log-odds of "
+        f"{decimals(reading.log_odds, '+')}: {percent(share(reading.log_odds))} positive.</p>"
+    )
+    return f"<div class='opened'>{about}{parts}{total}{''.join(_strip(each, words) for each in reading.strips)}</div>"
+
+
+def share(log_odds: float) -> float:
+    """The probability that log-odds stand for."""
+    return 1 / (1 + math.exp(-log_odds))
+
+
+def _in_order(reading: Reading, words: tuple[str, ...], course: bool) -> str:
+    """Each word and what it adds, from left to right; with the `course` also the answer after it."""
+    items = ""
+    for part, word, after in zip(reading.parts, words, reading.course, strict=True):
+        then = f"<small>{percent(share(after))}</small>" if course else ""
+        items += _item(Part(word, part.adds), then)
+    said = "Each word, what it adds to the log-odds" + (", and how likely positive is after it" if course else "")
+    return f"<ol class='adds' aria-label='{said}'>{items}</ol>"
+
+
+def _strongest(reading: Reading) -> str:
+    """The parts that add most, those of one name together, with their number where there are several."""
+    sums, counts = Counter[str](), Counter(part.text for part in reading.parts)
+    for part in reading.parts:
+        sums[part.text] += part.adds  # type: ignore[assignment]
+    chosen = sorted(sums.items(), key=lambda each: -abs(each[1]))[:_STRONGEST]
+    items = "".join(
+        _item(Part(text, adds), f"<small>{counts[text]} ×</small>" if counts[text] > 1 else "") for text, adds in chosen
+    )
+    rest = len(sums) - len(chosen)
+    more = f"<p class='quiet'>And {rest} more that add less each.</p>" if rest > 0 else ""
+    return f"<ol class='adds' aria-label='The parts that add most to the log-odds'>{items}</ol>{more}"
+
+
+def _item(part: Part, more: str) -> str:
+    step = max(-_STEPS, min(_STEPS, round(_STEPS * part.adds / _FULL)))
+    word = f"<span data-step='{step}'><bdi>{html.escape(part.text)}</bdi></span>"
+    return f"<li>{word}<small>{decimals(part.adds, '+')}</small>{more}</li>"
+
+
+def _strip(strip: Strip, words: tuple[str, ...]) -> str:
+    count, width = strip.rows.shape
+    names = words[:MOST_WORDS] if count > 1 else ("",)
+    labels = "".join(f"<bdi>{html.escape(name) or '&nbsp;'}</bdi>" for name in names)
+    said = f"{strip.name}: {count} rows of {width} numbers" if count > 1 else f"{strip.name}: {width} numbers"
+    return (
+        f"<figure class='strip'><figcaption>{said}</figcaption><div><div aria-hidden='true'>{labels}</div>"
+        f"<img src='{strip_image(strip.rows)}' alt='{html.escape(said)}, orange below zero, blue above'></div></figure>"
+    )

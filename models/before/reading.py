@@ -1,0 +1,154 @@
+"""How each network reads a text: the parts whose sum is its answer, worked out step by step from its weights.
+
+Nothing here calls a network's own forward pass, so that the numbers on the page prove what it does.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from models.before.networks import (
+    SPANS,
+    Bag,
+    ContinuousBag,
+    Convolution,
+    FineTuned,
+    Frozen,
+    Generation,
+    OfVectors,
+    Recurrent,
+)
+from models.before.weights import Networks, read_ids
+from models.outputs import Part, Reading, Strip
+
+GATES = ("input gate", "forget gate", "output gate")
+_WEIGHTS_OF_A_CELL = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def read(networks: Networks, generation: Generation, words: list[str]) -> Reading:
+    """How the network of `generation` reads a text of `words`."""
+    network = networks.by_key[generation.key]
+    ids = torch.tensor(read_ids(generation, words, networks.vocabulary))
+    names, strips = words, list[Strip]()
+    if isinstance(network, Bag):
+        if generation.key == "bag_of_ngrams":
+            spelt = {place: word for word, place in networks.vocabulary.words.items()}
+            grams = networks.vocabulary.known_grams(words)
+            names = [" ".join(spelt[each] for each in gram) for gram in grams] or ["(none that it knows)"]
+        adds, bias = network.weight.weight[ids, 0], network.bias
+    else:
+        assert isinstance(network, OfVectors)  # noqa: S101
+        weight, bias, vectors = network.out.weight[0], network.out.bias, network.vectors.weight[ids]
+        match network:
+            case ContinuousBag():
+                adds, names, strips = _bag(network, vectors, weight, words)
+            case Convolution():
+                adds, names = _filters(network, vectors, weight, words)
+            case Recurrent():
+                adds, strips = _remembered(network, vectors, weight)
+            case FineTuned():
+                states, _ = unrolled(network.cell, vectors)
+                adds = _changes([_pooled(states[: last + 1]) @ weight for last in range(len(words))])
+                strips = [Strip("state", states.numpy())]
+            case Frozen():
+                ahead, back = both_ways(network.cell, vectors)
+                features = functional.relu(network.layer(torch.cat([vectors, ahead, back], dim=1)))
+                adds, strips = features @ weight / len(words), [Strip("features of each word", features.numpy())]
+    parts = tuple(Part(name, value) for name, value in zip(names, adds.tolist(), strict=True))
+    return Reading(generation.key, bias.item(), parts, tuple(strips))
+
+
+def _bag(
+    network: ContinuousBag, vectors: Tensor, weight: Tensor, words: list[str]
+) -> tuple[Tensor, list[str], list[Strip]]:
+    """Without hidden layers what each word's vector adds, else what each feature of the last layer adds."""
+    found = vectors.mean(dim=0) if network.averaged else vectors.sum(dim=0)
+    strips = [Strip("mean of the vectors" if network.averaged else "sum of the vectors", found[None].numpy())]
+    if not network.layers:
+        return vectors @ weight, words, strips
+    for number, layer in enumerate(network.layers, start=1):
+        found = layer.get_parameter("weight") @ found + layer.get_parameter("bias")
+        found = found.clamp(min=0) if network.averaged else found.tanh()
+        strips.append(Strip(f"hidden layer {number}", found[None].numpy()))
+    return found * weight, [f"feature {place}" for place in range(1, len(found) + 1)], strips
+
+
+def _filters(network: Convolution, vectors: Tensor, weight: Tensor, words: list[str]) -> tuple[Tensor, list[str]]:
+    """What each filter's strongest place adds, named by the words of that place."""
+    values, names = list[Tensor](), list[str]()
+    for span, layer in zip(SPANS, network.filters, strict=True):
+        around = functional.pad(vectors, (0, 0, span - 1, span - 1))
+        places = torch.stack([around[start : start + span].T for start in range(len(words) + span - 1)])
+        scores = torch.einsum("fvw,pvw->pf", layer.get_parameter("weight"), places) + layer.get_parameter("bias")
+        greatest, best = scores.clamp(min=0).max(dim=0)
+        values.append(greatest)
+        names += [" ".join(words[max(0, end - span + 1) : end + 1]) for end in best.tolist()]
+    return torch.cat(values) * weight, names
+
+
+def _remembered(network: Recurrent, vectors: Tensor, weight: Tensor) -> tuple[Tensor, list[Strip]]:
+    """What each word changes: the log-odds after it less those before it, read one way or both."""
+    states, gates = unrolled(network.cell, vectors)
+    strips = [Strip("state", states.numpy()), *gates]
+    adds = _changes(states @ weight[: states.shape[1]])
+    if network.cell.bidirectional:
+        ahead, back = both_ways(network.cell, vectors)
+        adds = adds + _changes((back @ weight[ahead.shape[1] :]).flip(0)).flip(0)
+        strips = [Strip("state, read forwards", ahead.numpy()), Strip("state, read backwards", back.numpy())]
+    return adds, strips
+
+
+def both_ways(cell: nn.RNNBase, vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """The states `[word, state]` after each word, read forwards, and read backwards."""
+    return unrolled(cell, vectors)[0], unrolled(cell, vectors.flip(0), "_reverse")[0].flip(0)
+
+
+def unrolled(cell: nn.RNNBase, vectors: Tensor, way: str = "") -> tuple[Tensor, list[Strip]]:
+    """The states `[word, state]` after each of the `vectors`, and an LSTM's gates, worked out word by word.
+
+    Elman: h = tanh(W x + U h + b). LSTM: i, f, o = σ(W x + U h + b), c = f · c + i · tanh(W x + U h + b),
+    h = o · tanh(c).
+    """
+    into, again, bias, other = (
+        getattr(cell, f"{name}_l0{way}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )
+    state = memory = torch.zeros(cell.hidden_size)
+    states, gates = list[Tensor](), list[tuple[Tensor, Tensor, Tensor]]()
+    for vector in vectors:
+        mixed = into @ vector + bias + again @ state + other
+        if isinstance(cell, nn.LSTM):
+            entering, forgetting, fresh, leaving = mixed.chunk(4)
+            entering, forgetting, leaving = entering.sigmoid(), forgetting.sigmoid(), leaving.sigmoid()
+            memory = forgetting * memory + entering * fresh.tanh()
+            state = leaving * memory.tanh()
+            gates.append((entering, forgetting, leaving))
+        else:
+            state = mixed.tanh()
+        states.append(state)
+    strips = [
+        Strip(name, torch.stack(each).numpy()) for name, each in zip(GATES, zip(*gates, strict=True), strict=False)
+    ]
+    return torch.stack(states), strips
+
+
+def _pooled(states: Tensor) -> Tensor:
+    """The last state, their mean and their greatest values, one after the other."""
+    return torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
+
+
+def _changes(course: Tensor | Sequence[Tensor]) -> Tensor:
+    """Each of a course of numbers less the one before it; before the first there is zero."""
+    values = course if isinstance(course, Tensor) else torch.stack(list(course))
+    return torch.diff(values, prepend=torch.zeros(1))
+
+
+def reach(network: nn.Module, ids: Sequence[int]) -> tuple[float, ...]:
+    """For each word the length of the gradient of the log-odds with respect to the word's vector."""
+    assert isinstance(network, OfVectors)  # noqa: S101
+    with torch.inference_mode(False), torch.enable_grad():
+        vectors = network.vectors(torch.tensor([list(ids)])).detach().clone().requires_grad_()
+        score = network.score(vectors, torch.ones(1, len(ids), dtype=torch.bool))
+        (gradient,) = torch.autograd.grad(score.sum(), vectors)
+    return tuple(gradient[0].norm(dim=1).tolist())

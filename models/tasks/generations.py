@@ -1,0 +1,105 @@
+"""Before Transformers: one sentence judged by eleven earlier models and by BERT, and how each of them reads it."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from models import before
+from models.before.words import UNKNOWN, Word, words_in, words_of
+from models.engine import Logits
+from models.errors import InputError
+from models.outputs import POSITIVE, GenerationRow, GenerationsOutput, GenerationsReading, Reach
+from models.tasks.text_classification import EncodedText, TextClassification, TextClassificationInput
+from models.text.characters import says_anything
+
+if TYPE_CHECKING:
+    from models.before.weights import Networks
+
+BERT = "bert"
+REACHES = ("elman", "lstm")
+"""The earlier models whose gradient is followed back through the words."""
+
+
+@dataclass(frozen=True)
+class GenerationsInput(TextClassificationInput):
+    """A text to classify, and, if there is one, the same `text` with a word changed."""
+
+    changed: str = ""
+
+
+class Generations(TextClassification):
+    """A sentence classifier with every earlier generation beside it; its own answer is the last row."""
+
+    inputs_type = GenerationsInput
+
+    @property
+    def networks(self) -> "Networks":
+        """The earlier models; torch, which they need, is imported with the network."""
+        _ = self.network
+        from models.before.weights import load_networks
+
+        return load_networks(before.FOLDER)
+
+    def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
+        """Raises `InputError` for empty text and for one longer than the window, changed or not."""
+        changed = getattr(inputs, "changed", "")
+        if not isinstance(changed, str) or says_anything(changed):
+            try:
+                super().preprocess(TextClassificationInput(changed))
+            except InputError as error:
+                raise InputError(error.sentence, "changed") from error
+        return super().preprocess(inputs)
+
+    def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Logits) -> GenerationsOutput:
+        """A row for each generation, in the order of the lectures."""
+        from models.before.networks import GENERATIONS
+
+        changed = getattr(inputs, "changed", "")
+        texts = [inputs.text, *([changed] if says_anything(changed) else [])]
+        spelt, measured, networks = [words_of(text) for text in texts], before.figures(before.FOLDER), self.networks
+        rows = []
+        for each in GENERATIONS:
+            network = networks.by_key[each.key]
+            shares = [1 / (1 + math.exp(-networks.log_odds(each, words))) for words in spelt]
+            size, accuracy = sum(weight.numel() for weight in network.parameters()), measured["accuracy"].get(each.key)
+            rows.append(GenerationRow(each.key, each.name, each.year, each.paper, size, accuracy, *shares))
+        own = super().postprocess(inputs, encoded, raw)
+        last = [own, *(super(Generations, self).answer(TextClassificationInput(text)) for text in texts[1:])]
+        shares = [next(each.score for each in answer.scores if each.text == POSITIVE) for answer in last]
+        accuracy = measured["accuracy"].get(BERT) if not self.checkpoint.hub_id else None
+        name, size = f"BERT ({self.checkpoint.title})", self.checkpoint.parameters
+        rows.append(GenerationRow(BERT, name, 2019, "Devlin et al., 2019", size, accuracy, *shares))
+        known = networks.vocabulary.ids(spelt[0])
+        unknown = dict.fromkeys(word for word, place in zip(spelt[0], known, strict=True) if place == UNKNOWN)
+        return GenerationsOutput(own.checkpoint, own.tokens, own.label, own.scores, tuple(rows), tuple(unknown))
+
+    def read(self, inputs: TextClassificationInput) -> GenerationsReading:
+        """How each earlier model reads the text, and how far back through it the answer's gradient reaches."""
+        networks = self.networks
+        from models.before.networks import GENERATIONS
+        from models.before.reading import reach, read
+
+        places = words_in(inputs.text)
+        words = [word.text for word in places]
+        readings = tuple(read(networks, each, words) for each in GENERATIONS)
+        ids = networks.vocabulary.ids(words)
+        reaches = [Reach(key, reach(networks.by_key[key], ids)) for key in REACHES]
+        named = tuple(inputs.text[word.start : word.end] for word in places)
+        return GenerationsReading(named, readings, (*reaches, Reach(BERT, self._reach(inputs, places))))
+
+    def _reach(self, inputs: TextClassificationInput, places: list[Word]) -> tuple[float, ...]:
+        """BERT's own reach of each word: over the vectors of all its pieces, from the exact network."""
+        import torch
+
+        encoded, network = self.preprocess(inputs), self.network
+        positive = self.settings.labels.index(POSITIVE)
+        ids = self.tensor(encoded.ids)
+        with self.lock, torch.enable_grad():
+            vectors = network.get_input_embeddings()(ids).detach().requires_grad_()
+            logits: Any = network(inputs_embeds=vectors).logits[0]
+            (gradient,) = torch.autograd.grad(2 * logits[positive] - logits.sum(), vectors)
+        squares = gradient[0].square().sum(dim=1).tolist()
+        pieces = [(token.start, square) for token, square in zip(encoded.tokens, squares, strict=True)]
+        return tuple(
+            math.sqrt(sum(square for start, square in pieces if word.start <= start < word.end)) for word in places
+        )
