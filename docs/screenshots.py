@@ -27,6 +27,7 @@ TABS = {
     "surprise": "Surprise",
     "one-word": "One word",
     "teach-it": "Teach it",
+    "before-transformers": "Before",
 }
 DESKTOP = {"width": 1440, "height": 900}
 LECTURE = {"width": 1280, "height": 720}
@@ -41,7 +42,7 @@ def photograph(page: Page, tab: str, path: Path) -> None:
     """What is in view of the tab as it opens, once its figure stands."""
     page.get_by_role("tab", name=tab).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
-    if tab not in ("Inside", "Surprise", "One word", "Teach it"):
+    if tab not in ("Inside", "Surprise", "One word", "Teach it", "Before"):
         panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
     page.evaluate("document.activeElement.blur()")
     # Nothing on the page says that plotly has drawn its axis labels.
