@@ -1,6 +1,8 @@
 """Every shipped step shows what its sentence says: each claim is computed from the numbers that the step draws."""
 
 from dataclasses import replace
+from itertools import combinations
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -12,16 +14,22 @@ from demo.walk.steps import STEPS
 from demo.walk.view import Inside, InsideRequest, look, look_at_source
 from models.inside.outputs import Look
 from models.inside.parameters import published_sizes
+from models.loading.store import ModelStore
 from models.outputs import (
     Attention,
     CompletionOutput,
     FillMaskOutput,
+    NamesOutput,
     QuestionAnsweringOutput,
+    SentencePairOutput,
     SentimentOutput,
+    TeachOutput,
     Token,
+    WordInContextOutput,
     generated_ids,
 )
-from models.registry import Task
+from models.registry import Task, find
+from models.tasks.teach import BAG_OF_WORDS, BERT, RANDOM_WEIGHTS, Teach, TeachInput, classifier
 
 SHIPPED = lectures_of(None, tuple(step.key for step in STEPS), Limits())
 
@@ -39,8 +47,8 @@ def ordered(seen: Look) -> list[tuple[str, float]]:
 class Seen:
     """A step, the ways to the numbers that it draws, and what its sentence claims: by lecture and number."""
 
-    def __init__(self, service: DemoService, step: LectureStep) -> None:
-        self.service, self.step = service, step
+    def __init__(self, service: DemoService, store: ModelStore, step: LectureStep) -> None:
+        self.service, self.store, self.step = service, store, step
 
     @property
     def inside(self) -> Inside:
@@ -68,6 +76,26 @@ class Seen:
     def completion(self, **changes: object) -> CompletionOutput:
         output = self.answer(**changes).output
         assert isinstance(output, CompletionOutput)
+        return output
+
+    def names(self) -> NamesOutput:
+        output = self.answer().output
+        assert isinstance(output, NamesOutput)
+        return output
+
+    def pair(self, **changes: object) -> SentencePairOutput:
+        output = self.answer(**changes).output
+        assert isinstance(output, SentencePairOutput)
+        return output
+
+    def word(self) -> WordInContextOutput:
+        output = self.answer().output
+        assert isinstance(output, WordInContextOutput)
+        return output
+
+    def taught(self) -> TeachOutput:
+        output = self.answer().output
+        assert isinstance(output, TeachOutput)
         return output
 
     def attention_1(self) -> None:
@@ -220,11 +248,122 @@ class Seen:
         stated = [size.stated_millions for size in published_sizes() if size.name.startswith("GPT-2")]
         assert stated == [117, 345, 762, 1542]
 
+    def how_bert_is_used_1(self) -> None:
+        output = self.names()
+        assert texts(output.tokens) == ["[CLS]", *(each.token.text for each in output.labels), "[SEP]"]
+        assert [(each.text, each.label) for each in output.entities] == [("Jim Henson", "person")]
+        labels = {each.token.text: each.label for each in output.labels}
+        assert labels["puppet"] != "X" and labels["##eer"] == "X", "only the first piece of a word counts"
+        assert all((each.label == "X") == each.token.text.startswith("##") for each in output.labels)
+
+    def how_bert_is_used_2(self) -> None:
+        output = self.names()
+        assert [each.label for each in output.entities] == ["person", "place", "organisation"]
+        found = [output.at(each.start).token for each in output.entities]
+        assert {each.text for each in found} == {"washington"}
+        assert len({each.id for each in found}) == 1, "one row of the table of embeddings"
+
+    def how_bert_is_used_3(self) -> None:
+        output = self.pair()
+        read = texts(output.tokens)
+        first = read.index("[SEP]")
+        assert read[0] == "[CLS]" and read[-1] == "[SEP]" and read.count("[SEP]") == 2
+        assert "store" in read[:first] and "milk" in read[first:]
+        assert output.segments == (0,) * (first + 1) + (1,) * (len(read) - first - 1)
+        assert output.follows > 0.5, "he would buy milk next"
+
+    def how_bert_is_used_4(self) -> None:
+        follows = self.pair().follows
+        assert follows < 0.5, "penguins do not follow"
+        assert follows < self.pair(b="He bought a gallon of milk.").follows - 0.2, "what followed a step ago"
+
+    def how_bert_is_used_5(self) -> None:
+        output = self.pair()
+        implied = max(output.entailment, key=lambda each: each.score)
+        assert implied.text == "contradiction" and implied.score > 0.5
+        likeliest = self.pair(a="The man went to the store.", b="He bought a gallon of milk.")
+        assert likeliest.follows > 0.5 > max(each.score for each in likeliest.entailment), "next, and not implied"
+        segments = np.array(output.segments)
+        across = self.attention().weights * (segments[:, None] != segments)
+        shares = across.sum(axis=-1).mean(axis=(0, 1))
+        assert (shares > 0.05).all() and (shares < 0.95).all(), "from each token some of the weight crosses"
+
+    def how_bert_is_used_6(self) -> None:
+        output = self.word()
+        money = {"banks", "banking", "credit", "investment", "lender", "securities", "savings", "monetary"}
+        assert {each.text for each in output.static_neighbours} == money
+        cosines = np.array(output.layers[output.telling])
+        assert (cosines[np.triu_indices(5, 1)] < 0.99).all(), "a vector of its own in each sentence"
+        river, others = [1, 3], [0, 2, 4]
+        assert all("river" in each or "stream" in each for each in (output.occurrences[i].sentence for i in river))
+        across = cosines[np.ix_(river, others)].max()
+        assert across < cosines[1, 3] and across < cosines[np.ix_(others, others)].min(), "those of the river apart"
+
+    def how_bert_is_used_7(self) -> None:
+        output = self.word()
+        fitting = [{word.text for word in each.fitting} for each in output.occurrences]
+        thing, quality, act = fitting[0] | fitting[2], fitting[1] | fitting[4], fitting[3]
+        assert not (thing & quality or thing & act or quality & act), "the words that fit tell them apart"
+        assert "cold" in fitting[1] & fitting[4]
+        for layer in (3, 4):
+            cosines = np.array(output.layers[layer])
+            pairs = {(i, k): cosines[i, k] for i in range(5) for k in range(i + 1, 5)}
+            assert set(sorted(pairs, key=lambda pair: -pairs[pair])[:2]) == {(0, 2), (1, 4)}, "so do the vectors"
+        assert {3, 4} <= {*range(1, output.depth - 1)}, "these are in the middle"
+
+    def how_bert_is_used_8(self) -> None:
+        model = self.store.load(find(self.view.checkpoint, Task.TEACH), task=Task.TEACH)
+        assert isinstance(model, Teach)
+        before = {name: each.clone() for name, each in model.network.state_dict().items()}
+        output = self.taught()
+        assert all((before[name] == each).all() for name, each in model.network.state_dict().items()), "as it is"
+        assert output.predictions[0].label == "polite"
+        assert output.accuracy > 0.8 and output.measured_on == "kept"
+        inputs = TeachInput(tuple(map(tuple, self.view.fields["examples"])))
+        encoded = model.preprocess(inputs)
+        vectors = model.vectors(model.network.base_model, encoded.rows)
+        start = perf_counter()
+        classifier(BERT).fit(vectors, [label for _, label in encoded.examples])
+        assert perf_counter() - start < 1, "in less than a second"
+
+    def how_bert_is_used_9(self) -> None:
+        output = self.taught()
+        assert output.chance == 0.5, "guessing would get half"
+        assert output.predictions[0].label == "question"
+        curves = {each.representation: each for each in output.curve}
+        assert {*curves} == {BERT, BAG_OF_WORDS, RANDOM_WEIGHTS}
+        for place, count in enumerate(curves[BERT].examples_per_class):
+            others = max(curves[name].accuracy[place] for name in (BAG_OF_WORDS, RANDOM_WEIGHTS))
+            assert curves[BERT].accuracy[place] > others + 0.1 * (count >= 2), "worth more than both"
+
+    def how_bert_is_used_10(self) -> None:
+        tasks = (Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.SENTENCE_PAIR)
+        networks = [self.store.load(find("", task)).network for task in tasks]
+        trunks = [dict(each.base_model.named_parameters()) for each in networks]
+        words = "embeddings.word_embeddings.weight"
+        for network, trunk in zip(networks, trunks, strict=True):
+            shapes, of_first = (
+                {name: value.shape for name, value in each.items() if name.startswith("encoder.")}
+                for each in (trunk, trunks[0])
+            )
+            assert shapes == of_first, "layers of the same shape"
+            assert (trunk[words] == trunks[0][words]).all(), "the same embeddings"
+            layers_and_embeddings = {id(value) for name, value in trunk.items() if not name.startswith("pooler.")}
+            of_head = sum(each.numel() for each in network.parameters() if id(each) not in layers_and_embeddings)
+            assert 0 < of_head < 0.01 * sum(each.numel() for each in network.parameters()), "a small head"
+        last = [trunk["encoder.layer.5.output.dense.weight"] for trunk in trunks]
+        assert all((one != other).any() for one, other in combinations(last, 2)), "tuned to each task"
+        output = self.answer().output
+        assert isinstance(output, SentimentOutput)
+        assert output.label == "positive"
+
 
 @pytest.mark.parametrize(
     ("lecture", "number"),
     [(name, number) for name, each in SHIPPED.items() for number in range(1, len(each.steps) + 1)],
 )
-def test_a_step_shows_what_its_sentence_says(service: DemoService, lecture: str, number: int) -> None:
-    seen = Seen(service, SHIPPED[lecture].steps[number - 1])
+def test_a_step_shows_what_its_sentence_says(
+    service: DemoService, store: ModelStore, lecture: str, number: int
+) -> None:
+    seen = Seen(service, store, SHIPPED[lecture].steps[number - 1])
     getattr(seen, f"{lecture}_{number}".replace("-", "_"))()

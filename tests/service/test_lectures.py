@@ -17,9 +17,13 @@ from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import LectureViews, known_lectures
+from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.sentence_pair import create_sentence_pair_tab
 from demo.tabs.sentiment import create_sentiment_tab
+from demo.tabs.teach import create_teach_tab
 from demo.tabs.translation import create_translation_tab
+from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from models.errors import InputError
@@ -43,8 +47,12 @@ def views(service: DemoService) -> Iterator[LectureViews]:
         create_fill_mask_tab,
         create_sentiment_tab,
         create_question_answering_tab,
+        create_names_tab,
+        create_sentence_pair_tab,
         create_translation_tab,
         create_completion_tab,
+        create_word_in_context_tab,
+        create_teach_tab,
     )
     with gr.Blocks():
         session = gr.BrowserState("")
@@ -125,7 +133,7 @@ def test_a_shipped_lecture_keeps_to_the_hosts_limits() -> None:
 
 def test_a_step_that_a_host_refuses_is_left_out_and_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     found = known_lectures(Settings(limits=Limits(text=40, prompt=10)))
-    assert {name: len(each.steps) for name, each in found.items()} == {"attention": 1, "bert": 4}
+    assert {name: len(each.steps) for name, each in found.items()} == {"attention": 1, "bert": 4, "how-bert-is-used": 6}
     assert found["attention"].steps[0] == SHIPPED["attention"].steps[-1]
     assert "gpt-2.json goes without step 4: The prompt is 45 characters long, and at most 10 are read" in caplog.text
 
