@@ -337,7 +337,7 @@ def card(figures: dict[str, float]) -> Card:
     """The model card's content, with `figures`."""
     return Card(
         name=NAME,
-        task="text-classification",
+        task="sentence-similarity",
         languages=("en",),
         license="apache-2.0",
         base_model=TRUNK,

@@ -139,7 +139,9 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             # The tokens are those of the first sentence.
             begin = lines_of(inputs.sentences)[0][1] if token.start >= 0 else 0
             return "sentences", inputs.sentences, (begin + token.start, begin + token.end)
-        case SentencePair() | Endings() if token.start >= 0:
+        case SentencePair() | Endings() if token.start < 0:
+            return "a" if isinstance(model, SentencePair) else "beginning", "", _NOWHERE
+        case SentencePair() | Endings():
             second = any(each.is_mark for each in tokens[1:position])
             if isinstance(model, Endings) and second:
                 raise InputError("Here only words of the beginning can be replaced.", "position")

@@ -13,15 +13,16 @@ import pytest
 import torch
 from torch import nn
 
+from models import load_model
 from models.engine import TORCH, EngineSettings
 from models.errors import InputError
 from models.explain.what_if import without
 from models.loading.assembly import wrap
 from models.outputs import SwitchedOff, generated_ids
-from models.registry import Task, find
+from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING
-from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
+from tests.models.conftest import TinyModel, tiny_checkpoint
 
 Folder = Callable[[str, Task, int], Path]
 FIELDS: dict[Task, dict[str, Any]] = {
@@ -29,8 +30,22 @@ FIELDS: dict[Task, dict[str, Any]] = {
     Task.SENTIMENT: {"text": "She reads a quiet book."},
     Task.QUESTION_ANSWERING: {"question": "Who lit the lamp?", "context": "The old keeper lit the lamp. It burned."},
     Task.NAMES: {"text": "Ada lit the lamp in Lisbon."},
+    Task.SENTENCE_PAIR: {"a": "She reads a quiet book.", "b": "The old keeper lit the lamp."},
+    Task.ENDINGS: {"beginning": "It grew dark.", "endings": ("The keeper lit the lamp.", "Bread is sold at noon.")},
     Task.TRANSLATION: {"text": "The rain falls on the garden.", "num_beams": 2},
     Task.COMPLETION: {"prompt": "The boats turned", "max_new_tokens": 6, "strategy": "greedy"},
+    Task.WORD_IN_CONTEXT: {"word": "lamp", "sentences": "The keeper lit the lamp.\nA lamp stands on the table."},
+    Task.TEACH: {
+        "examples": (
+            ("The rain falls on the garden.", "weather"),
+            ("A storm came over the hills.", "weather"),
+            ("Bread is sold at noon.", "food"),
+            ("She eats an apple.", "food"),
+        ),
+        "texts": ("The wind is cold.",),
+    },
+    Task.SURPRISE: {"text": "The keeper lit the lamp."},
+    Task.GENERATIONS: {"text": "A quiet and generous film."},
 }
 # Where each architecture brings its heads together, spelt out: `{}` is the layer.
 MAPS = {
@@ -123,8 +138,8 @@ def test_it_is_as_if_the_heads_slice_of_the_output_map_were_zero(
 
 
 @pytest.mark.parametrize("task", Task)
-def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task, bundled: BundledModel) -> None:
-    model = bundled(find("", task).name).exact
+def test_the_answers_of_the_bundled_models_change_and_come_back(task: Task) -> None:
+    model = load_model(task.endpoint).exact
     before = asdict(model(**FIELDS[task]))
     for kind in task.kinds:
         with without(model, SwitchedOff(kind, 0)):

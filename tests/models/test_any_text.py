@@ -15,6 +15,7 @@ from models.explain.what_if import replaced
 from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
+from models.tasks.endings import Endings
 from tests.models.conftest import BundledModel
 from tests.models.contract import bare
 
@@ -49,6 +50,15 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.TRANSLATION: lambda text, other: {"text": f"{text}. {other}", "num_beams": 2},
     Task.COMPLETION: lambda text, other: {"prompt": text + other, "max_new_tokens": 3},
     Task.WORD_IN_CONTEXT: lambda text, other: {"word": "lamp", "sentences": f"A lamp {text} {other}\nThe lamp."},
+    Task.TEACH: lambda text, other: {
+        "examples": (
+            (text, "this"),
+            (f"{text} and {text}", "this"),
+            (f"no {other}", "that"),
+            (f"never {other}", "that"),
+        ),
+        "texts": (f"{text} {other}",),
+    },
     Task.SURPRISE: lambda text, other: {"text": f"{text} {other}", "other": other},
     Task.GENERATIONS: lambda text, other: {"text": text + other, "changed": other},
 }
@@ -86,7 +96,9 @@ def look_into(model: AnyTaskModel, inputs: Any, output: TaskOutput) -> None:
         try:
             replaced(model, inputs, output.tokens, position, "dog")
         except InputError as refused:
-            assert "mark of the model's own" in str(refused)
+            # Of several endings the tokens are of one alone, so that only words of the beginning can be replaced.
+            of_ending = isinstance(model, Endings) and "only words of the beginning" in str(refused)
+            assert of_ending or "mark of the model's own" in str(refused)
     try:
         found = attribute(model, inputs, written)
     except InputError:

@@ -43,4 +43,4 @@ with ThreadPoolExecutor(len(models) + 1) as pool:
 def test_first_looks_of_several_visitors_at_once_see_whole_modules() -> None:
     done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)  # noqa: S603
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["encoder"] * 4 + ["cross", "encoder", "decoder", "decoder"]
+    assert done.stdout.split() == ["encoder"] * 5 + ["cross", "encoder", "decoder", "decoder"]
