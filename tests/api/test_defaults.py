@@ -37,9 +37,10 @@ def press(page: Page, button: str) -> dict[str, Any]:
 
 
 def begins_with(page: Page) -> list[str]:
-    """The models that are chosen on a page that is opened now, in the order of the tabs."""
+    """The models of tasks with a standard one that are chosen on a page opened now, in the order of the tabs."""
     pickers = [each["props"] for each in page.config["components"] if each["props"].get("label") == "Model"]
-    return [each["value"] for each in pickers][: len(STANDARD)]
+    chosen = [each["value"] for each in pickers if each["value"] in (*BUNDLED, *PUBLISHED)]
+    return chosen[: len(STANDARD)]
 
 
 def answers_with(page: Page) -> str:

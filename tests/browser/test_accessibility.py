@@ -56,6 +56,7 @@ def use_tools(panel: Locator) -> None:
     expect(panel.locator(".compared")).to_be_visible()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("light", ["light", "dark"])
 def test_no_tab_has_a_serious_violation(open_page: Open, light: str) -> None:
     page = open_page(viewport={"width": WIDTHS[light][0], "height": 900}, color_scheme=light)

@@ -6,8 +6,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from models.errors import Stopped
+from tests.api.server import Server, slowed
 from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
+from tests.web.calls import LONG_TEXT
 
 
 def write(page: Page, tokens: int = 12, strategy: str = "Sampling", seed: str = "7") -> Locator:
@@ -115,13 +117,14 @@ def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open
     assert wide[0] > wide[1], "the picture scrolls in its frame"
 
 
-def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page) -> None:
+def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page, server: Server) -> None:
     panel = choose_tab(page, "Translate")
-    fill(panel, "Your English text", "A dog is sleeping on the sofa. " * 150)
+    fill(panel, "Your English text", LONG_TEXT)
     panel.get_by_label("number input for Beams").fill("8")
-    press(panel, "Translate")
-    press(panel, "Stop")
-    expect(panel.get_by_role("alert").filter(visible=True)).to_have_text(Stopped.SENTENCE)
+    with slowed(server):
+        press(panel, "Translate")
+        press(panel, "Stop")
+        expect(panel.get_by_role("alert").filter(visible=True)).to_have_text(Stopped.SENTENCE)
     fill(panel, "Your English text", "The dog sleeps.")
     press(panel, "Translate")
     expect_live_answer(panel)

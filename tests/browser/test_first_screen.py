@@ -6,10 +6,17 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.reading import TABS, expect_heatmap, expect_live_answer, open_tab, settle
+from tests.browser.reading import expect_heatmap, expect_live_answer, open_tab, settle
 
 SIZES = {"phone": (390, 844), "laptop": (1280, 720), "desktop": (1440, 900)}
-BUTTONS = dict(zip(TABS, ("Fill the blank", "Read it", "Look it up", "Translate", "Write on"), strict=True))
+BUTTONS = {
+    "Fill the blank": "Fill the blank",
+    "Sentiment": "Read it",
+    "Questions": "Look it up",
+    "Names": "Find names",
+    "Translate": "Translate",
+    "Write on": "Write on",
+}
 TWO_COLUMNS = 1100
 FIRST_LINES, TOP_OF_PICTURE = 56, 24
 """How many pixels of the answer and of the coloured sentence are to be in view."""

@@ -9,11 +9,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from models.errors import Stopped
-from tests.api.server import Server, serving
+from tests.api.server import Server, serving, slowed
 from tests.browser.reading import choose_tab, fill, press
-from tests.web.calls import called
+from tests.web.calls import LONG_TEXT, called
 
-_SLOW: list[Any] = ["A dog is sleeping on the sofa. " * 150, 8, ""]
+_SLOW: list[Any] = [LONG_TEXT, 8, ""]
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,11 @@ def test_a_page_that_is_closed_frees_the_model_and_its_run_says_so(server: Serve
     panel = choose_tab(page, "Translate")
     fill(panel, "Your English text", _SLOW[0])
     panel.get_by_label("number input for Beams").fill("8")
-    press(panel, "Translate")
-    expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     visitor = page.context
-    page.close()
+    with slowed(server):
+        press(panel, "Translate")
+        expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+        page.close()
     again = visitor.new_page()
     again.goto(server.url)
     again.get_by_role("tab", name="History").click()

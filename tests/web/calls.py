@@ -13,6 +13,13 @@ from tests.api.server import Server
 
 PATIENCE_S = 120
 
+LONG_TEXT = " ".join(
+    f"A {who} is sleeping on the {where}."
+    for who in ("dog", "cat", "boy", "girl", "man", "woman", "baby", "horse", "bird", "cow", "sheep", "duck")
+    for where in ("sofa", "bed", "grass", "floor", "roof", "beach", "bench", "boat", "train", "stairs", "bridge")
+)
+"""Sentences to translate, no two alike, which takes seconds."""
+
 
 def until(true: Callable[[], bool], what: str) -> None:
     """Wait until something is so; `what` is said where it never is."""

@@ -49,6 +49,7 @@ _USUAL: dict[str, list[Any]] = {
     "word": ["dog", ""],
     "sentences": [["A dog barks.", "The dog sleeps."]],
     "changed": ["", "Awful."],
+    "other": ["", "Awful."],
     "kind": ["", "encoder", "cross"],
     "target": ["", "positive"],
     "token": ["dog", "[MASK]", ""],

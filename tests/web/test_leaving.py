@@ -22,13 +22,12 @@ from demo.web.visitors import Visitors
 from models.cancellation import go_on
 from models.errors import Stopped
 from tests.api.server import Server, free_port
-from tests.web.calls import PATIENCE_S, called, cancel, number_of, outcome, until
+from tests.web.calls import LONG_TEXT, PATIENCE_S, called, cancel, number_of, outcome, until
 from tests.web.conftest import line_of
 
 # Translated with eight drafts, this takes seconds: a run that ends early did not end by itself.
-_LONG_TEXT = "A dog is sleeping on the sofa. " * 150
 _LONG: list[tuple[str, list[Any]]] = [
-    ("translation", [_LONG_TEXT, 8, ""]),
+    ("translation", [LONG_TEXT, 8, ""]),
     ("completion", ["Once upon a time", 200, "beam", 0.8, 50, 0.95, 8, 0, ""]),
 ]
 
