@@ -313,7 +313,8 @@ They read English in lower case, word by word, and give the log-odds that a text
 `python -m training --task before-transformers --data DIR` (`training/before.py`, commit `{commit}`). Phrases that read
 like a sentence of the development set are left out. Seeds are fixed. The development figures were looked at twice
 before the end: they led to smaller vectors at the start of the convolution and the recurrent networks, to fewer
-readings of the n-grams, and to less dropout, a higher rate and a fifth epoch for the frozen vectors. Weights are kept in float16.
+readings of the n-grams, and to less dropout, a higher rate and a fifth epoch for the frozen vectors. Weights are kept
+in float16.
 
 ## Figures
 
