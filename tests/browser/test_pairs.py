@@ -7,7 +7,7 @@ from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer
 
 
 class TestOnePage:
-    def test_a_pair_is_compared(self, page: Page) -> None:
+    def test_a_pair_is_compared_and_its_sentences_kept_apart(self, page: Page) -> None:
         panel = choose_tab(page, "Two sentences")
         fill(panel, "The first text, A", "Two girls are eating cherries.")
         fill(panel, "The second text, B", "Nobody is eating.")
@@ -19,9 +19,6 @@ class TestOnePage:
         panel.get_by_text("As BERT reads the pair").click()
         expect(panel.get_by_role("row", name="segment")).to_contain_text("00000000011111")
         expect_heatmap(panel, "cherries", "nobody")
-
-    def test_the_two_sentences_can_be_kept_apart(self, page: Page) -> None:
-        panel = choose_tab(page, "Two sentences")
         expect(panel.locator(".crossing")).to_contain_text("crosses to words of the other sentence")
         panel.get_by_role("radio", name="from A to B").check()
         expect(panel.get_by_role("group", name="The first text looks")).to_contain_text("cherries")
@@ -31,7 +28,7 @@ class TestOnePage:
         expect(words).to_contain_text("nobody")
         expect(words).not_to_contain_text("cherries")
 
-    def test_endings_are_ranked_by_two_models(self, page: Page) -> None:
+    def test_endings_are_ranked_by_two_models_and_reopened_from_the_history(self, page: Page) -> None:
         panel = choose_tab(page, "Two sentences")
         panel.get_by_role("button", name="Which ending?").click()
         fill(panel, "The beginning", "The baby began to cry.")
@@ -42,8 +39,6 @@ class TestOnePage:
         press(panel, "Rank them")
         for name in ("Probability that it comes next", "Mean log-probability of a token"):
             expect(panel.get_by_role("list", name=name)).to_contain_text("The bank opens at nine.")
-
-    def test_both_are_reopened_from_the_history(self, page: Page) -> None:
         page.get_by_role("tab", name="History").click()
         page.get_by_role("button", name="Open: Which ending?: The baby").first.click()
         panel = page.locator("#tab-two-sentences")
