@@ -209,6 +209,8 @@ def _said(answer: dict[str, Any]) -> object:
             return sequences[:1]
         case {"answered": answered, "answers": answers}:
             return answers[0]["text"] if answered else None
+        case {"rows": rows}:
+            return [each["label"] for each in rows]
         case {"entities": entities}:
             return [(each["text"], each["label"]) for each in entities]
         case {"fitting_words": fitting}:
