@@ -545,7 +545,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The accuracy that a representation of texts reaches after so many examples of each class.
+    """The accuracy that a representation of texts reaches after a number of examples of each class.
 
     Each is the mean over a few draws of the examples; `spread` is their standard deviation.
     """

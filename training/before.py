@@ -42,7 +42,7 @@ WINDOW, WINDOWS = 36, 64
 
 LANGUAGE_STEPS, LANGUAGE_RATE = 2_400, 3e-3
 SAMPLES = 1_000
-"""A guess is scored against so many words drawn by their frequency, and not against all (Bengio and Senécal, 2003)."""
+"""A guess is scored against this number of words, drawn by frequency, not against all (Bengio and Senécal, 2003)."""
 
 BATCH_TOKENS = 1_000
 SEED = 7
@@ -205,7 +205,7 @@ def accuracy(network: nn.Module, examples: Sequence[Example]) -> float:
 def taught(
     network: Any, recipe: Recipe, examples: Sequence[Example], steps: int, workdir: Path, tokens: int, seed: int
 ) -> Any:
-    """The network after `steps` batches of about so many `tokens`."""
+    """The network after `steps` batches of about `tokens` tokens each."""
     optimizer = adamw(network, recipe.rate)
     if recipe.slower:
         before = [*network.vectors.parameters(), *network.cell.parameters()]
@@ -222,7 +222,7 @@ def taught(
 def measured_curve(
     phrases: Sequence[Phrase], development: Sequence[Phrase], known: Vocabulary, language: LanguageModel, workdir: Path
 ) -> dict[str, dict[str, list[float]]]:
-    """Accuracy on the development sentences, with so many phrases, of each network and each draw of the phrases."""
+    """Accuracy on the development sentences by number of phrases, for each network and each draw of the phrases."""
     curve: dict[str, dict[str, list[float]]] = {}
     for generation in (each for each in GENERATIONS if each.key in CURVE_NETWORKS):
         kept_out = examples_of(generation, development, known)
@@ -327,7 +327,7 @@ Accuracy in percent on sst2's 872 development sentences, spaced as people type, 
 The language model's perplexity of the next word, on reviews kept out, words it does not know counted as one:
 {perplexity:.0f}.
 
-Accuracy after so many phrases, mean of {seeds} draws:
+Accuracy after this number of phrases, mean of {seeds} draws:
 
 | phrases | {header} |
 |{line}

@@ -71,7 +71,7 @@ class Everyday:
         self._known = known
 
     def made(self, count: int, chance: random.Random) -> list[Marked]:
-        """So many sentences, each as likely."""
+        """`count` sentences, each drawn with equal probability."""
         made = [self._filled(chance.choice(self._sentences), chance) for _ in range(count)]
         return [each for each in made if text.normalised(each.text) not in self._known]
 

@@ -280,7 +280,7 @@ class Mistake(JudgedText):
 
 
 class Curve(TypedDict):
-    """The accuracy that a representation reaches after so many examples per class: a mean over draws and its spread."""
+    """The accuracy that a representation reaches after a number of examples per class: mean and spread over draws."""
 
     representation: str
     examples_per_class: list[int]

@@ -21,7 +21,7 @@ _MARKS = ("diamond", "square", "circle")
 _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False}
 _LOWEST = 1e-8
 MOST_WORDS = 40
-"""Strips and axes show so many words from the start, and the figure of gradients so many from the end."""
+"""The most words that strips and axes show from the start, and the figure of gradients from the end."""
 
 _MINUS, _PLUS = (180, 83, 9), (31, 75, 184)
 

@@ -110,7 +110,7 @@ def create_generations_tab(service: DemoService, session: gr.BrowserState) -> Ta
                 tab.reach = gr.Plot(tab.drawn_reach(run, output), label="Gradients", show_label=False, container=False)
                 gr.HTML(_CURVE, label="What pre-training is worth")
                 curve = curve_figure(figures()["curve"], names_of(output.rows))
-                gr.Plot(drawn(curve), label="Accuracy after so many phrases", show_label=False, container=False)
+                gr.Plot(drawn(curve), label="Accuracy by the number of phrases", show_label=False, container=False)
             tab.create_reader()
 
     def leave_out(typed: str, event: gr.EventData) -> str:

@@ -126,7 +126,7 @@ class Recurrent(OfVectors):
 
 
 def states_of(cell: nn.RNNBase, vectors: Tensor, seen: Tensor) -> Tensor:
-    """The states `[row, word, state]` of `cell` after each word; where it reads both ways, the backward ones behind."""
+    """The states `[row, word, state]` of `cell` after each word; if it reads both ways, the backward ones last."""
     packed = pack_padded_sequence(vectors, seen.sum(dim=1).cpu(), batch_first=True, enforce_sorted=False)
     states, _ = pad_packed_sequence(cell(packed)[0], batch_first=True, total_length=vectors.shape[1])
     return states

@@ -93,7 +93,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
             if self._network is None:
                 import torch
 
-                # Whoever asks first may only look; weights loaded in inference mode would refuse gradients for good.
+                # The first caller may be in inference mode; weights loaded there would refuse gradients for good.
                 with torch.inference_mode(False):
                     self._network = self.load_network()
             return self._network

@@ -25,7 +25,7 @@ LONGEST_PSEUDO = 64
 """The longest text, in tokens of the masked model, that it is asked about: each token takes a pass of its own."""
 
 _ROWS_AT_ONCE = 16
-# GPT-2's scores for so many tokens are 13 MB.
+# GPT-2's scores for this many tokens are 13 MB.
 _TOKENS_AT_ONCE = 64
 
 
