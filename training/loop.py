@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from models.engine.pytorch import rounds_quickly
+
 Batch = dict[str, Tensor]
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -36,6 +38,12 @@ class Plan:
 def device() -> torch.device:
     """The accelerator where there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def rounding() -> torch.autocast:
+    """Products in bfloat16 (autocast) on an accelerator or a processor that is quick at them, else in float32."""
+    where = device().type
+    return torch.autocast(where, dtype=torch.bfloat16, enabled=where == "cuda" or rounds_quickly())
 
 
 def rate_at(step: int, plan: Plan) -> float:
@@ -73,7 +81,7 @@ def train(
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * factor
         batch = {name: tensor.to(where, non_blocking=True) for name, tensor in batch.items()}
-        with torch.autocast(where.type, dtype=torch.bfloat16):
+        with rounding():
             loss = loss_of(model, batch)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), plan.max_grad_norm)
@@ -136,7 +144,7 @@ def development_loss(
         losses = []
         for batch in batches:
             batch = {name: tensor.to(device()) for name, tensor in batch.items()}
-            with torch.autocast(device().type, dtype=torch.bfloat16):
+            with rounding():
                 losses.append(loss_of(model, batch).item())
         return {"development_loss": round(sum(losses) / len(losses), 4)}
 

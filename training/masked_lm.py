@@ -23,7 +23,7 @@ from models.registry import Task
 from training import text
 from training.bpe import reading_as_typed
 from training.cards import Card, Credit, save, write_card
-from training.loop import Batch, Plan, device, train
+from training.loop import Batch, Plan, device, rounding, train
 
 NAME = "clearhead-minilm"
 SEED = 1
@@ -292,7 +292,7 @@ def accuracy(model: BertForMaskedLM, rows: np.ndarray, tokenizer: PreTrainedToke
         ids = torch.from_numpy(rows[start : start + 32].astype(np.int64))
         shown, chosen = masked(ids, generator, tokenizer)
         batch = {"shown": shown.to(device()), "chosen": chosen.to(device()), "ids": ids.to(device())}
-        with torch.autocast(device().type, dtype=torch.bfloat16):
+        with rounding():
             logits, targets = predictions(model, batch)
         hits = logits.topk(5).indices == targets[:, None]
         total, top1, top5 = total + len(targets), top1 + int(hits[:, 0].sum()), top5 + int(hits.sum())
