@@ -24,7 +24,7 @@ from demo.tabs.teach import create_teach_tab
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.theme import ASSETS, script
-from demo.web.gradio_private import show_values_of_now
+from demo.web.gradio_private import Page, show_values_of_now
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.widgets import Updates
 from demo.widgets.glossary import create_sentences, link_terms
@@ -48,7 +48,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
     settings = service.settings
     lectures = known_lectures(settings)
     demo: gr.Blocks
-    with gr.Blocks(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
+    with Page(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
         # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
         # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
         demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)

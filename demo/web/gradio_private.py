@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import gradio as gr
 from gradio.components import Component
 from gradio.context import LocalContext
+from gradio.data_classes import BlocksConfigDict
 from gradio.mcp import GradioMCPServer
 from gradio.queueing import Event
 from gradio.state_holder import SessionState, StateHolder
@@ -22,6 +23,14 @@ SomeComponent = TypeVar("SomeComponent", bound=Component)
 def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[SomeComponent]:
     """A subclass of `base` with `own` methods; Gradio's metaclass would write a file beside this module."""
     return ABCMeta.__new__(type(base), name, (base,), {"is_template": True, "__module__": __name__, **own})
+
+
+class Page(gr.Blocks):
+    """Blocks that Gradio cannot describe before they are whole: it would twice more, at a quarter second each."""
+
+    def get_config_file(self) -> BlocksConfigDict:
+        """Every component with its values, and every event; while it is built, its pages alone."""
+        return super().get_config_file() if getattr(self, "exited", False) else {"pages": self.pages}  # type: ignore[typeddict-item]
 
 
 def show_values_of_now(blocks: gr.Blocks) -> None:

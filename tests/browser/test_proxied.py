@@ -118,7 +118,7 @@ def test_a_run_goes_through_nginx_under_a_path_of_its_own(behind_nginx: tuple[st
     with httpx.Client(verify=trusted, timeout=60) as browser:
         page = browser.get(f"{safe}/clearhead/")
         assert f'"root":"{safe}/clearhead"' in page.text
-        assert page.headers["content-encoding"] == "gzip"
+        assert page.headers["content-encoding"] == "br"
         assert page.headers["strict-transport-security"]
         assert "nonce-" in page.headers["content-security-policy"]
         assert browser.get(f"{safe}/clearhead/healthz").text == "alive"
