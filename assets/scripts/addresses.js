@@ -71,7 +71,17 @@ const restore = () => {
   if (kept && !panel.dataset.restoring) insist(panel, kept, 5);
   panel.dataset.restoring = 'yes';
 };
-new MutationObserver(restore).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['aria-selected', 'style', 'class']});
+// On a phone the tabs are one strip that scrolls; the open one is brought into its middle.
+let shown;
+const bringIn = () => {
+  const button = tabButton(openTab());
+  const strip = button?.closest('[role="tablist"]');
+  if (!strip || shown === button.id || !strip.clientWidth) return;
+  shown = button.id;
+  const [tab, all] = [button, strip].map((each) => each.getBoundingClientRect());
+  strip.scrollBy({left: tab.left + tab.width / 2 - all.left - all.width / 2, behavior: gentle()});
+};
+new MutationObserver(() => { restore(); bringIn(); }).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['aria-selected', 'style', 'class']});
 document.addEventListener('input', () => setTimeout(remember));
 setInterval(remember, 2000);
 

@@ -141,6 +141,13 @@ def test_on_a_phone_an_answer_out_of_view_is_scrolled_to_and_told_to_screen_read
     assert not any(re.search(r"\bcommon\.", each) for each in heard)
 
 
+def test_on_a_phone_the_open_tab_stands_in_view_among_the_others(open_page: Open) -> None:
+    page = open_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    expect(page.get_by_role("tab", name="Teach it")).not_to_be_in_viewport()
+    page.goto(f"{page.url.split('?')[0]}?tab=teach-it")
+    expect(page.get_by_role("tab", name="Teach it")).to_be_in_viewport(ratio=1)
+
+
 def test_tabs_and_steps_have_addresses_back_goes_back_and_a_reload_keeps_the_text(page: Page) -> None:
     page.get_by_role("tab", name="Sentiment").click()
     expect(page).to_have_url(re.compile(r"\?tab=sentiment$"))
