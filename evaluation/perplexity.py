@@ -12,20 +12,21 @@ CONTEXT = 512
 
 @torch.inference_mode()
 def losses(
-    model: nn.Module, tokenizer: PreTrainedTokenizerBase, text: str, context: int = CONTEXT
+    model: nn.Module, tokenizer: PreTrainedTokenizerBase, text: str, context: int = CONTEXT, overlap: int | None = None
 ) -> tuple[float, int]:
     """The summed cross-entropy, in nats, of all pieces of `text` after the start token, and how many they are.
 
-    Windows of `context` pieces overlap by half and only the half that is new counts, so that a piece has at least half
-    a window before it (as the transformers documentation measures models of fixed length).
+    Windows of `context` pieces overlap by `overlap`, and only what is new counts. They overlap by half where nothing is
+    said, so that a piece has at least half a window before it (as the transformers documentation measures models of
+    fixed length).
     """
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     pieces = torch.tensor([start, *ids], device=next(model.parameters()).device)
-    half, total = context // 2, 0.0
-    for at in range(0, max(1, len(ids) - half), half):
+    overlap, total = context // 2 if overlap is None else overlap, 0.0
+    for at in range(0, max(1, len(ids) - overlap), context - overlap):
         window = pieces[at : at + context + 1]
-        new = window[1:] if at == 0 else window[1 + half :]
+        new = window[1:] if at == 0 else window[1 + overlap :]
         logits = model(input_ids=window[None, :-1], use_cache=False).logits[0, -len(new) :]
         total += functional.cross_entropy(logits.float(), new, reduction="sum").item()
     return total, len(ids)

@@ -3,7 +3,7 @@
 DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
 goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment, question
 answering, names and sentence pairs start from the masked language model. `word-vectors` and `which-layer` make what the
-tab One word shows.
+tab One word shows, `windows` what Inside says of short windows.
 """
 
 import argparse
@@ -23,9 +23,10 @@ SCRIPTS = {
     "text-generation": "text_generation",
     "word-vectors": "word_vectors",
     "which-layer": "which_layer",
+    "windows": "windows",
     "before-transformers": "before",
 }
-"""The scripts by what they make: a checkpoint for a task of the Hub, and files for the tabs One word and Before."""
+"""The scripts by what they make: a checkpoint for a task of the Hub, and files for tabs that look into them."""
 
 
 def main() -> None:

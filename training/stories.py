@@ -55,11 +55,9 @@ def load(data: Path) -> Prose:
     folder = data / "text"
     short = read_text(folder / "tinystories_head.txt").split(END_OF_TEXT)
     tales = read_text(folder / "fairytales.txt").split("\n\n")
-    parts = re.split(r"^Title: (.+)$", read_text(folder / "children_books.txt.xz"), flags=re.MULTILINE)
-    books = {title.strip(): prose(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
-    reviews = [prose(line) for line in read_text(folder / "imdb_unsup.txt.xz").splitlines()]
-    kept_out = [*(books.pop(title) for title in KEPT_OUT_BOOKS), *reviews[-KEPT_OUT_REVIEWS:]]
-    development = fingerprint(kept_out, TELLING_WORDS)
+    books, reviews = read_books(data), read_reviews(data)
+    books_out, reviews_out = kept_out(books, reviews)
+    development = fingerprint([*books_out, *reviews_out], TELLING_WORDS)
 
     def apart(documents: list[str]) -> list[str]:
         return [each for each in dict.fromkeys(documents) if each and development.isdisjoint(fingerprint([each]))]
@@ -68,11 +66,31 @@ def load(data: Path) -> Prose:
         # The file is the head of a longer one: its last story is cut.
         short_stories=apart([prose(story) for story in short[:-1]]),
         fairy_tales=apart([prose(tale.partition("\n")[2]) for tale in tales]),
-        books=[passage for book in books.values() for passage in passages(book)],
-        reviews=apart(reviews[:-KEPT_OUT_REVIEWS]),
-        books_kept_out=BETWEEN_PARAGRAPHS.join(kept_out[: len(KEPT_OUT_BOOKS)]),
-        reviews_kept_out=BETWEEN_PARAGRAPHS.join(kept_out[len(KEPT_OUT_BOOKS) :]),
+        books=[
+            passage
+            for title, book in books.items()
+            for passage in (passages(prose(book)) if title not in KEPT_OUT_BOOKS else ())
+        ],
+        reviews=apart([prose(review) for review in reviews[:-KEPT_OUT_REVIEWS]]),
+        books_kept_out=BETWEEN_PARAGRAPHS.join(books_out),
+        reviews_kept_out=BETWEEN_PARAGRAPHS.join(reviews_out),
     )
+
+
+def read_books(data: Path) -> dict[str, str]:
+    """The children's books by their titles."""
+    parts = re.split(r"^Title: (.+)$", read_text(data / "text/children_books.txt.xz"), flags=re.MULTILINE)
+    return {title.strip(): body for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def read_reviews(data: Path) -> list[str]:
+    """The film reviews."""
+    return read_text(data / "text/imdb_unsup.txt.xz").splitlines()
+
+
+def kept_out(books: dict[str, str], reviews: list[str]) -> tuple[list[str], list[str]]:
+    """The books and the reviews that training never sees."""
+    return [prose(books[title]) for title in KEPT_OUT_BOOKS], [prose(each) for each in reviews[-KEPT_OUT_REVIEWS:]]
 
 
 def prose(text: str) -> str:

@@ -11,6 +11,7 @@ from gradio.components import Component
 from demo.events import QUICK, for_visitors
 from demo.plots.reading import percent
 from demo.plots.walk import scores_matrix, shares_matrix, strip_top
+from demo.walk.memory import create_memory
 from demo.walk.step import (
     BuiltStep,
     WalkStep,
@@ -203,6 +204,7 @@ def _create_masking(inside: Inside) -> BuiltStep:
         divisor = gr.Slider(1, 16, 4, step=1, label="Divided by", info="√d_k")
     _create_own_numbers(square, divisor, _worked_square, "The lecture's masked scores", _SQUARES)
     gr.HTML(quiet(_DIVIDED), label="Why four")
+    create_memory()
 
     def draw(request: InsideRequest) -> Sequence[Any]:
         values: list[Any] = []

@@ -1,4 +1,4 @@
-"""Formulas of the walk that need no model: softmax of scores, positions, ways to score, and what a layer costs."""
+"""Formulas of the walk that need no model: softmax, reach, positions, ways to score, and what a layer costs."""
 
 from itertools import count
 from typing import NamedTuple
@@ -18,6 +18,17 @@ def shares(scores: Numbers, divisor: float, masked: NDArray[np.bool_] | None = N
     scaled = np.asarray(scores, dtype=np.float32) / np.float32(divisor)
     hidden = scaled if masked is None else np.where(masked, -np.inf, scaled).astype(np.float32)
     return scaled, softmax(hidden)
+
+
+def reach(window: int, layers: int, token: int, *, cached: bool) -> tuple[int, ...]:
+    """The first token, counted from 0, that can reach `token` through 0, 1, … `layers` layers; all after it do, too.
+
+    The text is read in windows of `window` tokens, one after another, and no token looks ahead. In a layer a token
+    looks at its own window, and with `cached` segments also at the window before, as the layer below left it
+    (Transformer-XL, Dai et al., 2019).
+    """
+    start = token - token % window
+    return (token, *(max(0, start - cached * window * layer) for layer in range(1, layers + 1)))
 
 
 def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> Array:

@@ -45,3 +45,17 @@ def test_a_text_that_fits_the_window_is_read_in_one_go(
         mean = model(input_ids=ids, labels=ids).loss.item()
     loss, pieces = losses(model, tokenizer, TEXT, context=ids.shape[1] + 1)
     assert loss == pytest.approx(mean * pieces, rel=1e-4)
+
+
+def test_windows_one_after_another_forget_what_was_before(
+    model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    ids = [tokenizer.bos_token_id, *tokenizer(TEXT)["input_ids"]]
+    expected = 0.0
+    for start in range(0, len(ids) - 1, 16):
+        window = torch.tensor([ids[start : start + 17]])
+        with torch.inference_mode():
+            expected += model(input_ids=window, labels=window).loss.item() * (window.shape[1] - 1)
+    loss, pieces = losses(model, tokenizer, TEXT, context=16, overlap=0)
+    assert pieces == len(ids) - 1
+    assert loss == pytest.approx(expected, rel=1e-4)

@@ -21,8 +21,8 @@ from training.bpe import byte_level_tokenizer
 from training.stories import KEPT_OUT_BOOKS
 from training.text_generation import Part
 
-WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers")
-"""Scripts that make no checkpoint, with tests of their own in `test_words.py`."""
+WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers", "windows")
+"""Scripts that make no checkpoint, with tests of their own below or in `test_words.py`."""
 
 LINES = 100
 TITLES = 10
@@ -195,3 +195,17 @@ def test_the_networks_before_transformers_are_trained_and_measured(
     figures = json.loads((tmp_path / "before/figures.json").read_text())
     assert figures["accuracy"].keys() == {*script.RECIPES, "bert"}
     assert [len(each) for each in figures["curve"]["lstm"].values()] == [1, 1]
+
+
+def test_what_a_short_window_costs_is_measured_on_both_texts(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = import_module("training.windows")
+    monkeypatch.setattr(script, "FILE", tmp_path / "perplexity_by_window.json")
+    monkeypatch.setattr("training.stories.KEPT_OUT_REVIEWS", 5)
+    script.build(data, tmp_path)
+    measured = json.loads(script.FILE.read_text())
+    assert measured["checkpoint"] == "clearhead-stories"
+    for text in measured["texts"].values():
+        assert [row["window"] for row in text["rows"]] == list(script.WINDOWS)
+        assert all(1 < row["perplexity"] < 1e6 for row in text["rows"]) and text["tokens"] > 100
