@@ -60,7 +60,7 @@ _INSIDE_EXAMPLES = TypeAdapter(tuple[InsideExample, ...])
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run with its answer and the view of its attention that a reader opens on, as they were when recorded.
+    """A run with its answer and the view of its attention that a reader opens on, if any, as they were when recorded.
 
     `decided` has, for each token of a completion, the layer that decided it, as `models.inside.lens` finds it;
     `reading` says how the models before Transformers read the text.
@@ -68,9 +68,15 @@ class Recorded:
 
     run: Run
     output: TaskOutput
-    view: AttentionView
+    attention: AttentionView | None
     decided: tuple[int | None, ...] = ()
     reading: GenerationsReading | None = None
+
+    @property
+    def view(self) -> AttentionView:
+        """The view of its attention, which only a Transformer has."""
+        assert self.attention is not None  # noqa: S101
+        return self.attention
 
     @property
     def source(self) -> AttentionSource:
@@ -92,7 +98,8 @@ def recorded(task: Task) -> Recorded:
     """The recorded example of `task`."""
     document = _read(task.endpoint)["recorded"]
     run = _RUN.validate_python(document["run"])
-    view, decided = _load_view(document["view"]), tuple(document.get("decided", ()))
+    view = _load_view(document["view"]) if "view" in document else None
+    decided = tuple(document.get("decided", ()))
     reading = _load_reading(document["reading"]) if "reading" in document else None
     return Recorded(run, load_answer(task, run.answer or {}), view, decided, reading)
 
@@ -120,10 +127,11 @@ def record(task: Task, store: ModelStore) -> None:
     attempt.accepted(first.fields, checkpoint)
     attempt.starts(inputs)
     finished = attempt.finished(model.answer(inputs))
-    attentions = model.attend(inputs, finished.source.written)
-    opened = opening(finished.output, next(iter(attentions.values())))
-    view = view_of(attentions, layer=opened.layer, head=opened.head, opened=opened)
-    found = {"run": _RUN.dump_python(finished.run, mode="json") | {"id": ""}, "view": _dump_view(view)}
+    found = {"run": _RUN.dump_python(finished.run, mode="json") | {"id": ""}}
+    if task.kinds:
+        attentions = model.attend(inputs, finished.source.written)
+        opened = opening(finished.output, next(iter(attentions.values())))
+        found["view"] = _dump_view(view_of(attentions, layer=opened.layer, head=opened.head, opened=opened))
     if task is Task.COMPLETION:
         from models.inside.lens import decided_layers
 
@@ -168,6 +176,7 @@ def _dump_reading(reading: GenerationsReading) -> dict[str, Any]:
     return {
         "words": reading.words,
         "reaches": [asdict(each) for each in reading.reaches],
+        "untrained": [asdict(each) for each in reading.untrained],
         "readings": [
             {
                 "key": each.key,
@@ -193,8 +202,11 @@ def _load_reading(document: dict[str, Any]) -> GenerationsReading:
         )
         parts = tuple(Part(text, adds) for text, adds in json.loads(each["parts"]))
         readings.append(Reading(each["key"], each["bias"], parts, strips))
-    reaches = tuple(Reach(each["key"], tuple(each["lengths"])) for each in document["reaches"])
-    return GenerationsReading(tuple(document["words"]), tuple(readings), reaches)
+    reaches, untrained = (
+        tuple(Reach(each["key"], tuple(each["lengths"])) for each in document[name])
+        for name in ("reaches", "untrained")
+    )
+    return GenerationsReading(tuple(document["words"]), tuple(readings), reaches, untrained)
 
 
 @cache

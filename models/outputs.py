@@ -257,11 +257,15 @@ class Reach:
 
 @dataclass(frozen=True)
 class GenerationsReading:
-    """How each generation read a text of `words`, and how far back the answer's gradient reaches in some."""
+    """How each generation read a text of `words`, and how far back the answer's gradient reaches in some.
+
+    `untrained` is how far it reached in those of them that are recurrent before they had learned anything.
+    """
 
     words: tuple[str, ...]
     readings: tuple[Reading, ...]
     reaches: tuple[Reach, ...]
+    untrained: tuple[Reach, ...]
 
 
 @dataclass(frozen=True)
@@ -644,6 +648,34 @@ class SurpriseOutput(TaskOutput):
     start: str
     window: int
     masked: LoadedCheckpoint
+
+
+@dataclass(frozen=True)
+class WatchedCell:
+    """One cell of an LSTM and its `states`, tanh of the cell from -1 to 1, after each character of a text.
+
+    `watches` names what it goes along with over text kept out of training, with their `correlation`; both are empty for
+    a cell that only was asked for.
+    """
+
+    cell: int
+    watches: str
+    correlation: float | None
+    states: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CellsOutput(TaskOutput):
+    """What cells of a character model held while it read a text, which it saw as `read`, and what it foresaw.
+
+    `unknown` are the characters that it does not know; `guesses` are the likeliest characters after each one.
+    """
+
+    model: str
+    read: str
+    unknown: tuple[str, ...]
+    cells: tuple[WatchedCell, ...]
+    guesses: tuple[tuple[Prediction, ...], ...]
 
 
 def generated_ids(output: TaskOutput) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
+from plotly.subplots import make_subplots
 
 from demo.plots.sheet import data_uri
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless
@@ -19,7 +20,8 @@ _LINES = (
 )
 _MARKS = ("diamond", "square", "circle")
 _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False}
-_LOWEST = 1e-8
+_LOWEST, _LOW = 1e-8, 1e-5
+_PANELS = ("After training: gradient, share of the greatest", "Before training, with random weights")
 MOST_WORDS = 40
 """The most words that strips and axes show from the start, and the figure of gradients from the end."""
 
@@ -39,38 +41,40 @@ def strip_image(rows: NDArray[np.float32]) -> str:
 
 
 def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Figure:
-    """For each word the length of the answer's gradient at its vector, as a share of the greatest in that model."""
+    """For each word the length of the answer's gradient at its vector, as a share of the greatest in that model.
+
+    Below are the recurrent models as they were before training, on the same axis.
+    """
     first = max(0, len(reading.words) - MOST_WORDS)
-    places = list(range(len(reading.words) - first))
-    figure = go.Figure(layout={"template": TEMPLATE})
+    words = [harmless(word) for word in reading.words[first:]]
+    places = list(range(len(words)))
+    figure = make_subplots(2, 1, shared_xaxes=True, vertical_spacing=0.08, subplot_titles=_PANELS)
     lowest = 1.0
-    for reach, line, mark in zip(reading.reaches, _LINES, _MARKS, strict=True):
-        top = max(reach.lengths) or 1.0
-        shares = [max(length / top, _LOWEST) for length in reach.lengths[first:]]
-        lowest = min(lowest, *shares)
-        figure.add_scatter(
-            x=places,
-            y=shares,
-            mode="lines+markers",
-            line=line,
-            marker={"symbol": mark, "size": 8},
-            name=names[reach.key],
-            text=[harmless(word) for word in reading.words[first:]],
-            hovertemplate=f"{names[reach.key]}, “%{{text}}”: %{{y:.2~g}} of its greatest<extra></extra>",
-        )
-    return figure.update_layout(
-        height=320,
-        showlegend=True,
-        legend=_LEGEND,
-        xaxis={
-            "tickmode": "array", "tickvals": places, "ticktext": [harmless(word) for word in reading.words[first:]],
-            "tickangle": -60,
-        },
-        yaxis={
-            "type": "log", "range": [np.log10(lowest) - 0.3, 0.2], "exponentformat": "power", "dtick": 1,
-            "title": {"text": "gradient, share of the greatest"},
-        },
-    )  # fmt: skip
+    for row, (reaches, when) in enumerate(((reading.reaches, ""), (reading.untrained, ", untrained")), start=1):
+        for reach, line, mark in zip(reaches, _LINES, _MARKS, strict=False):
+            top = max(reach.lengths) or 1.0
+            shares = [max(length / top, _LOWEST) for length in reach.lengths[first:]]
+            lowest = min(lowest, *shares)
+            figure.add_scatter(
+                row=row,
+                col=1,
+                x=places,
+                y=shares,
+                mode="lines+markers",
+                line=line,
+                marker={"symbol": mark, "size": 8},
+                name=names[reach.key],
+                showlegend=not when,
+                text=words,
+                hovertemplate=f"{names[reach.key]}{when}, “%{{text}}”: %{{y:.2~g}} of its greatest<extra></extra>",
+            )
+    figure.update_annotations(x=0, xanchor="left", font_size=13)
+    figure.update_yaxes(
+        type="log", range=[np.log10(lowest) - 0.3, 0.2], exponentformat="power", dtick=1 if lowest > _LOW else 2
+    )
+    figure.update_xaxes(tickmode="array", tickvals=places, ticktext=words, tickangle=-60)
+    legend = _LEGEND | {"y": 1.06}
+    return figure.update_layout(template=TEMPLATE, height=520, showlegend=True, legend=legend)
 
 
 def curve_figure(curve: Mapping[str, Mapping[str, Sequence[float]]], names: Mapping[str, str]) -> go.Figure:

@@ -36,8 +36,9 @@ _REACH = (
     "<h2>How far back does the answer’s gradient reach?</h2><p class='quiet'>A network learns through gradients: how "
     "much its answer would move if a word’s vector moved. In a recurrent network it has to go back word by word; where "
     "each step shrinks it, it is lost, the <em>vanishing gradient</em>. BERT’s attention has no steps to go back "
-    "through. See for yourself, with a long text too: these two, taught with short phrases, have learned to keep "
-    "most of it. Each model against its own greatest; every line down is ten times less.</p>"
+    "through. Before training, with random weights, it vanishes in both recurrent networks: the first words of a long "
+    "text teach them next to nothing. These two, taught with short phrases, have learned to keep most of it. Each "
+    "model against its own greatest, on a logarithmic axis that both pictures share.</p>"
 )
 _CURVE = (
     "<h2>What is pre-training worth?</h2><p class='quiet'>Right answers on sst2’s development sentences after 100, "

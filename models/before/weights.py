@@ -29,6 +29,14 @@ class Networks:
         return found.item()
 
 
+@cache
+def untrained(generation: Generation, features: int) -> nn.Module:
+    """The network of `generation` as it is made for so many `features`, with random weights, the same each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return generation.make(features).eval().requires_grad_(False)
+
+
 def read_ids(generation: Generation, words: list[str], vocabulary: Vocabulary) -> list[int]:
     """The ids of what the network reads: of n-grams, of which there is at least an unknown one, or of words."""
     if generation.key == "bag_of_ngrams":

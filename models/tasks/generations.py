@@ -78,14 +78,20 @@ class Generations(TextClassification):
         networks = self.networks
         from models.before.networks import GENERATIONS
         from models.before.reading import reach, read
+        from models.before.weights import untrained
 
         places = words_in(inputs.text)
         words = [word.text for word in places]
         readings = tuple(read(networks, each, words) for each in GENERATIONS)
         ids = networks.vocabulary.ids(words)
         reaches = [Reach(key, reach(networks.by_key[key], ids)) for key in REACHES]
+        fresh = tuple(
+            Reach(each.key, reach(untrained(each, networks.vocabulary.taught), ids))
+            for each in GENERATIONS
+            if each.key in REACHES
+        )
         named = tuple(inputs.text[word.start : word.end] for word in places)
-        return GenerationsReading(named, readings, (*reaches, Reach(BERT, self._reach(inputs, places))))
+        return GenerationsReading(named, readings, (*reaches, Reach(BERT, self._reach(inputs, places))), fresh)
 
     def _reach(self, inputs: TextClassificationInput, places: list[Word]) -> tuple[float, ...]:
         """BERT's own reach of each word: over the vectors of all its pieces, from the exact network."""

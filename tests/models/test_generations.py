@@ -10,7 +10,7 @@ from torch import nn
 from models import before
 from models.before.networks import GENERATIONS, Generation
 from models.before.reading import both_ways, reach, read, unrolled
-from models.before.weights import Networks, load_networks, read_ids
+from models.before.weights import Networks, load_networks, read_ids, untrained
 from models.before.words import UNKNOWN, Vocabulary, grams_of, words_in, words_of
 from models.errors import InputError
 from models.loading.assembly import as_task
@@ -157,6 +157,28 @@ def test_every_gradient_has_a_length_for_each_word_as_it_stands(model: Generatio
     reading = model.read(model.inputs_type(text=LECTURE))
     assert reading.words == ("There", "'s", "nothing", "I", "do", "n't", "love", "about", "this", "movie")
     assert [each.key for each in reading.reaches] == ["elman", "lstm", BERT]
-    for each in reading.reaches:
+    assert [each.key for each in reading.untrained] == ["elman", "lstm"]
+    for each in (*reading.reaches, *reading.untrained):
         assert len(each.lengths) == len(reading.words)
         assert all(length > 0 for length in each.lengths)
+    assert reading.untrained == model.read(model.inputs_type(text=LECTURE)).untrained
+
+
+def test_before_training_an_elman_networks_gradient_is_a_product_that_vanishes(networks: Networks) -> None:
+    generation, ids = by_key("elman"), networks.vocabulary.ids(words_of(LECTURE))
+    network = untrained(generation, networks.vocabulary.taught)
+    weights = {name: each.double().numpy() for name, each in network.state_dict().items()}
+    state, derivatives = np.zeros(len(weights["cell.bias_hh_l0"])), []
+    for place in ids:
+        state = np.tanh(
+            weights["cell.weight_ih_l0"] @ weights["vectors.weight"][place] + weights["cell.bias_ih_l0"]
+            + weights["cell.weight_hh_l0"] @ state + weights["cell.bias_hh_l0"]
+        )  # fmt: skip
+        derivatives.append(1 - state**2)
+    gradient, lengths = weights["out.weight"][0], []
+    for derivative in reversed(derivatives):
+        gradient = gradient * derivative
+        lengths.append(float(np.linalg.norm(gradient @ weights["cell.weight_ih_l0"])))
+        gradient = gradient @ weights["cell.weight_hh_l0"]
+    assert reach(network, ids) == pytest.approx(lengths[::-1], rel=1e-3)
+    assert lengths[-1] < lengths[0] / 100
