@@ -71,48 +71,49 @@ class ModelContract:
     def text_of(self, fields: dict[str, Any]) -> str:
         return str(fields[self.text_field])
 
-    def test_answers_with_the_output_type_of_its_task(self, model: AnyTaskModel) -> None:
+    def refuses(self, model: AnyTaskModel, fields: dict[str, Any], field: str, sentence: str = "") -> None:
+        """The fields are refused in a sentence that is about one of them."""
+        with pytest.raises(InputError, match=sentence) as refused:
+            model(**fields)
+        assert refused.value.field == field
+
+    def test_its_answer_is_of_its_task_names_its_checkpoint_and_is_the_same_twice(
+        self, model: AnyTaskModel, case: Case
+    ) -> None:
         output = model(**self.fields)
         assert type(output) is self.output_type
         self.check_answer(model, output)
+        identity = output.checkpoint
+        assert (identity.name, identity.license) == (case.checkpoint.name, case.checkpoint.license)
+        assert re.fullmatch("[0-9a-f]{12}|[0-9a-f]{40}", identity.revision)
+        assert asdict(model(**self.fields)) == asdict(output)
 
     def check_answer(self, model: AnyTaskModel, output: Any) -> None:
         raise NotImplementedError
 
-    def test_names_checkpoint_revision_and_licence(self, model: AnyTaskModel, case: Case) -> None:
-        identity = model(**self.fields).checkpoint
-        assert (identity.name, identity.license) == (case.checkpoint.name, case.checkpoint.license)
-        assert re.fullmatch("[0-9a-f]{12}|[0-9a-f]{40}", identity.revision)
-
-    def test_answers_the_same_twice(self, model: AnyTaskModel) -> None:
-        assert asdict(model(**self.fields)) == asdict(model(**self.fields))
-
-    def test_hands_over_no_tensor(self, model: AnyTaskModel) -> None:
+    def test_its_tokens_cover_the_text_stand_where_they_say_and_have_the_ids_of_their_pieces(
+        self, model: AnyTaskModel
+    ) -> None:
         output = model(**self.fields)
-        attentions = dict(model.attend(model.inputs_type(**self.fields), generated_ids(output)))
-        _WithoutTorch(io.BytesIO(pickle.dumps((output, attentions)))).load()
+        self.check_places(model, output)
+        for token in output.tokens:
+            assert model.tokenizer.convert_ids_to_tokens([token.id]) == [token.piece]
 
-    def test_tokens_cover_the_text(self, model: AnyTaskModel) -> None:
-        tokens = model(**self.fields).tokens
-        spelt = bare("".join(token.text for token in tokens if not token.special))
-        assert spelt.endswith(bare(self.text_of(self.fields).replace("[MASK]", "")))
-
-    def test_tokens_stand_where_they_say(self, model: AnyTaskModel) -> None:
+    def check_places(self, model: AnyTaskModel, output: Any) -> None:
         text = self.text_of(self.fields)
+        spelt = bare("".join(token.text for token in output.tokens if not token.special))
+        assert spelt.endswith(bare(text.replace("[MASK]", "")))
         if model.tokenizer.settings.mask_token:
             text = text.replace("[MASK]", model.tokenizer.settings.mask_token)
-        for token in model(**self.fields).tokens:
+        for token in output.tokens:
             # SentencePiece may spell the space before a word as a token, with no character of its own.
             if token.start >= 0 and bare(token.text):
                 assert bare(text[token.start : token.end]) == bare(token.text)
 
-    def test_tokens_have_the_ids_of_their_pieces(self, model: AnyTaskModel) -> None:
-        for token in model(**self.fields).tokens:
-            assert model.tokenizer.convert_ids_to_tokens([token.id]) == [token.piece]
-
-    def test_attention_is_a_distribution_over_what_may_be_seen(self, model: AnyTaskModel) -> None:
+    def test_attention_is_a_distribution_over_what_may_be_seen_and_changes_nothing(self, model: AnyTaskModel) -> None:
+        kernels = model.network.config._attn_implementation
         output = model(**self.fields)
-        attentions = model.attend(model.inputs_type(**self.fields), generated_ids(output))
+        attentions = dict(model.attend(model.inputs_type(**self.fields), generated_ids(output)))
         assert attentions
         for kind, attention in attentions.items():
             assert attention.kind == kind
@@ -121,28 +122,20 @@ class ModelContract:
             assert (attention.weights >= 0).all()
             assert (attention.weights[:, :, attention.masked] == 0).all()
             assert not attention.masked.all(axis=-1).any()
-
-    def test_attention_leaves_the_fast_kernels_as_they_were(self, model: AnyTaskModel) -> None:
-        before = model.network.config._attn_implementation
-        output = model(**self.fields)
-        model.attend(model.inputs_type(**self.fields), generated_ids(output))
-        assert model.network.config._attn_implementation == before
+        # No tensor is handed over.
+        _WithoutTorch(io.BytesIO(pickle.dumps((output, attentions)))).load()
+        assert model.network.config._attn_implementation == kernels
         assert asdict(model(**self.fields)) == asdict(output)
 
-    def test_refuses_text_that_is_no_text(self, model: AnyTaskModel) -> None:
-        with pytest.raises(InputError, match="must be text") as refused:
-            model(**self.with_text(7))
-        assert refused.value.field == self.text_field
+    def test_refuses_what_is_no_text_and_settings_out_of_range(self, model: AnyTaskModel) -> None:
+        self.refuses(model, self.with_text(7), self.text_field, "must be text")
+        for bad in self.bad:
+            (field,) = bad
+            self.refuses(model, {**self.fields, **bad}, field)
 
-    def test_refuses_settings_out_of_range(self, model: AnyTaskModel, bad: dict[str, Any]) -> None:
-        (field,) = bad
-        with pytest.raises(InputError) as refused:
-            model(**{**self.fields, **bad})
-        assert refused.value.field == field
-
-    @pytest.mark.parametrize("text", WRITINGS)
-    def test_reads_any_writing(self, model: AnyTaskModel, text: str) -> None:
-        self.check_answer(model, model(**self.with_text(text + self.always)))
+    def test_reads_any_writing(self, model: AnyTaskModel) -> None:
+        for text in WRITINGS:
+            self.check_answer(model, model(**self.with_text(text + self.always)))
 
     always: ClassVar[str] = ""
 
@@ -150,11 +143,9 @@ class ModelContract:
 class NeedsText(ModelContract):
     """Tasks that have nothing to say about an empty text."""
 
-    @pytest.mark.parametrize("blank", ["", "  \n\t ", "\u200b \x00\ufeff"])
-    def test_refuses_empty_text(self, model: AnyTaskModel, blank: str) -> None:
-        with pytest.raises(InputError, match="empty") as refused:
-            model(**self.with_text(blank))
-        assert refused.value.field == self.text_field
+    def test_refuses_empty_text(self, model: AnyTaskModel) -> None:
+        for blank in ("", "  \n\t ", "\u200b \x00\ufeff"):
+            self.refuses(model, self.with_text(blank), self.text_field, "empty")
 
 
 class ReadsOneWindow(ModelContract):
@@ -162,9 +153,7 @@ class ReadsOneWindow(ModelContract):
 
     def test_says_how_long_is_too_long(self, model: AnyTaskModel) -> None:
         longer = self.fields[self.text_field] + " lamp" * (model.settings.window + 1)
-        with pytest.raises(InputError, match=f"{model.settings.window:,}") as refused:
-            model(**self.with_text(longer))
-        assert refused.value.field == self.text_field
+        self.refuses(model, self.with_text(longer), self.text_field, f"{model.settings.window:,}")
 
 
 def assert_best_first(predictions: Any) -> None:

@@ -19,7 +19,7 @@ from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.plain import loop_guard, set_generation, whole_characters
 
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2)
 """Seeds of weights with which no two drafts tie: which of them is kept is up to the last bit."""
 
 GUARDED = LogitsProcessorList([loop_guard(LOOP_GUARD)])
@@ -108,7 +108,7 @@ def assert_equal_to_generate(
         assert ours[0].score == pytest.approx(mean, rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("num_beams", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("num_beams", [1, 2, 5])
 @COMPLETION
 def test_beam_search_writes_what_generate_writes(model: AnyTaskModel, num_beams: int) -> None:
     for prompt in PROMPTS:
@@ -116,7 +116,7 @@ def test_beam_search_writes_what_generate_writes(model: AnyTaskModel, num_beams:
         assert_equal_to_beam_search(model, fields)
 
 
-@pytest.mark.parametrize("num_beams", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("num_beams", [1, 2, 5])
 @TRANSLATION
 def test_beam_search_translates_as_generate_does(model: AnyTaskModel, num_beams: int) -> None:
     for source in SOURCES:
@@ -137,7 +137,7 @@ def test_beam_search_translates_as_generate_does(model: AnyTaskModel, num_beams:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("which", [*TINY_COMPLETION[:2], *TINY_TRANSLATION[::3]], ids=str)
+@pytest.mark.parametrize("which", [*TINY_COMPLETION[:2], *TINY_TRANSLATION[:: len(SEEDS)]], ids=str)
 def test_a_checkpoints_own_settings_are_followed(
     model: AnyTaskModel, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +180,7 @@ def test_greedy_search_writes_what_generate_writes(model: AnyTaskModel) -> None:
 @COMPLETION
 def test_sampling_draws_what_generate_draws_with_the_same_seed(model: AnyTaskModel, setting: dict[str, Any]) -> None:
     settings = {"temperature": 0.8, "top_k": 50, "top_p": 0.95, **setting}
-    for seed in (0, 7, 2**31):
+    for seed in (0, 2**31):
         inputs = model.inputs_type(prompt=PROMPTS[0], strategy="sample", max_new_tokens=12, seed=seed, **settings)
         ids = model.preprocess(inputs).ids
         torch.manual_seed(seed)

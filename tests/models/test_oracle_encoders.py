@@ -17,22 +17,19 @@ from tests.models.architectures import FITTING
 from tests.models.conftest import BundledModel, TinyModel
 from tests.models.plain import plain_tokenizer
 
-SEEDS = (0, 1)
 TEXTS = ("The keeper [MASK] the lamp.", "[MASK] bread is sold, and [MASK] apples are not!", "😀 l'[MASK] — ça va?")
 CONTEXT = "The old keeper lit the lamp at seven. A storm came over the hills, and Ada's boats turned home."
 
 
 def models_of(task: Task, name: str) -> pytest.MarkDecorator:
-    """Every architecture that fits `task`, with two sets of random weights, and the bundled checkpoint `name`."""
-    tiny = [(task, architecture, seed) for architecture in FITTING[task] for seed in SEEDS]
-    names = [f"{architecture}-{seed}" for _, architecture, seed in tiny]
-    return pytest.mark.parametrize("which", [*tiny, (task, name, -1)], ids=[*names, name])
+    """Every architecture that fits `task`, with random weights, and the bundled checkpoint `name`."""
+    return pytest.mark.parametrize("which", [(task, each) for each in (*FITTING[task], name)], ids=str)
 
 
 @pytest.fixture
-def model(which: tuple[Task, str, int], tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
-    task, name, seed = which
-    return bundled(name) if seed < 0 else tiny(name, task, seed)
+def model(which: tuple[Task, str], tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
+    task, name = which
+    return tiny(name, task) if name in FITTING[task] else bundled(name)
 
 
 @pytest.mark.parametrize("text", TEXTS)

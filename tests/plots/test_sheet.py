@@ -48,7 +48,7 @@ def one_link(queries: int, keys: int, query: int, key: int) -> Attention:
 
 
 @pytest.mark.parametrize("made", [random_heads, lifelike_heads])
-@pytest.mark.parametrize(("length", "most"), [(12, 500), (64, 500), (97, 800), (128, 1_200), (512, 4_000)])
+@pytest.mark.parametrize(("length", "most"), [(64, 500), (128, 1_200), (512, 4_000)])
 def test_all_heads_of_a_base_model_are_small_and_quick(made, length: int, most: int) -> None:
     attention = made(length)
     started = time.process_time()

@@ -76,14 +76,6 @@ def test_every_shipped_step_asks_for_what_is_there(service: DemoService, name: s
         assert view.place.head <= shape.heads
 
 
-@pytest.mark.parametrize(("name", "number"), STEPS_SHIPPED)
-def test_every_shipped_step_can_be_shown(views: LectureViews, name: str, number: int) -> None:
-    place = at(name, number)
-    frame, view = views.frame(place.step), asyncio.run(views.view(place))
-    assert view
-    assert {*frame, *view} <= {*views.outputs}
-
-
 def test_a_view_is_computed_once_for_the_whole_room(
     views: LectureViews, service: DemoService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,10 +90,9 @@ def test_a_view_is_computed_once_for_the_whole_room(
     assert all(update for update in again.values() if isinstance(update, dict))
 
 
-@pytest.mark.parametrize(("name", "number"), TASKS_SHIPPED)
-def test_a_task_answers_the_same_each_time_and_leaves_no_run(service: DemoService, name: str, number: int) -> None:
-    view = at(name, number).step.view
-    assert isinstance(view, TaskView)
+def test_a_task_answers_the_same_each_time_and_leaves_no_run(service: DemoService) -> None:
+    views = [at(*each).step.view for each in TASKS_SHIPPED]
+    view = next(each for each in views if isinstance(each, TaskView) and each.fields.get("strategy") == "sample")
     one, other = (service.answer(view.task, dict(view.fields), view.checkpoint) for _ in range(2))
     assert one.run.answer == other.run.answer
     assert service.history(one.run.session_id) == ()
