@@ -4,7 +4,7 @@ PYTHON ?= python3
 PYTHON_IN_VENV := .venv/bin/python
 PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: help demo test models audit checkpoints examples speed clean
+.PHONY: help demo test types suite models audit checkpoints examples speed clean
 
 help:
 	@echo "make demo         open the page; it prints its address"
@@ -24,9 +24,15 @@ test: .venv/installed-dev
 	@$(PYTHON_IN_VENV) -m models.loading
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
+	@$(MAKE) --no-print-directory --jobs 2 types suite
+
+# Types are checked on one processor while the tests start on the others.
+types:
 	$(PYTHON_IN_VENV) -m mypy
 	.venv/bin/lint-imports .importlinter
-	$(PYTHON_IN_VENV) -m pytest --numprocesses 3 --dist worksteal
+
+suite:
+	$(PYTHON_IN_VENV) -m pytest --numprocesses 3 --no-loadscope-reorder
 
 models: .venv/installed
 	@$(PYTHON_IN_VENV) -m demo.defaults published

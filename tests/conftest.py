@@ -32,3 +32,31 @@ def store() -> Any:
 def database_of_the_test(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test writes into the log of whoever runs it."""
     monkeypatch.setenv("CLEARHEAD_DATABASE_URL", f"sqlite:///{os.fspath(tmp_path)}/clearhead.db")
+
+
+ROOMS = ("browser", "api", "web", "models", "training", "log", "service")
+"""The rooms that take longest, which begin; the others come last and fill what is left of each worker's time."""
+
+BROWSED = sorted(path.name for path in Path(__file__).parent.glob("browser/test_*.py"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {room: number for number, room in enumerate(ROOMS)}
+    items.sort(key=lambda item: place.get(item.path.parent.name, len(ROOMS)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep in one worker what shares a server or models, which would be started or loaded again in every other."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByServer(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            _, room, *rest = file.split("/")
+            if room == "browser":
+                # One worker alone would be the last to end.
+                return f"{room} {BROWSED.index(rest[0]) % 2}"
+            return room if room in ("api", "web") else file
+
+    return ByServer(config, log)
