@@ -16,7 +16,7 @@ from demo.widgets.lecture_bar import network_addresses
 from tests.api.server import Server
 from tests.browser.conftest import Open
 from tests.browser.reading import find, settle
-from tests.browser.test_accessibility import violations_at_every_width
+from tests.browser.test_accessibility import violations_at_its_width
 
 LECTURES = lectures_of(None, tuple(step.key for step in STEPS), Limits())
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
@@ -209,8 +209,8 @@ def test_lecture_mode_has_no_serious_violation(open_page: Open, server: Server) 
     options = {"viewport": {"width": 360, "height": 900}, "color_scheme": "dark"}
     page = open_step(open_page, server, "attention", 1, **options)
     page.get_by_text("On your phone").click()
-    found = violations_at_every_width(page, "dark")
+    found = violations_at_its_width(page, "dark")
     page.set_viewport_size({"width": 360, "height": 900})
     page.get_by_role("tab", name="About").click()
-    found += violations_at_every_width(page, "dark")
+    found += violations_at_its_width(page, "dark")
     assert not found, "\n".join(found)

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
 from tests.browser.reading import expect_live_answer, fill, open_tab, press
-from tests.browser.test_accessibility import violations_at_every_width
+from tests.browser.test_accessibility import violations_at_its_width
 
 
 def test_one_word_is_compared_layer_by_layer(page: Page) -> None:
@@ -55,6 +55,6 @@ def test_it_has_no_serious_violation_and_nothing_scrolls_sideways(open_page: Ope
     panel.get_by_role("button", name="Calculate with words").click()
     press(panel, "Calculate")
     expect(panel.locator(".block.tool-result").filter(has_text="left out")).to_be_visible()
-    assert not violations_at_every_width(page, light)
+    assert not violations_at_its_width(page, light)
     page.set_viewport_size({"width": 360, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
