@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument(
         "--task",
         type=Task,
-        choices=[each for each in Task if each.answered_by is each],
+        choices=[each for each in Task if each.answered_by is each and each.kinds],
         required=True,
         help="the task, by its Hub name",
     )

@@ -42,9 +42,9 @@ class Field:
     """A field of a task's form: what visitors call it and the type that its values have.
 
     A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
-    tuple holds the ids of tokens. A number's `most` names its bound in `Limits`, where a host may lower it; `slider` is
-    how the form offers it. A list holds texts, at most as many as the number in `Limits` that `many` names, or, where
-    they are `labelled`, pairs of a text and its label.
+    tuple holds whole numbers: ids of tokens, or cells. A number's `most` names its bound in `Limits`, where a host may
+    lower it; `slider` is how the form offers it. A list holds texts, at most as many as the number in `Limits` that
+    `many` names, or, where they are `labelled`, pairs of a text and its label.
     """
 
     label: str
@@ -122,6 +122,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
     },
     Task.SURPRISE: {"text": _TEXT, "other": Field("The other text", str, "text", may_be_empty=True)},
     Task.GENERATIONS: {"text": _TEXT, "changed": Field("The changed text", str, "text", may_be_empty=True)},
+    Task.CELLS: {"text": _TEXT, "model": Field("The model", str), "cells": Field("The cells", tuple)},
 }
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
 
@@ -162,7 +163,7 @@ def _value(name: str, value: object, field: Field) -> Any:
     if field.type is tuple:
         if not isinstance(value, list | tuple) or len(value) > _MOST_IDS:
             raise InputError(f"{field.label} must be a list of at most {_MOST_IDS:,} whole numbers.", name)
-        return tuple(whole_number(each, "The id of a token", name) for each in value)
+        return tuple(whole_number(each, f"Each of {field.label[0].lower()}{field.label[1:]}", name) for each in value)
     if field.type is int:
         return whole_number(value, field.label, name)
     if field.type is float:

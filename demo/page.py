@@ -7,6 +7,7 @@ from demo.api.tasks import add_endpoints
 from demo.events import QUICK
 from demo.runs import DemoService
 from demo.tabs.about import create_about_tab
+from demo.tabs.cells import create_cells_form
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.endings import create_endings_form
 from demo.tabs.fill_mask import create_fill_mask_tab
@@ -75,7 +76,8 @@ def build_demo(service: DemoService) -> gr.Blocks:
             task_tabs[Task.SURPRISE] = create_surprise_tab(service, session)
             task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
             task_tabs[Task.TEACH] = create_teach_tab(service, session)
-            task_tabs[Task.GENERATIONS] = create_generations_tab(service, session)
+            task_tabs[Task.GENERATIONS] = generations = create_generations_tab(service, session)
+            task_tabs[Task.CELLS] = create_cells_form(service, session, generations)
             create_history_tab(service, session, tabs, task_tabs, note)
             create_about_tab(service, task_tabs)
         create_sentences()

@@ -254,7 +254,9 @@ class DemoService(Inspection):
             return grow_tree(self.settings, self._store, fields, named, progress)
 
     def source_of(self, run: Run) -> AttentionSource:
-        """Where the attention of a logged run can be had; raises `InputError` for a run that failed."""
+        """Where the attention of a logged run can be had; raises `InputError` for one that failed or has none."""
+        if not run.task.kinds:
+            raise InputError("A character LSTM has no attention to look at.", "run_id")
         return self.reopen(run).source
 
     def output_of(self, run: Run) -> TaskOutput:

@@ -25,6 +25,8 @@ class Task(StrEnum):
     """The Hub has no name for it."""
     GENERATIONS = "before-transformers"
     """The Hub has no name for it."""
+    CELLS = "single-cells"
+    """The Hub has no name for it."""
 
     @property
     def endpoint(self) -> str:
@@ -50,7 +52,9 @@ class Task(StrEnum):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of attention that its models have, the one to show first in front."""
+        """The kinds of attention that its models have, the one to show first in front; an LSTM has none."""
+        if self is Task.CELLS:
+            return ()
         if self is Task.TRANSLATION:
             return ("cross", "encoder", "decoder")
         return ("decoder",) if self.answered_by.writes else ("encoder",)
@@ -199,6 +203,13 @@ _PUBLISHED = (
 REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in (*_BUNDLED, *_PUBLISHED)}
 """Every checkpoint by name, bundled first."""
 
+CHARACTERS = Checkpoint(
+    "clearhead-characters", Task.CELLS, "Clearhead Characters", "LSTM", "Apache-2.0", 1_581_000, ("en",), 4,
+    "Two small models, one that read children’s books and one that read Python’s standard library, character by "
+    "character: each foresees spelling and form, and no meaning.",
+)  # fmt: skip
+"""What answers `Task.CELLS`. It is no Transformer, has no attention and no tokenizer, and so stands by itself."""
+
 STANDARD: dict[Task, Checkpoint] = {
     REGISTRY[name].task: REGISTRY[name]
     for name in (
@@ -216,6 +227,8 @@ STANDARD: dict[Task, Checkpoint] = {
 
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
     """The checkpoints that answer `task`, the bundled one first."""
+    if task is Task.CELLS:
+        return (CHARACTERS,)
     return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)
 
 
@@ -232,7 +245,7 @@ def find(name: str, task: Task | None = None) -> Checkpoint:
     asked = task_called(name) if task is None else None if name else task
     if asked is not None:
         return checkpoints_for(asked)[0]
-    checkpoint = REGISTRY.get(name)
+    checkpoint = CHARACTERS if name == CHARACTERS.name else REGISTRY.get(name)
     if checkpoint is None or (task is not None and checkpoint.task is not task.answered_by):
         offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
         raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")

@@ -25,6 +25,7 @@ SCRIPTS = {
     "which-layer": "which_layer",
     "windows": "windows",
     "before-transformers": "before",
+    "single-cells": "characters",
 }
 """The scripts by what they make: a checkpoint for a task of the Hub, and files for tabs that look into them."""
 

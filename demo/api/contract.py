@@ -104,6 +104,29 @@ class Generations(Answered):
     unknown: list[str]
 
 
+class Cell(TypedDict):
+    """A cell and its state after each character; what it watches, if that has a name, and their correlation."""
+
+    cell: int
+    watches: str
+    correlation: float | None
+    states: list[float]
+
+
+class Cells(Answered):
+    """The named cells of a character model, then those asked for, with their states over the text as it was `read`.
+
+    `unknown` are the characters that the model does not know, which it read as one sign; `guesses` are the likeliest
+    characters after each one that was read.
+    """
+
+    model: str
+    read: str
+    unknown: list[str]
+    cells: list[Cell]
+    guesses: list[list[TokenScore]]
+
+
 class FoundAnswer(TypedDict):
     """A span of the context: characters `start` to `end` (exclusive)."""
 
@@ -601,4 +624,5 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.TEACH: Taught,
     Task.SURPRISE: Surprise,
     Task.GENERATIONS: Generations,
+    Task.CELLS: Cells,
 }

@@ -257,9 +257,24 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.Generations, request, checkpoint, text=text, changed=changed)
 
+    def cells(
+        request: gr.Request,
+        text: str,
+        model: Literal["prose", "code"] = "prose",
+        cells: list[int] = [],  # noqa: B006 it is only read
+    ) -> contract.Cells:
+        """Tell what single cells of a character LSTM hold after each character of a text, the named ones first.
+
+        Args:
+            text: The text, of at most 1,000 characters.
+            model: Which model reads it: prose, or code for Python source.
+            cells: The numbers of cells to see besides the named ones, from 0; at most 20.
+        """
+        return run(contract.Cells, request, "", text=text, model=model, cells=cells)
+
     for endpoint in (
         fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
-        word_in_context, teach, surprise, generations,
+        word_in_context, teach, surprise, generations, cells,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

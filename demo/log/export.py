@@ -8,6 +8,7 @@ from typing import Any, TextIO, TypedDict, cast
 
 from demo.log.run import Run, load_answer
 from models.outputs import (
+    CellsOutput,
     CompletionOutput,
     EndingsOutput,
     FillMaskOutput,
@@ -20,6 +21,7 @@ from models.outputs import (
     TaskOutput,
     TeachOutput,
     TranslationOutput,
+    WatchedCell,
     WordInContextOutput,
 )
 
@@ -111,6 +113,8 @@ def answer_in_words(output: TaskOutput) -> str:
             return f"follows {follows}, {implied}, says the same {same}, cosine {output.similarity:.2f}"
         case EndingsOutput():
             return output.endings[output.by_follows[0]].text
+        case CellsOutput():
+            return "; ".join(cell_in_words(each) for each in output.cells)
         case TranslationOutput():
             return output.translations[0].text
         case CompletionOutput():
@@ -125,6 +129,13 @@ def answer_in_words(output: TaskOutput) -> str:
             return f"{output.text.bits_per_token:.2f} bits per token, perplexity {output.text.perplexity:,.1f}"
         case _:
             raise TypeError(f"{type(output).__name__} has no answer in words")
+
+
+def cell_in_words(each: WatchedCell) -> str:
+    """A cell by its number, and what it watches."""
+    if each.correlation is None:
+        return f"cell {each.cell}"
+    return f"cell {each.cell}: {each.watches}, correlation {each.correlation:.2f}"
 
 
 def word_finding(output: WordInContextOutput, layer: int) -> str:

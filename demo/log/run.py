@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from models.outputs import (
+    CellsOutput,
     CompletionOutput,
     EndingsOutput,
     FillMaskOutput,
@@ -99,6 +100,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.TEACH: TeachOutput,
     Task.SURPRISE: SurpriseOutput,
     Task.GENERATIONS: GenerationsOutput,
+    Task.CELLS: CellsOutput,
 }
 
 

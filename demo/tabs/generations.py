@@ -25,7 +25,7 @@ from models.registry import Task
 _LEAD = (
     "Seventy years of reading a sentence, from counting its words to BERT. The eleven earlier models learned from the "
     "same 67,000 phrases of film reviews, here on this project’s own machine, each in a few minutes. BERT, the last, "
-    "had read far more."
+    "had read far more. At the foot of the tab: what single cells of an LSTM watch."
 )
 _HINT = (
     "Tap a word to leave it out below, or change it there: which models change their minds? "

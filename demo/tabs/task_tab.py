@@ -39,6 +39,7 @@ TAB_NAMES = {
     Task.TEACH: "teach-it",
     Task.SURPRISE: "surprise",
     Task.GENERATIONS: "before-transformers",
+    Task.CELLS: "before-transformers",
 }
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 

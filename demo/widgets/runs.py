@@ -14,7 +14,7 @@ from models.registry import REGISTRY, Task
 
 _MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'
 _SHOWN_OF_REVISION = 8
-_ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch"}
+_ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch", "numpy": "NumPy"}
 _PRECISIONS = {
     "bfloat16": "the numbers were rounded to about three digits on the way, which is quicker and moves no percentage "
     "by more than 2 points; attention is always computed exactly",
@@ -100,6 +100,7 @@ TASK_TITLES = {
     Task.TEACH: "Teach it",
     Task.SURPRISE: "Surprise",
     Task.GENERATIONS: "Before",
+    Task.CELLS: "Single cells",
 }
 """The tabs' names in plain words."""
 

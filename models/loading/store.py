@@ -8,7 +8,7 @@ from models.cancellation import LONGEST_LOAD_S, BoundedLock
 from models.engine import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
-from models.registry import Checkpoint, Task, find, task_called
+from models.registry import CHARACTERS, Checkpoint, Task, find, task_called
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -37,6 +37,10 @@ class ModelStore:
 
         It answers `task`, or the checkpoint's own task where none is named. Weights are held once for all of them.
         """
+        if checkpoint is CHARACTERS:
+            from models.tasks.cells import Cells
+
+            return cast("AnyTaskModel", Cells(checkpoint))
         model = self._load(checkpoint, progress)
         if task is None or task is checkpoint.task:
             return model

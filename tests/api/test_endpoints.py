@@ -44,7 +44,9 @@ INPUTS: dict[Task, dict[str, Any]] = {
     },
     Task.SURPRISE: {"text": "Once upon a time there was a king."},
     Task.GENERATIONS: {"text": "I don't love this movie.", "changed": "I do love this movie."},
+    Task.CELLS: {"text": '"Who is there?" he asked.'},
 }
+ATTENDING = [task for task in Task if task.kinds]
 KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"], Task.SURPRISE: ["decoder"]}
 
 
@@ -100,6 +102,27 @@ def test_every_generation_judges_both_texts(client: Client) -> None:
     assert (answer["rows"][-1]["label"], answer["rows"][-1]["changed_label"]) == ("negative", "positive")
     alone = answer_of(client, Task.GENERATIONS, changed="")["rows"]
     assert [row["changed_label"] for row in alone] == [None] * 12
+
+
+def test_cells_have_a_state_at_each_character_and_no_attention(client: Client) -> None:
+    answer = answer_of(client, Task.CELLS, text="a\tnaïve ship", cells=[3, 3, 399])
+    assert (answer["model"], answer["read"], answer["unknown"]) == ("prose", "a    na\ufffdve ship", ["ï"])
+    *named, third, last = answer["cells"]
+    assert named and all(each["watches"] and 0.5 <= abs(each["correlation"]) <= 1 for each in named)
+    assert [(each["cell"], each["watches"], each["correlation"]) for each in (third, last)] == [
+        (3, "", None),
+        (399, "", None),
+    ]
+    for each in answer["cells"]:
+        assert len(each["states"]) == len(answer["read"]) and all(-1 <= state <= 1 for state in each["states"])
+    assert [len(each) for each in answer["guesses"]] == [3] * len(answer["read"])
+    assert answer_of(client, Task.CELLS, model="code")["cells"] != answer_of(client, Task.CELLS)["cells"]
+    for endpoint in ("/attention", "/attribution", "/head_roles"):
+        with pytest.raises(AppError, match="no attention to look at"):
+            client.predict(answer["run_id"], api_name=endpoint)
+    for changes in ({"text": "x" * 1001}, {"model": "verse"}, {"cells": [400]}, {"cells": ["a"]}, {"text": " "}):
+        with pytest.raises(AppError, match=r"^[A-Z][^\n]*\.$"):
+            answer_of(client, Task.CELLS, **changes)
 
 
 def test_names_stand_in_their_text_and_every_token_has_a_label(client: Client) -> None:
@@ -235,7 +258,7 @@ def test_surprise_adds_up_from_its_tokens(client: Client) -> None:
     assert answer_of(client, Task.SURPRISE)["other"] is None
 
 
-@pytest.mark.parametrize("task", Task)
+@pytest.mark.parametrize("task", ATTENDING)
 def test_attention_of_every_task_has_rows_that_sum_to_one(client: Client, task: Task) -> None:
     run_id = answer_of(client, task)["run_id"]
     first = client.predict(run_id, api_name="/attention")

@@ -13,13 +13,13 @@ from PIL import Image
 
 from models.explain.head_roles import ROLES
 from models.registry import Task
-from tests.api.test_endpoints import KINDS, answer_of
+from tests.api.test_endpoints import ATTENDING, KINDS, answer_of
 
 NOT_ATTRIBUTED = (Task.TRANSLATION, Task.WORD_IN_CONTEXT, Task.TEACH, Task.SURPRISE)
-LOOKED_INTO = [task for task in Task if task not in NOT_ATTRIBUTED]
+LOOKED_INTO = [task for task in ATTENDING if task not in NOT_ATTRIBUTED]
 
 
-@pytest.mark.parametrize("task", Task)
+@pytest.mark.parametrize("task", ATTENDING)
 def test_the_sheet_is_one_picture_with_a_thumbnail_for_each_head(client: Client, task: Task) -> None:
     run_id = answer_of(client, task)["run_id"]
     for kind in ["", *KINDS.get(task, ["encoder"])]:
@@ -40,7 +40,7 @@ def test_the_sheet_is_one_picture_with_a_thumbnail_for_each_head(client: Client,
     assert dark["image"] != client.predict(run_id, api_name="/attention_sheet")["image"]
 
 
-@pytest.mark.parametrize("task", Task)
+@pytest.mark.parametrize("task", ATTENDING)
 def test_every_head_has_a_role_and_a_share(client: Client, task: Task) -> None:
     run_id = answer_of(client, task)["run_id"]
     for kind in KINDS.get(task, ["encoder"]):
@@ -98,7 +98,7 @@ def test_attribution_has_targets(client: Client) -> None:
     assert second["target"] == written["tokens"][1]["token"]
 
 
-@pytest.mark.parametrize("task", Task)
+@pytest.mark.parametrize("task", ATTENDING)
 def test_an_answer_without_a_layer_stands_beside_the_answer(client: Client, task: Task) -> None:
     given = answer_of(client, task)
     comparison = client.predict(given["run_id"], 0, api_name="/ablate")

@@ -15,9 +15,12 @@ def test_every_task_has_a_recorded_example_of_its_bundled_checkpoint(task: Task)
     assert example.run.checkpoint == checkpoints_for(task)[0].name
     assert example.run.fields == examples_of(task)[0].fields, "the page opens on its first example"
     assert answer_in_words(example.output)
+    assert example.source.checkpoint == example.run.checkpoint
+    assert (example.attention is not None) == bool(task.kinds)
+    if not task.kinds:
+        return
     assert example.view.weights.sum(axis=1) == pytest.approx(1, abs=1e-3)
     assert not example.view.weights[example.view.masked].any()
-    assert example.source.checkpoint == example.run.checkpoint
 
 
 @pytest.mark.parametrize("task", Task)

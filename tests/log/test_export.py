@@ -11,6 +11,7 @@ from demo.log.run import dump_answer, load_answer
 from models.outputs import (
     Alternative,
     Answer,
+    CellsOutput,
     CompletionOutput,
     Ending,
     EndingsOutput,
@@ -37,6 +38,7 @@ from models.outputs import (
     TokenLabel,
     TokenSurprise,
     TranslationOutput,
+    WatchedCell,
     WordInContextOutput,
     WordStanding,
 )
@@ -137,6 +139,18 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
             ("zzyzx",),
         ),
         "LSTM: positive; BERT: negative",
+    ),
+    Task.CELLS: (
+        CellsOutput(
+            OUTPUT.checkpoint,
+            (),
+            "prose",
+            "a\n",
+            ("é",),
+            (WatchedCell(7, "position in the line", -0.75, (0.5, -1.0)), WatchedCell(3, "", None, (0.0, 0.25))),
+            ((Prediction("n", 0.5),), (Prediction("\n", 0.25),)),
+        ),
+        "cell 7: position in the line, correlation -0.75; cell 3",
     ),
 }
 

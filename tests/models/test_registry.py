@@ -24,6 +24,7 @@ OFFERED = {
     Task.TRANSLATION: {"opus-mt-en-fr", "opus-mt-en-de", "t5-small"},
     Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt", "SmolLM2-135M", "SmolLM2-135M-Instruct"},
     Task.TEACH: {"bert-base-uncased", "ModernBERT-base"},
+    Task.CELLS: set(),
 }
 
 

@@ -21,7 +21,7 @@ from training.bpe import byte_level_tokenizer
 from training.stories import KEPT_OUT_BOOKS
 from training.text_generation import Part
 
-WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers", "windows")
+WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers", "windows", "single-cells")
 """Scripts that make no checkpoint, with tests of their own below or in `test_words.py`."""
 
 LINES = 100
@@ -209,3 +209,24 @@ def test_what_a_short_window_costs_is_measured_on_both_texts(
     for text in measured["texts"].values():
         assert [row["window"] for row in text["rows"]] == list(script.WINDOWS)
         assert all(1 < row["perplexity"] < 1e6 for row in text["rows"]) and text["tokens"] > 100
+
+
+def test_the_character_models_are_trained_and_their_cells_named(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = import_module("training.characters")
+    folder, library = tmp_path / "characters", tmp_path / "library"
+    for name in ("one", "two", "three"):
+        write(library / f"{name}.py", [f"def {name}(x):", "    return [x, 'a']  # it", ""] * 30)
+    write(library / "test" / "four.py", ["assert False"])
+    monkeypatch.setattr("models.before.characters.FOLDER", folder)
+    monkeypatch.setattr("training.characters.sysconfig.get_path", lambda _: str(library))
+    less = {"CELLS": 8, "ROWS": 2, "WINDOW": 10, "STAGES": {"prose": (2, 1), "code": (2,)}, "KEPT_OUT_CHARACTERS": 500}
+    for name, value in {**less, "LEAST": 0.01}.items():
+        monkeypatch.setattr(script, name, value)
+    script.build(data, tmp_path / "work")
+    figures = json.loads((folder / "figures.json").read_text())
+    assert list(figures) == ["prose", "code"]
+    assert all(each["cells"] == 8 and each["named"] and each["bits_per_character"] > 1 for each in figures.values())
+    assert "| code | " in (folder / "README.md").read_text()
+    assert {file.name for file in folder.glob("*.safetensors")} == {"prose.safetensors", "code.safetensors"}

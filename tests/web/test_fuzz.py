@@ -49,6 +49,8 @@ _USUAL: dict[str, list[Any]] = {
     "word": ["dog", ""],
     "sentences": [["A dog barks.", "The dog sleeps."]],
     "changed": ["", "Awful."],
+    "model": ["prose", "code"],
+    "cells": [[], [5, 7]],
     "other": ["", "Awful."],
     "kind": ["", "encoder", "cross"],
     "target": ["", "positive"],

@@ -1,0 +1,203 @@
+"""Single cells: a second form in the tab of earlier models, a text in the colours of one cell of a character LSTM."""
+
+import html
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from demo.events import QUICK, for_visitors
+from demo.log.export import cell_in_words
+from demo.log.run import Run
+from demo.plots.reading import percent
+from demo.runs import DemoService, Finished
+from demo.sharing import ReaderSettings
+from demo.tabs.task_tab import TaskTab, left_column, result, two_columns
+from demo.theme import script
+from demo.widgets import Updates
+from demo.widgets.notice import held
+from demo.widgets.runs import run_header
+from models.before.characters import CODE, LINE, PROSE, figures
+from models.outputs import CellsOutput, Prediction, TaskOutput, WatchedCell
+from models.registry import Task
+
+_LEAD = (
+    "Two small LSTMs learned to foresee the next character: one of prose, from children’s books, and one of Python, "
+    "from its standard library. Nobody told them what a quotation or an indentation is; to foresee well, some of their "
+    "cells came to keep count of such things. (Karpathy, Johnson and Fei-Fei, 2015.)"
+)
+_HINT = "At most 1,000 characters. <span class='keys'>Shift+Enter reads them.</span>"
+_NAMES = {PROSE: "Prose", CODE: "Python source"}
+_STEPS = 7
+_POINT = "Point at a character, tap it, or walk with the arrow keys."
+_SHOWN = {"\n": "↵", " ": "␣"}
+_SPOKEN = {"\n": "line break", " ": "space"}
+
+
+class CellsForm(TaskTab):
+    """The form, folded away under the columns of the tab `generations`, whose reader it leaves alone.
+
+    `kept` is the run whose text is shown. `named` chooses among the cells that have a name, `cell` among all.
+    """
+
+    def __init__(self, service: DemoService, session: gr.BrowserState, generations: TaskTab) -> None:
+        super().__init__(service, session, Task.CELLS, lambda _run, output, _step: draw_first(output))
+        self.tab, self.reader, self.opens = generations.tab, generations.reader, generations.opens
+
+    @contextmanager
+    def page(self) -> Iterator[None]:
+        """Holds the two columns, in a fold."""
+        title = "Single cells: what one number of an LSTM watches"
+        with self.tab, gr.Accordion(title, open=False, elem_classes="tool cells-tool") as self.fold, two_columns():
+            self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
+            yield
+
+    def create_choice(self) -> None:
+        """The choice of a cell, by its name or by its number."""
+        output = self.example.output
+        assert isinstance(output, CellsOutput)  # noqa: S101
+        self.named_cell = gr.Radio(choices_of(output), value=output.cells[0].cell, label="Cells that watch something")
+        most = figures()[output.model]["cells"] - 1
+        self.cell = gr.Slider(0, most, output.cells[0].cell, step=1, label="Any cell", info="most watch nothing")
+
+    @property
+    def linked(self) -> Component:
+        """See `TaskTab`."""
+        return self.kept
+
+    @property
+    def outputs(self) -> list[Component]:
+        """See `TaskTab`; the reader shows the attention of BERT, whatever is asked here."""
+        shown = [self.answer, self._header, self.kept, self.fold, self.named_cell, self.cell]
+        return [*shown, *self.notices.values(), self.notice, self.picker]
+
+    def show(self, finished: Finished) -> Updates:
+        """The answer in the colours of its first cell; the fold opens."""
+        output = finished.output
+        assert isinstance(output, CellsOutput)  # noqa: S101
+        first = output.cells[0].cell
+        return {
+            self.answer: draw_first(output),
+            self._header: run_header(finished.run, output, kept=self.service.is_kept(finished.run)),
+            self.kept: finished,
+            self.fold: gr.update(open=True),
+            self.named_cell: gr.update(choices=choices_of(output), value=first),
+            self.cell: first,
+            **self.clear(),
+        }
+
+    def restore(self, run: Run, place: ReaderSettings) -> Updates:
+        """See `TaskTab`; there is no reader to turn to a place."""
+        return self.reopen(run)
+
+    def choose(self, finished: Finished, cell: int | None) -> Updates:
+        """The text in the colours of another cell."""
+        output, cell = finished.output, int(cell or 0)
+        assert isinstance(output, CellsOutput)  # noqa: S101
+        found = [each for each in output.cells if each.cell == cell]
+        if not found:
+            asked = self.service.answer(Task.CELLS, {**finished.run.fields, "cells": [cell]}).output
+            assert isinstance(asked, CellsOutput)  # noqa: S101
+            found = [each for each in asked.cells if each.cell == cell]
+        named = cell if found[0].watches else None
+        return {self.answer: draw_cell(output, found[0]), self.named_cell: named, self.cell: cell}
+
+
+def create_cells_form(service: DemoService, session: gr.BrowserState, generations: TaskTab) -> TaskTab:
+    """The form with its events, in the tab `generations`."""
+    form = CellsForm(service, session, generations)
+    with form.page():
+        with left_column():
+            with form.asking("Read it", _HINT):
+                form.create_text("text", lines=6, max_lines=14)
+                form.fields["model"] = gr.Radio(
+                    [(name, model) for model, name in _NAMES.items()],
+                    value=form.example.run.fields["model"],
+                    label="Who reads it",
+                )
+            with form.settings(_LEAD):
+                form.create_picker()
+        with result():
+            form.create_choice()
+            form.create_answer("Single cells", script("surprise.js"))
+            form.create_header()
+    form.connect()
+    shown: list[Any] = [form.answer, form.named_cell, form.cell]
+    for chooser in (form.named_cell, form.cell):
+        chooser.input(for_visitors(form.choose), [form.kept, chooser], shown, trigger_mode="always_last", **QUICK)
+    return form
+
+
+def choices_of(output: CellsOutput) -> list[tuple[str, int]]:
+    """The named cells with their numbers."""
+    return [(cell_in_words(each), each.cell) for each in output.cells if each.watches]
+
+
+def draw_first(output: TaskOutput) -> str:
+    """The text in the colours of the first cell."""
+    assert isinstance(output, CellsOutput)  # noqa: S101
+    return draw_cell(output, output.cells[0])
+
+
+def draw_cell(output: CellsOutput, cell: WatchedCell) -> str:
+    """The text as it was read, in the colours of `cell`, with its number at each character and the next guesses."""
+    characters = "".join(
+        _character(each, state, guesses, first=not place)
+        for place, (each, state, guesses) in enumerate(zip(output.read, cell.states, output.guesses, strict=True))
+    )
+    steps = "".join(f'<i data-step="{step}"></i>' for step in range(-_STEPS, _STEPS + 1))
+    first = html.escape(_said(output.read[0], cell.states[0], output.guesses[0]))
+    return (
+        f'<div class="surprises cells"><h3>{html.escape(_title(cell))}</h3>'
+        f'<div class="sentence-head"><p class="quiet">{_POINT}</p>'
+        f'<p class="legend"><span>−1</span><span aria-hidden="true">{steps}</span><span>1</span></p></div>'
+        f'<p class="written {output.model}"><span role="radiogroup" aria-label="The text: choose a character">'
+        f'{characters}</span></p><p class="read-out pointed" role="status">{first}</p>{_notes(output)}</div>'
+    )
+
+
+def _title(cell: WatchedCell) -> str:
+    if cell.correlation is None:
+        return f"Cell {cell.cell} has no name here: it may watch much at once, or nothing that we looked for"
+    way, number = "bluer" if cell.correlation > 0 else "more orange", f"{cell.correlation:.2f}".replace("-", "−")
+    return f"Cell {cell.cell} watches: {cell.watches} (the more, the {way}; correlation {number})"
+
+
+def _character(each: str, state: float, guesses: tuple[Prediction, ...], *, first: bool) -> str:
+    """One character to choose; a line break is drawn, so that it can be pointed at."""
+    step = round(_STEPS * state)
+    label = f' aria-label="{_SPOKEN[each]}"' if each in _SPOKEN else ""
+    drawn = "↵\n" if each == "\n" else html.escape(each)
+    return (
+        f'<span class="token" role="radio" aria-checked="{str(first).lower()}" tabindex="{0 if first else -1}"{label}'
+        f'{f" data-step={step}" if step else ""} data-said="{html.escape(_said(each, state, guesses))}">{drawn}</span>'
+    )
+
+
+def _said(each: str, state: float, guesses: tuple[Prediction, ...]) -> str:
+    number = f"{state:.2f}".replace("-", "−")
+    rather = ", ".join(f"{_quoted(guess.text)} {percent(guess.score)}" for guess in guesses)
+    return f"After {_quoted(each)}: {number}. Likeliest next: {rather}."
+
+
+def _quoted(character: str) -> str:
+    return f"“{_SHOWN.get(character, character)}”"
+
+
+def _notes(output: CellsOutput) -> str:
+    """What was made of the text, and how few cells have a name."""
+    found = figures()[output.model]
+    notes = [
+        f"Of its {found['cells']} cells {found['nameable']} go along with something that we looked for "
+        f"({', '.join(found['signals'])}), with a correlation of {found['least']} or more over text kept out of "
+        f"training; the other {found['cells'] - found['nameable']} watch nothing that has a name here. It needs "
+        f"{found['bits_per_character']:.2f} bits for a character of such text."
+    ]
+    if output.model == PROSE:
+        notes.append(f"The text was read in lines of at most {LINE} characters, as the books were.")
+    if output.unknown:
+        unknown = ", ".join(f"“{each}”" for each in output.unknown[:20])
+        notes.append(f"Not in the alphabet, and read as one unknown sign, \ufffd: {unknown}.")
+    return f'<p class="quiet">{html.escape(" ".join(notes))}</p>'

@@ -1,0 +1,74 @@
+"""What single cells of a character LSTM hold while they read a text (Karpathy, Johnson and Fei-Fei, 2015)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.before import characters
+from models.decoding.sampling import best
+from models.errors import InputError
+from models.outputs import CellsOutput, LoadedCheckpoint, Prediction, WatchedCell, softmax
+from models.registry import Checkpoint
+from models.tasks.base import require_text
+
+LONGEST, GUESSES = 1_000, 3
+"""The most characters of a text, and how many guesses there are of each next one."""
+
+MOST_CELLS = 20
+"""The most cells that may be asked for besides the named ones."""
+
+
+@dataclass(frozen=True)
+class CellsInput:
+    """A text, the model that reads it, `prose` or `code`, and the numbers of cells to see besides the named ones."""
+
+    text: str
+    model: str = characters.PROSE
+    cells: tuple[int, ...] = ()
+
+
+class Cells:
+    """Both character models. They answer as a `TaskModel` does, but have no tokenizer, no attention and no torch."""
+
+    inputs_type: ClassVar[type] = CellsInput
+    held_bytes: ClassVar[int] = 0
+    """They are small, and stay in memory whatever else is there."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+
+    def __call__(self, **fields: Any) -> CellsOutput:
+        """The answer to one input; raises `InputError` when the visitor can mend it."""
+        return self.answer(CellsInput(**fields))
+
+    def answer(self, inputs: CellsInput) -> CellsOutput:
+        """The states of the named cells and of those asked for, after each character."""
+        text = require_text(inputs.text, "text", "The text")
+        if len(text) > LONGEST:
+            raise InputError(
+                f"The text is {len(text):,} characters long, and at most {LONGEST:,} are read here. Please shorten it.",
+                "text",
+            )
+        if inputs.model not in characters.MODELS:
+            raise InputError(f"The model must be {' or '.join(characters.MODELS)}.", "model")
+        model, read = characters.load(inputs.model), characters.as_read(text, inputs.model)
+        if len(inputs.cells) > MOST_CELLS or not all(0 <= each < model.cells for each in inputs.cells):
+            raise InputError(f"The cells must be at most {MOST_CELLS} numbers from 0 to {model.cells - 1}.", "cells")
+        cells, logits = model.read(characters.ids_of(read))
+        found = characters.figures()[inputs.model]["named"]
+        named = [(each["cell"], each["watches"], each["correlation"]) for each in found]
+        known = {cell for cell, _, _ in named}
+        asked = [*named, *((cell, "", None) for cell in dict.fromkeys(inputs.cells) if cell not in known)]
+        watched = (WatchedCell(*each, tuple(np.round(cells[:, each[0]].astype(float), 4).tolist())) for each in asked)
+        guesses = tuple(
+            tuple(Prediction(_spelt(place), round(float(row[place]), 4)) for place in best(row, GUESSES))
+            for row in softmax(logits)
+        )
+        own = self.checkpoint
+        identity = LoadedCheckpoint(own.name, model.revision, own.license, engine="numpy")
+        return CellsOutput(identity, (), inputs.model, read, characters.unknown_in(text), tuple(watched), guesses)
+
+
+def _spelt(place: int) -> str:
+    return characters.ALPHABET[place] if place < len(characters.ALPHABET) else characters.UNKNOWN
