@@ -161,8 +161,8 @@ def draw_cell(output: CellsOutput, cell: WatchedCell) -> str:
 def _title(cell: WatchedCell) -> str:
     if cell.correlation is None:
         return f"Cell {cell.cell} has no name here: it may watch much at once, or nothing that we looked for"
-    way, number = "bluer" if cell.correlation > 0 else "more orange", f"{cell.correlation:.2f}".replace("-", "−")
-    return f"Cell {cell.cell} watches: {cell.watches} (the more, the {way}; correlation {number})"
+    way, number = "rises" if cell.correlation > 0 else "falls", f"{cell.correlation:.2f}".replace("-", "−")
+    return f"Cell {cell.cell} watches: {cell.watches} (its number {way} with it; correlation {number})"
 
 
 def _character(each: str, state: float, guesses: tuple[Prediction, ...], *, first: bool) -> str:
@@ -177,7 +177,8 @@ def _character(each: str, state: float, guesses: tuple[Prediction, ...], *, firs
 
 
 def _said(each: str, state: float, guesses: tuple[Prediction, ...]) -> str:
-    number = f"{state:.2f}".replace("-", "−")
+    # Adding 0 makes 0 of -0.
+    number = f"{round(state, 2) + 0:.2f}".replace("-", "−")
     rather = ", ".join(f"{_quoted(guess.text)} {percent(guess.score)}" for guess in guesses)
     return f"After {_quoted(each)}: {number}. Likeliest next: {rather}."
 
