@@ -121,6 +121,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "kept_out": Field("The examples kept for the test", list, "example", many="examples", labelled=True),
     },
     Task.SURPRISE: {"text": _TEXT, "other": Field("The other text", str, "text", may_be_empty=True)},
+    Task.WRITTEN_BY: {"text": _TEXT},
     Task.GENERATIONS: {"text": _TEXT, "changed": Field("The changed text", str, "text", may_be_empty=True)},
     Task.CELLS: {"text": _TEXT, "model": Field("The model", str), "cells": Field("The cells", tuple)},
 }

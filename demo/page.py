@@ -24,6 +24,7 @@ from demo.tabs.surprise import create_surprise_tab
 from demo.tabs.teach import create_teach_tab
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.word_in_context import create_word_in_context_tab
+from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
 from demo.web.gradio_private import Page, show_values_of_now
 from demo.web.identity import SessionSigner, host_secret, signed_session
@@ -73,7 +74,8 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 Task.COMPLETION: create_completion_tab(service, session),
             }
             inside = create_inside_tab(service, lectures.values())
-            task_tabs[Task.SURPRISE] = create_surprise_tab(service, session)
+            task_tabs[Task.SURPRISE] = (surprise := create_surprise_tab(service, session))
+            task_tabs[Task.WRITTEN_BY] = create_written_by_form(service, session, surprise)
             task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
             task_tabs[Task.TEACH] = create_teach_tab(service, session)
             task_tabs[Task.GENERATIONS] = generations = create_generations_tab(service, session)

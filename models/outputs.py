@@ -678,6 +678,34 @@ class CellsOutput(TaskOutput):
     guesses: tuple[tuple[Prediction, ...], ...]
 
 
+@dataclass(frozen=True)
+class WrittenByFigures:
+    """How a detector did on texts of `tokens` tokens that it was not trained on, as shares of one.
+
+    `false_alarms` are people's texts that were called machine-written; `accuracy` counts as many texts of people as of
+    models, so that guessing gets a half.
+    """
+
+    tokens: int
+    false_alarms: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class WrittenByOutput(TaskOutput):
+    """How much a text reads like a model's rather than a person's.
+
+    `machine` is the probability where one text in two is a model's, from `counted` tokens; `ranks` are the shares of
+    them in the bins of `models.tasks.written_by.RANKS`. The `figures` are for the greatest length that was measured
+    and that the text reaches.
+    """
+
+    machine: float
+    counted: int
+    ranks: tuple[float, ...]
+    figures: WrittenByFigures
+
+
 def generated_ids(output: TaskOutput) -> tuple[int, ...]:
     """The ids of the tokens that the model wrote, which attention is captured over; empty for encoder tasks."""
     match output:

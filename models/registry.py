@@ -23,6 +23,8 @@ class Task(StrEnum):
     """The Hub has no name for it."""
     SURPRISE = "surprise"
     """The Hub has no name for it."""
+    WRITTEN_BY = "written-by"
+    """The Hub has no name for it."""
     GENERATIONS = "before-transformers"
     """The Hub has no name for it."""
     CELLS = "single-cells"
@@ -42,6 +44,7 @@ class Task(StrEnum):
             Task.TEACH: Task.FILL_MASK,
             Task.GENERATIONS: Task.SENTIMENT,
             Task.SURPRISE: Task.COMPLETION,
+            Task.WRITTEN_BY: Task.COMPLETION,
         }
         return by.get(self, self)
 
@@ -226,10 +229,11 @@ STANDARD: dict[Task, Checkpoint] = {
 
 
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
-    """The checkpoints that answer `task`, the bundled one first."""
+    """The checkpoints that answer `task`, the bundled one first, by which alone a writer can be told."""
     if task is Task.CELLS:
         return (CHARACTERS,)
-    return tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)
+    found = tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)
+    return found[:1] if task is Task.WRITTEN_BY else found
 
 
 def task_called(name: str) -> Task | None:
@@ -246,7 +250,7 @@ def find(name: str, task: Task | None = None) -> Checkpoint:
     if asked is not None:
         return checkpoints_for(asked)[0]
     checkpoint = CHARACTERS if name == CHARACTERS.name else REGISTRY.get(name)
-    if checkpoint is None or (task is not None and checkpoint.task is not task.answered_by):
+    if checkpoint is None or (task is not None and checkpoint not in checkpoints_for(task)):
         offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
         raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")
     return checkpoint

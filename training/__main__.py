@@ -24,6 +24,7 @@ SCRIPTS = {
     "word-vectors": "word_vectors",
     "which-layer": "which_layer",
     "windows": "windows",
+    "written-by": "written_by",
     "before-transformers": "before",
     "single-cells": "characters",
 }

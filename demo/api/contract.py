@@ -368,6 +368,30 @@ class Surprise(Answered, TextSurprise):
     other: TextSurprise | None
 
 
+class MeasuredDetector(TypedDict):
+    """Shares of texts of `tokens` tokens, kept out of training; guessing has an accuracy of 0.5.
+
+    `false_alarms` are people's texts that were taken for a model's.
+    """
+
+    tokens: int
+    false_alarms: float
+    accuracy: float
+
+
+class WrittenBy(Answered):
+    """The probability that a text is `machine`-written, where half of all texts are, by two models that it has met.
+
+    It proves nothing about a person, and cannot tell about other models. `ranks` are the shares of the `counted` tokens
+    with rank 1, up to 10, up to 100, up to 1,000, and beyond; `figures` say how often such an answer is wrong.
+    """
+
+    machine: float
+    counted: int
+    ranks: list[float]
+    figures: MeasuredDetector
+
+
 class OfKind(Answered):
     """The kind of attention that the answer is about, and all that the run has."""
 
@@ -623,6 +647,7 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.WORD_IN_CONTEXT: WordInSentences,
     Task.TEACH: Taught,
     Task.SURPRISE: Surprise,
+    Task.WRITTEN_BY: WrittenBy,
     Task.GENERATIONS: Generations,
     Task.CELLS: Cells,
 }

@@ -217,6 +217,8 @@ def _said(answer: dict[str, Any]) -> object:
             return [words[0]["token"] for words in fitting]
         case {"perplexity": _, "tokens": tokens}:
             return [each["rather"][:1] and each["rather"][0]["token"] for each in tokens]
+        case {"machine": machine}:
+            return machine >= 0.5
         case {"translations": translations}:
             return translations[0]["text"]
         case {"predictions": predictions}:

@@ -247,6 +247,14 @@ def _add_task_endpoints(service: DemoService) -> None:
         """
         return run(contract.Surprise, request, checkpoint, text=text, other=other)
 
+    def written_by(request: gr.Request, text: str) -> contract.WrittenBy:
+        """Tell how much a text reads like a small language model's; it proves nothing about who wrote it.
+
+        Args:
+            text: The text to judge, of 20 tokens or more.
+        """
+        return run(contract.WrittenBy, request, "", text=text)
+
     def generations(request: gr.Request, text: str, changed: str = "", checkpoint: str = "") -> contract.Generations:
         """Judge a text with eleven models from before Transformers, from a bag of words to ELMo's idea, and with BERT.
 
@@ -274,7 +282,7 @@ def _add_task_endpoints(service: DemoService) -> None:
 
     for endpoint in (
         fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
-        word_in_context, teach, surprise, generations, cells,
+        word_in_context, teach, surprise, written_by, generations, cells,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

@@ -23,6 +23,7 @@ from models.outputs import (
     TranslationOutput,
     WatchedCell,
     WordInContextOutput,
+    WrittenByOutput,
 )
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -127,6 +128,8 @@ def answer_in_words(output: TaskOutput) -> str:
             return likelier(output)
         case SurpriseOutput():
             return f"{output.text.bits_per_token:.2f} bits per token, perplexity {output.text.perplexity:,.1f}"
+        case WrittenByOutput():
+            return f"reads like a model’s text: {100 * output.machine:.0f} %"
         case _:
             raise TypeError(f"{type(output).__name__} has no answer in words")
 

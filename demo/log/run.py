@@ -22,6 +22,7 @@ from models.outputs import (
     TeachOutput,
     TranslationOutput,
     WordInContextOutput,
+    WrittenByOutput,
 )
 from models.registry import Task
 
@@ -99,6 +100,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.WORD_IN_CONTEXT: WordInContextOutput,
     Task.TEACH: TeachOutput,
     Task.SURPRISE: SurpriseOutput,
+    Task.WRITTEN_BY: WrittenByOutput,
     Task.GENERATIONS: GenerationsOutput,
     Task.CELLS: CellsOutput,
 }

@@ -33,6 +33,7 @@ from models.outputs import (
     Token,
     TranslationOutput,
     WordInContextOutput,
+    WrittenByOutput,
 )
 from models.registry import Task
 from models.text.words import is_content_word, word_text, words_of
@@ -191,6 +192,8 @@ def _shares(output: TaskOutput) -> list[_Shares]:
             named = [[(each.text, each.score) for each in shares]]
         case SentencePairOutput():
             named = [[(each.text, each.score) for each in output.entailment]]
+        case WrittenByOutput():
+            named = [[("a model’s", output.machine), ("a person’s", 1 - output.machine)]]
         case EndingsOutput():
             named = [[(each.text, each.follows) for each in output.endings]]
         case QuestionAnsweringOutput():

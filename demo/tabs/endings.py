@@ -2,18 +2,15 @@
 
 import html
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from demo.plots.reading import decimals, percent
-from demo.runs import DemoService, Finished
-from demo.tabs.task_tab import TaskTab, left_column, result, two_columns
-from demo.widgets import Updates
-from demo.widgets.notice import held
+from demo.runs import DemoService
+from demo.tabs.second_form import SecondForm
+from demo.tabs.task_tab import TaskTab, left_column, result
 from models.outputs import EndingsOutput, TaskOutput
 from models.registry import REGISTRY, Task
 
@@ -24,49 +21,18 @@ _LEAD = (
 _HINT = "Two to four endings, one a line. <span class='keys'>Shift+Enter ranks them.</span>"
 
 
-class EndingsForm(TaskTab):
-    """The form, folded away under the columns of the tab `pairs`, whose model and reader it shares.
-
-    The reader then shows the beginning with the ending that is likeliest to come next. `kept` is the run that a copied
-    link leads to, whatever the reader shows.
-    """
-
-    def __init__(self, service: DemoService, session: gr.BrowserState, pairs: TaskTab) -> None:
-        super().__init__(service, session, Task.ENDINGS, lambda _run, output, _step: draw_endings(output))
-        self.tab, self.picker, self.reader = pairs.tab, pairs.picker, pairs.reader
-        self.opens = pairs.opens
-
-    @contextmanager
-    def page(self) -> Iterator[None]:
-        """Holds the two columns, in a fold."""
-        with self.tab, gr.Accordion("Which ending?", open=False, elem_classes="tool") as self.fold, two_columns():
-            self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
-            yield
-
-    @property
-    def linked(self) -> Component:
-        """See `TaskTab`."""
-        return self.kept
-
-    @property
-    def outputs(self) -> list[Component]:
-        """See `TaskTab`."""
-        return [*super().outputs, self.kept, self.fold]
+class EndingsForm(SecondForm):
+    """The form; the reader then shows the beginning with the ending that is likeliest to come next."""
 
     def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The beginning, and the endings one a line."""
         fields = super().named(values)
         return {**fields, "endings": [line for line in str(fields["endings"] or "").splitlines() if line.strip()]}
 
-    def show(self, finished: Finished) -> Updates:
-        """See `TaskTab`; the fold opens."""
-        updates = super().show(finished)
-        return {**updates, self.kept: updates[self.reader.finished], self.fold: gr.update(open=True)}
-
 
 def create_endings_form(service: DemoService, session: gr.BrowserState, pairs: TaskTab) -> TaskTab:
     """The form with its events, in the tab `pairs`."""
-    form = EndingsForm(service, session, pairs)
+    form = EndingsForm(service, session, pairs, Task.ENDINGS, lambda _run, output, _step: draw_endings(output))
     with form.page():
         with left_column(), form.asking("Rank them", _HINT):
             form.create_text("beginning", "The beginning", max_lines=4)

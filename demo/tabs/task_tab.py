@@ -38,6 +38,7 @@ TAB_NAMES = {
     Task.WORD_IN_CONTEXT: "one-word",
     Task.TEACH: "teach-it",
     Task.SURPRISE: "surprise",
+    Task.WRITTEN_BY: "surprise",
     Task.GENERATIONS: "before-transformers",
     Task.CELLS: "before-transformers",
 }

@@ -99,6 +99,7 @@ TASK_TITLES = {
     Task.WORD_IN_CONTEXT: "One word",
     Task.TEACH: "Teach it",
     Task.SURPRISE: "Surprise",
+    Task.WRITTEN_BY: "Is it machine-written?",
     Task.GENERATIONS: "Before",
     Task.CELLS: "Single cells",
 }

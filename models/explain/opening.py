@@ -16,6 +16,7 @@ from models.outputs import (
     TeachOutput,
     TranslationOutput,
     WordInContextOutput,
+    WrittenByOutput,
 )
 from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word, word_rows, word_text, words_of
 
@@ -86,7 +87,7 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
         case TranslationOutput():
             small = ENGLISH if attention.kind == "encoder" else TRANSLATED_INTO
             found = [word[0] for word in words if is_content_word(word_text(queries, word), small)]
-        case TeachOutput():
+        case TeachOutput() | WrittenByOutput():
             found = [word[0] for word in words if is_content_word(word_text(queries, word))]
         case CompletionOutput():
             found = [word[0] for word in reversed(words)]

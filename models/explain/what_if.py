@@ -23,6 +23,7 @@ from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
 from models.tasks.word_in_context import WordInContext, lines_of
+from models.tasks.written_by import WrittenBy
 from models.text.characters import over_marks
 
 
@@ -132,7 +133,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             encoded = tokenizer.encode(question, inputs.context)
             spans = [span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)]
             return "question", question, over_marks(question, spans)[position]
-        case TokenClassification() | Surprise():
+        case TokenClassification() | Surprise() | WrittenBy():
             # Of a long text these are the tokens of one window.
             return field, inputs.text, (token.start, token.end)
         case WordInContext():

@@ -26,6 +26,7 @@ from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
 from models.tasks.word_in_context import WordInContext
+from models.tasks.written_by import WrittenBy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -42,6 +43,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),
     Task.TEACH: (Teach, "AutoModelForMaskedLM"),
     Task.SURPRISE: (Surprise, "AutoModelForCausalLM"),
+    Task.WRITTEN_BY: (WrittenBy, "AutoModelForCausalLM"),
     Task.GENERATIONS: (Generations, "AutoModelForSequenceClassification"),
 }
 """How each task answers, and the class of transformers that loads its networks."""

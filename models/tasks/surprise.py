@@ -13,7 +13,7 @@ from models.decoding.sampling import best, log_softmax
 from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attentions, MeasuredText, Prediction, PseudoPerplexity, SurpriseOutput, Token, TokenSurprise
-from models.tasks.base import TaskModel, attention_of, batch_of_one, require_text, require_tokens
+from models.tasks.base import AnyTaskModel, TaskModel, attention_of, batch_of_one, require_text, require_tokens
 from models.tasks.fill_mask import FillMask
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
@@ -71,23 +71,8 @@ class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput])
         """Raises `InputError` for an empty text, and for one of which no token can be counted."""
         if not isinstance(inputs.other, str):
             raise InputError("The other text must be text.", "other")
-        other = self._read(inputs.other, "other", "The other text") if inputs.other.strip() else None
-        return EncodedTexts(self._read(inputs.text, "text", "The text"), other)
-
-    def _read(self, text: str, field: str, name: str) -> ReadText:
-        encoded = self.tokenizer.encode(require_text(text, field, name), special=False)
-        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
-        require_tokens(tokens, field, name)
-        start = self.tokenizer.settings.bos_token_id
-        if start is not None:
-            tokens = (*read_tokens(self.tokenizer, [start]), *tokens)
-        elif len(tokens) == 1:
-            raise InputError(
-                f"{name} is one token, which this model has nothing to foresee by: it has no start token. Please write "
-                "more.",
-                field,
-            )
-        return ReadText(text, tokens)
+        other = read(self, inputs.other, "other", "The other text") if inputs.other.strip() else None
+        return EncodedTexts(read(self, inputs.text, "text", "The text"), other)
 
     def forward(self, encoded: EncodedTexts) -> Measured:
         """Both models over both texts."""
@@ -108,48 +93,10 @@ class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput])
 
     def attend(self, inputs: SurpriseInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the first window of the text."""
-        tokens = self._read(inputs.text, "text", "The text").tokens[: self.settings.window]
-        layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
-        return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+        return attend_to(self, read(self, inputs.text, "text", "The text"))
 
-    def _measure(self, read: ReadText) -> MeasuredText:
-        return MeasuredText(self._foreseen(read.tokens), self._pseudo_perplexity(read.text))
-
-    def _foreseen(self, tokens: tuple[Token, ...]) -> tuple[TokenSurprise, ...]:
-        """The surprise of every token but the first, in windows that overlap by half.
-
-        Each window foresees one token more than it reads. All that the first one foresees counts; of the others only
-        the half that is new, so that a token has at least half a window before it.
-        """
-        ids = batch_of_one([token.id for token in tokens])
-        window, count = self.settings.window, ids.shape[1]
-        half, found = window // 2, list[TokenSurprise]()
-        for at in range(0, max(1, count - 1 - half), half):
-            known = ids[:, at : at + window + 1]
-            found += self._window(known, tokens, at, 0 if at == 0 else half)
-        return tuple(found)
-
-    def _window(self, ids: Ids, tokens: tuple[Token, ...], at: int, skipped: int) -> list[TokenSurprise]:
-        """What is foreseen of `ids` `[1, token]`, which begin at token `at`, after the first `skipped + 1` of them."""
-        text, found = self.engine.start(), list[TokenSurprise]()
-        last = ids.shape[1] - 1
-        for first in range(0, last, _TOKENS_AT_ONCE):
-            chunk = ids[:, first : min(first + _TOKENS_AT_ONCE, last)]
-            logits = text.read(chunk, chunk.shape[1])
-            for place, scores in enumerate(logits, start=first):
-                if place >= skipped:
-                    found.append(self._token(tokens[at + place + 1], scores, place + 1))
-        return found
-
-    def _token(self, token: Token, scores: np.ndarray, context: int) -> TokenSurprise:
-        """The surprise of `token` by the `scores` `[vocabulary]` of what comes after `context` tokens."""
-        logs = log_softmax(scores)
-        log_probability = float(logs[token.id])
-        rather = tuple(
-            Prediction(readable(self.tokenizer, int(each)), math.exp(logs[each])) for each in best(logs, RATHER)
-        )
-        rank = int((logs > logs[token.id]).sum()) + 1
-        return TokenSurprise(token, math.exp(log_probability), rank, -log_probability / math.log(2), context, rather)
+    def _measure(self, text: ReadText) -> MeasuredText:
+        return MeasuredText(foreseen(self, text.tokens), self._pseudo_perplexity(text.text))
 
     def _pseudo_perplexity(self, text: str) -> PseudoPerplexity | None:
         """The masked model's, over its own tokens; none for a text that is too long for it, or empty to it."""
@@ -171,3 +118,66 @@ class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput])
             logs = log_softmax(logits)[range(len(chosen)), ids[chosen]]
             bits -= float(logs.sum(dtype=np.float64)) / math.log(2)
         return PseudoPerplexity(2 ** (bits / len(places)), len(places))
+
+
+def read(model: AnyTaskModel, text: str, field: str, name: str) -> ReadText:
+    """The tokens of `text`; raises `InputError` where it is empty or none of them can be counted."""
+    encoded = model.tokenizer.encode(require_text(text, field, name), special=False)
+    tokens = read_tokens(model.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
+    require_tokens(tokens, field, name)
+    start = model.tokenizer.settings.bos_token_id
+    if start is not None:
+        tokens = (*read_tokens(model.tokenizer, [start]), *tokens)
+    elif len(tokens) == 1:
+        raise InputError(
+            f"{name} is one token, which this model has nothing to foresee by: it has no start token. Please write "
+            "more.",
+            field,
+        )
+    return ReadText(text, tokens)
+
+
+def attend_to(model: AnyTaskModel, text: ReadText) -> Attentions:
+    """The masked self-attention over the first window of the text."""
+    tokens = text.tokens[: model.settings.window]
+    layers = model.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
+    return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+
+
+def foreseen(model: AnyTaskModel, tokens: tuple[Token, ...]) -> tuple[TokenSurprise, ...]:
+    """The surprise of every token but the first, in windows that overlap by half.
+
+    Each window foresees one token more than it reads. All that the first one foresees counts; of the others only
+    the half that is new, so that a token has at least half a window before it.
+    """
+    ids = batch_of_one([token.id for token in tokens])
+    window, count = model.settings.window, ids.shape[1]
+    half, found = window // 2, list[TokenSurprise]()
+    for at in range(0, max(1, count - 1 - half), half):
+        known = ids[:, at : at + window + 1]
+        found += _window(model, known, tokens, at, 0 if at == 0 else half)
+    return tuple(found)
+
+
+def _window(model: AnyTaskModel, ids: Ids, tokens: tuple[Token, ...], at: int, skipped: int) -> list[TokenSurprise]:
+    """What is foreseen of `ids` `[1, token]`, which begin at token `at`, after the first `skipped + 1` of them."""
+    text, found = model.engine.start(), list[TokenSurprise]()
+    last = ids.shape[1] - 1
+    for first in range(0, last, _TOKENS_AT_ONCE):
+        chunk = ids[:, first : min(first + _TOKENS_AT_ONCE, last)]
+        logits = text.read(chunk, chunk.shape[1])
+        for place, scores in enumerate(logits, start=first):
+            if place >= skipped:
+                found.append(_surprise(model, tokens[at + place + 1], scores, place + 1))
+    return found
+
+
+def _surprise(model: AnyTaskModel, token: Token, scores: np.ndarray, context: int) -> TokenSurprise:
+    """The surprise of `token` by the `scores` `[vocabulary]` of what comes after `context` tokens."""
+    logs = log_softmax(scores)
+    log_probability = float(logs[token.id])
+    rather = tuple(
+        Prediction(readable(model.tokenizer, int(each)), math.exp(logs[each])) for each in best(logs, RATHER)
+    )
+    rank = int((logs > logs[token.id]).sum()) + 1
+    return TokenSurprise(token, math.exp(log_probability), rank, -log_probability / math.log(2), context, rather)

@@ -36,6 +36,8 @@ _REFUSED: list[tuple[str, list[Any], str]] = [
     ("surprise", ["", "", ""], "The text is empty."),
     ("surprise", ["A dog.", "", 7], "The other text must be text."),
     ("surprise", ["A dog.", "clearhead-minilm", ""], "There is no such model here."),
+    ("written_by", [""], "The text is empty."),
+    ("written_by", ["A dog."], "fewer than 20 say too little about who wrote them."),
     ("surprise", ["A dog.", "", "z" * 6_000], "The other text is 6,000 characters long"),
     ("translation", ["A dog.", 9, ""], "The number of beams must be from 1 to 8."),
     ("translation", ["A dog.", 2.5, ""], "The number of beams must be a whole number."),

@@ -43,11 +43,13 @@ INPUTS: dict[Task, dict[str, Any]] = {
         "texts": ["Would you mind waiting a moment?"],
     },
     Task.SURPRISE: {"text": "Once upon a time there was a king."},
+    Task.WRITTEN_BY: {"text": "Once upon a time there was a king. " * 4},
     Task.GENERATIONS: {"text": "I don't love this movie.", "changed": "I do love this movie."},
     Task.CELLS: {"text": '"Who is there?" he asked.'},
 }
 ATTENDING = [task for task in Task if task.kinds]
-KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"], Task.SURPRISE: ["decoder"]}
+KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"], Task.SURPRISE: ["decoder"],
+         Task.WRITTEN_BY: ["decoder"]}  # fmt: skip
 
 
 def answer_of(client: Client, task: Task, **changes: Any) -> dict[str, Any]:
@@ -256,6 +258,18 @@ def test_surprise_adds_up_from_its_tokens(client: Client) -> None:
         assert all(each["rank"] >= 1 and len(each["rather"]) == 3 for each in text["tokens"])
     assert answer["other"]["perplexity"] > answer["perplexity"]
     assert answer_of(client, Task.SURPRISE)["other"] is None
+
+
+def test_a_text_is_judged_with_how_often_that_is_wrong(client: Client) -> None:
+    answer = answer_of(client, Task.WRITTEN_BY)
+    assert 0 < answer["machine"] < 1 and answer["counted"] >= 20
+    assert sum(answer["ranks"]) == pytest.approx(1)
+    assert answer["figures"]["tokens"] == 25
+    assert 0 <= answer["figures"]["false_alarms"] < 0.5 < answer["figures"]["accuracy"] <= 1
+    long = answer_of(client, Task.WRITTEN_BY, text=INPUTS[Task.WRITTEN_BY]["text"] * 8)
+    assert long["figures"]["tokens"] == 200
+    with pytest.raises(AppError, match="fewer than 20 say too little about who wrote them"):
+        answer_of(client, Task.WRITTEN_BY, text="Once upon a time.")
 
 
 @pytest.mark.parametrize("task", ATTENDING)

@@ -15,7 +15,7 @@ from models.explain.head_roles import ROLES
 from models.registry import Task
 from tests.api.test_endpoints import ATTENDING, KINDS, answer_of
 
-NOT_ATTRIBUTED = (Task.TRANSLATION, Task.WORD_IN_CONTEXT, Task.TEACH, Task.SURPRISE)
+NOT_ATTRIBUTED = (Task.TRANSLATION, Task.WORD_IN_CONTEXT, Task.TEACH, Task.SURPRISE, Task.WRITTEN_BY)
 LOOKED_INTO = [task for task in ATTENDING if task not in NOT_ATTRIBUTED]
 
 

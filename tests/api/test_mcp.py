@@ -37,7 +37,8 @@ def text_of(result: CallToolResult) -> str:
 def test_every_task_is_a_tool_whose_parameters_are_explained(server: Server) -> None:
     tools = with_tools(server, lambda session: session.list_tools()).tools
     names = ["fill_mask", "sentiment", "question_answering", "names", "sentence_pair", "endings"]
-    names += ["translation", "completion", "word_in_context", "teach", "surprise", "generations", "cells"]
+    names += ["translation", "completion", "word_in_context", "teach", "surprise", "written_by"]
+    names += ["generations", "cells"]
     names += ["decode_tree", "fork"]
     names += ["attention", "attention_sheet", "head_roles", "attribution", "ablate", "replace_token", "inside"]
     assert [tool.name for tool in tools] == names

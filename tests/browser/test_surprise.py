@@ -50,6 +50,24 @@ class TestOnePage:
         expect(panel.get_by_role("alert").filter(has_text="The text is empty.")).to_be_visible()
 
 
+def test_a_text_is_judged_and_false_alarms_on_people_come_first(page: Page) -> None:
+    panel = opened(page)
+    panel.get_by_role("button", name="Is it machine-written?").click()
+    fill(panel, "The text in question", "Too short to tell.")
+    press(panel, "Judge it")
+    expect(panel.get_by_role("alert").filter(has_text="fewer than 20 say too little")).to_be_visible()
+    fill(panel, "The text in question", "Once upon a time there was a little girl. She was very happy. " * 3)
+    press(panel, "Judge it")
+    form = panel.locator(".task").last
+    expect(form.get_by_role("heading", name="Reads like a model’s text:")).to_contain_text("%")
+    expect(form.locator(".answer p").first).to_contain_text("by people, the detector takes")
+    form.get_by_text("How often it takes a text for a model’s").click()
+    expect(form.get_by_role("row", name="news")).to_be_visible()
+    page.get_by_role("tab", name="History").click()
+    page.get_by_role("button", name="Open: Is it machine-written?: Once upon").first.click()
+    expect(panel.get_by_role("heading", name="Reads like a model’s text:")).to_be_visible()
+
+
 def test_nothing_scrolls_sideways_on_a_small_phone(open_page: Open) -> None:
     page = open_page(viewport={"width": 360, "height": 740})
     panel = opened(page)

@@ -41,6 +41,8 @@ from models.outputs import (
     WatchedCell,
     WordInContextOutput,
     WordStanding,
+    WrittenByFigures,
+    WrittenByOutput,
 )
 from models.registry import Task
 from tests.log.runs import OUTPUT, failed_run, finished_run
@@ -125,6 +127,10 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.SURPRISE: (
         SurpriseOutput(_USED, _TOKENS, _LIKELY, _UNLIKELY, "<s>", 512, _USED),
         "The model finds the first text 8.0 times as likely as the second",
+    ),
+    Task.WRITTEN_BY: (
+        WrittenByOutput(_USED, _TOKENS, 0.834, 40, (0.25, 0.25, 0.25, 0.25, 0.0), WrittenByFigures(25, 0.25, 0.75)),
+        "reads like a model’s text: 83 %",
     ),
     Task.GENERATIONS: (
         GenerationsOutput(

@@ -35,6 +35,7 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.TEACH: (),
     # Answered by the checkpoints of completion.
     Task.SURPRISE: (),
+    Task.WRITTEN_BY: (),
     Task.GENERATIONS: (),
     # Answered by LSTMs, which have tests of their own.
     Task.CELLS: (),

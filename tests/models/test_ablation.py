@@ -44,6 +44,7 @@ FIELDS: dict[Task, dict[str, Any]] = {
         "texts": ("The wind is cold.",),
     },
     Task.SURPRISE: {"text": "The keeper lit the lamp."},
+    Task.WRITTEN_BY: {"text": "The keeper lit the lamp, " * 8},
     Task.GENERATIONS: {"text": "A quiet and generous film."},
 }
 # Where each architecture brings its heads together, spelt out: `{}` is the layer.

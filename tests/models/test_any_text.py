@@ -59,6 +59,7 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
         ),
         "texts": (f"{text} {other}",),
     },
+    Task.WRITTEN_BY: lambda text, other: {"text": f"{text} {other} " * 10},
     Task.SURPRISE: lambda text, other: {"text": f"{text} {other}", "other": other},
     Task.GENERATIONS: lambda text, other: {"text": text + other, "changed": other},
 }

@@ -29,11 +29,13 @@ from models.outputs import (
     TeachOutput,
     TranslationOutput,
     WordInContextOutput,
+    WrittenByOutput,
     generated_ids,
 )
 from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
 from models.tasks.surprise import Surprise
+from models.tasks.written_by import LEAST_TOKENS
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
 from tests.models.contract import (
@@ -414,6 +416,19 @@ def plain_mask_probabilities(model: AnyTaskModel, text: str) -> torch.Tensor:
     with torch.inference_mode():
         logits = model.network(**encoded).logits[0]
     return logits[encoded.input_ids[0] == model.tokenizer.settings.mask_token_id][0].softmax(-1)
+
+
+class TestWrittenBy(NeedsText):
+    task = Task.WRITTEN_BY
+    output_type = WrittenByOutput
+    fields: ClassVar = {"text": "The keeper lit the lamp, and the old boats turned home over the hills. " * 2}
+    bad: ClassVar = [{"text": None}, {"text": "Too short."}]
+    always = " The keeper lit the lamp, and the old boats turned home over the hills." * 2
+
+    def check_answer(self, model: AnyTaskModel, output: WrittenByOutput) -> None:
+        assert is_probability(output.machine)
+        assert sum(output.ranks) == pytest.approx(1)
+        assert output.counted == len(output.tokens) - 1 >= LEAST_TOKENS
 
 
 class TestSurprise(NeedsText):

@@ -49,7 +49,9 @@ def test_an_entry_belongs_to_a_family_that_the_contract_covers(checkpoint: Check
 def test_every_task_offers_the_bundled_checkpoint_first(task: Task) -> None:
     first, *others = checkpoints_for(task)
     assert not first.hub_id
-    assert {other.name for other in others if other.hub_id} >= OFFERED[task.answered_by]
+    # What the bundled model wrote is told by its own numbers.
+    offered = set() if task is Task.WRITTEN_BY else OFFERED[task.answered_by]
+    assert {other.name for other in others if other.hub_id} >= offered
     assert all(each.task is task.answered_by for each in (first, *others))
 
 

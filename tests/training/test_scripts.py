@@ -16,12 +16,13 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, LlamaConfig
 
 from models.loading.store import ModelStore
 from models.registry import BUNDLED, REGISTRY
+from models.tasks.written_by import BITS, RANKS
 from training.__main__ import SCRIPTS
 from training.bpe import byte_level_tokenizer
 from training.stories import KEPT_OUT_BOOKS
 from training.text_generation import Part
 
-WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers", "windows", "single-cells")
+WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers", "windows", "written-by", "single-cells")
 """Scripts that make no checkpoint, with tests of their own below or in `test_words.py`."""
 
 LINES = 100
@@ -41,6 +42,8 @@ TINY = {
     "names": {"EPOCHS": 1, "EVERYDAY_SENTENCES": 20, "BATCH_TOKENS": 256, "FROZEN_LAYERS": 1},
     "translation": {"VOCABULARY": 400, "WIDTH": 32, "STEPS": 2, "BATCH_TOKENS": 200, "PHRASES_TIMES": 1,
                     "EVERYDAY_TIMES": 1, "DEVELOPMENT_PAIRS": 5, "DEVELOPMENT_BATCHES": 2, "ALIGNED_SENTENCES": 5},
+    "written_by": {"TEXTS_A_KIND": 12, "WRITTEN_TOKENS": 40, "WRITTEN_AT_ONCE": 12, "LENGTHS": (25, 50),
+                   "TEXT_CHARACTERS": 400},
     "text_generation": {"VOCABULARY": 400, "WIDTH": 48, "WRITTEN_STORIES": 64, "DEVELOPMENT_CHARACTERS": 500,
                         "PARTS": (Part("tiny", steps=2, rate=1.0, rows=2, window=16, shares=(1,) * 6, opened=0.2),)},
 }  # fmt: skip
@@ -230,3 +233,24 @@ def test_the_character_models_are_trained_and_their_cells_named(
     assert all(each["cells"] == 8 and each["named"] and each["bits_per_character"] > 1 for each in figures.values())
     assert "| code | " in (folder / "README.md").read_text()
     assert {file.name for file in folder.glob("*.safetensors")} == {"prose.safetensors", "code.safetensors"}
+
+
+def test_a_detector_learns_from_people_and_models_and_is_measured_on_other_texts(
+    data: Path, small: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled, prose = import_module("training.cards").CHECKPOINTS, Prose()
+    for name in ("wikipedia_E", "wikinews"):
+        articles = ["A title\n" + " ".join(prose.paragraphs(8)) for _ in range(LINES // 5)]
+        write(tmp_path / f"data/text/{name}.txt.xz", articles, "\n\n")
+    for name in ("children_books", "imdb_unsup"):
+        (tmp_path / f"data/text/{name}.txt.xz").symlink_to(data / f"text/{name}.txt.xz")
+    script = small("written-by")
+    monkeypatch.setattr(script, "CHECKPOINTS", bundled)
+    monkeypatch.setattr(script, "FILE", tmp_path / "written_by.json")
+    script.build(tmp_path / "data", tmp_path / "work")
+    detector = json.loads(script.FILE.read_text())
+    assert len(detector["coefficients"]) == len(RANKS) + len(BITS) + 2
+    assert [sum(shares[: len(RANKS) + 1]) for shares in detector["typical"].values()] == pytest.approx([1, 1], abs=1e-3)
+    first = detector["figures"][0]
+    assert first["tokens"] == 25 and 0 <= first["false_alarms"] <= 1
+    assert {script.UNMET, "encyclopedia", "news"} <= first["called"].keys()

@@ -1,0 +1,98 @@
+"""Is it machine-written? A second form in the tab Surprise: a detector, and how often it is wrong."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import gradio as gr
+
+from demo.events import PROGRESS
+from demo.plots.reading import percent
+from demo.runs import DemoService
+from demo.tabs.second_form import SecondForm
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.widgets import Updates
+from demo.widgets.tables import fold_out, framed, table
+from models.outputs import TaskOutput, WrittenByOutput
+from models.registry import Task
+from models.tasks.written_by import LEAST_TOKENS, RANKS, load
+
+_LEAD = (
+    "People choose words that a language model did not expect more often than models do (Gehrmann and others, 2019). A "
+    "<em>logistic regression</em> counts how many tokens have which rank and how many bits, and weighs the counts. The "
+    "model that is chosen above plays no part: it was trained with Clearhead Stories as the reader."
+)
+_HINT = f"At least {LEAST_TOKENS} tokens, better 200. <span class='keys'>Enter judges the text.</span>"
+
+
+class WrittenByForm(SecondForm):
+    """The form; only the bundled model can answer, whichever the tab has chosen."""
+
+    def run(
+        self, progress: gr.Progress = PROGRESS, session_id: str = "", _checkpoint: str = "", *values: Any
+    ) -> Updates:
+        """See `TaskTab`."""
+        return super().run(progress, session_id, "", *values)
+
+
+def create_written_by_form(service: DemoService, session: gr.BrowserState, surprise: TaskTab) -> TaskTab:
+    """The form with its events, in the tab `surprise`."""
+    draw = lambda _run, output, _step: draw_written_by(output)  # noqa: E731
+    form = WrittenByForm(service, session, surprise, Task.WRITTEN_BY, draw)
+    with form.page():
+        with left_column(), form.asking("Judge it", _HINT):
+            form.create_text("text", "The text in question", max_lines=8)
+            gr.HTML(f'<p class="lead">{_LEAD}</p>', label="About this form")
+        with result():
+            form.create_answer("Is it machine-written?")
+            form.create_header()
+    form.connect()
+    return form
+
+
+def draw_written_by(output: TaskOutput) -> str:
+    """The probability, how often such a number is wrong, the ranks beside typical ones, and all that was measured."""
+    assert isinstance(output, WrittenByOutput)  # noqa: S101
+    figures = output.figures
+    return (
+        f"<h3>Reads like a model’s text: {percent(output.machine)}</h3>"
+        f"<p>Of texts of {figures.tokens} tokens by people, the detector takes <strong>"
+        f"{percent(figures.false_alarms)} for a model’s by mistake</strong>. It is right about "
+        f"{percent(figures.accuracy)} of texts of that length, half of them by people; guessing is right about 50 %. "
+        f"Yours has {output.counted:,}.</p>"
+        '<p class="quiet">It has met two small models and cannot tell about others, such as today’s chat assistants. '
+        "The number is about a text and proves nothing about whoever handed it in.</p>"
+        f"{_histogram(output.ranks)}{_measured()}"
+    )
+
+
+def _histogram(ranks: Sequence[float]) -> str:
+    """The shares of tokens by rank, beside the means of people's texts and of the models'."""
+    bounds = ["1", *(f"{low + 1:,}–{high:,}" for low, high in pairwise(RANKS)), "beyond"]
+    typical = load()["typical"]
+    rows = [
+        (name, *map(percent, shares))
+        for name, *shares in zip(bounds, ranks, typical["people"], typical["model"], strict=False)
+    ]
+    name = "How many tokens have which rank"
+    return f"<h4>{name}</h4>" + framed(
+        table(("rank", "this text", "people’s, typical", "a model’s, typical"), rows), name, "histogram"
+    )
+
+
+def _measured() -> str:
+    """Every kind of people's text and every writer, by length: how often the detector takes it for a model's."""
+    figures = load()["figures"]
+    heads = ("written by", *(f"{each['tokens']} tokens" for each in figures))
+    rows = [
+        (writer, *(percent(each["called"][writer]) if writer in each["called"] else "–" for each in figures))
+        for writer in figures[0]["called"]
+    ]
+    rows.append(("right, of all", *(percent(each["accuracy"]) for each in figures)))
+    name = "How often it takes a text for a model’s, by writer and length"
+    note = (
+        '<p class="quiet">Of texts kept out of training, whose topics are shared: models went on from the first '
+        "sentences of people’s texts. “If unmet”: by a detector that learned from none of "
+        "that model’s texts. Measured by <code>training/written_by.py</code>.</p>"
+    )
+    return fold_out(name, table(heads, rows), name, note)

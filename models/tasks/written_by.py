@@ -1,0 +1,93 @@
+"""Is it machine-written? A logistic regression on how the bundled model foresees a text.
+
+People use words that a language model ranks low more often than models do (Gehrmann et al., 2019; GLTR), and the model
+that wrote a text knows it best (Zellers et al., 2019; Grover). The few coefficients are learned by
+`training/written_by.py`, which also measures how often they are wrong.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from models.errors import InputError
+from models.outputs import Attentions, TokenSurprise, WrittenByFigures, WrittenByOutput
+from models.registry import BUNDLED
+from models.tasks.base import TaskModel
+from models.tasks.surprise import ReadText, attend_to, foreseen, read
+
+FILE = BUNDLED.parent / "written_by.json"
+RANKS = (1, 10, 100, 1000)
+"""Bounds of the bins of ranks; the last bin holds what is beyond."""
+
+BITS = (1.0, 2.0, 4.0, 8.0, 12.0)
+"""Bounds of the bins of bits."""
+
+LEAST_TOKENS = 20
+"""A text of fewer tokens says too little."""
+
+
+@dataclass(frozen=True)
+class WrittenByInput:
+    """The text that somebody or something wrote."""
+
+    text: str
+
+
+class WrittenBy(TaskModel[WrittenByInput, ReadText, tuple[TokenSurprise, ...], WrittenByOutput]):
+    """The completion model as a reader of texts that it may have written itself."""
+
+    inputs_type = WrittenByInput
+
+    def preprocess(self, inputs: WrittenByInput) -> ReadText:
+        """Raises `InputError` for a text that is empty or of fewer than `LEAST_TOKENS` tokens."""
+        encoded = read(self, inputs.text, "text", "The text")
+        count = len(encoded.tokens) - 1
+        if count < LEAST_TOKENS:
+            raise InputError(
+                f"That is {count} tokens, and fewer than {LEAST_TOKENS} say too little about who wrote them. Please "
+                "give more of the text.",
+                "text",
+            )
+        return encoded
+
+    def forward(self, encoded: ReadText) -> tuple[TokenSurprise, ...]:
+        """How the model foresees each token."""
+        return foreseen(self, encoded.tokens)
+
+    def postprocess(self, inputs: WrittenByInput, encoded: ReadText, raw: tuple[TokenSurprise, ...]) -> WrittenByOutput:
+        """The probability that the regression gives, and the figures for the greatest length that the text reaches."""
+        detector, ranks = load(), [each.rank for each in raw]
+        shares = features(ranks, [each.bits for each in raw])
+        logit = float(shares @ detector["coefficients"]) + detector["intercept"]
+        reached = [each for each in detector["figures"] if each["tokens"] <= len(raw)]
+        figures = (reached or detector["figures"])[-1 if reached else 0]
+        return WrittenByOutput(
+            self.identity,
+            encoded.tokens,
+            float(1 / (1 + np.exp(-logit))),
+            len(raw),
+            tuple(shares[: len(RANKS) + 1].tolist()),
+            WrittenByFigures(figures["tokens"], figures["false_alarms"], figures["accuracy"]),
+        )
+
+    def attend(self, inputs: WrittenByInput, written: tuple[int, ...] = ()) -> Attentions:
+        """The masked self-attention over the first window of the text."""
+        return attend_to(self, self.preprocess(inputs))
+
+
+def features(ranks: Sequence[int], bits: Sequence[float]) -> np.ndarray:
+    """The share of tokens in each bin of ranks, then in each bin of bits."""
+    rows = ((ranks, RANKS), (bits, BITS))
+    counts = [np.bincount(np.searchsorted(bounds, values), minlength=len(bounds) + 1) for values, bounds in rows]
+    return np.concatenate(counts) / len(ranks)
+
+
+@cache
+def load() -> dict[str, Any]:
+    """The coefficients and the figures."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
