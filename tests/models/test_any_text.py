@@ -40,6 +40,9 @@ _TEXTS = st.lists(_PARTS, min_size=1, max_size=4).flatmap(lambda parts: st.sampl
     lambda between: between.join(parts)
 ))  # fmt: skip
 
+_ENOUGH = "and so the keeper lit the lamp, and the old boats turned home over the hills before the storm came."
+"""More than 20 tokens."""
+
 FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
     Task.FILL_MASK: lambda text, other: {"text": f"{text} [MASK] {other}"},
     Task.SENTIMENT: lambda text, other: {"text": text + other},
@@ -59,7 +62,7 @@ FIELDS: dict[Task, Callable[[str, str], dict[str, Any]]] = {
         ),
         "texts": (f"{text} {other}",),
     },
-    Task.WRITTEN_BY: lambda text, other: {"text": f"{text} {other} " * 10},
+    Task.WRITTEN_BY: lambda text, other: {"text": f"{text} {other} {_ENOUGH}"},
     Task.SURPRISE: lambda text, other: {"text": f"{text} {other}", "other": other},
     Task.GENERATIONS: lambda text, other: {"text": text + other, "changed": other},
 }
