@@ -1,8 +1,6 @@
 """Single cells: a second form in the tab of earlier models, a text in the colours of one cell of a character LSTM."""
 
 import html
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import gradio as gr
@@ -14,10 +12,10 @@ from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.runs import DemoService, Finished
 from demo.sharing import ReaderSettings
-from demo.tabs.task_tab import TaskTab, left_column, result, two_columns
+from demo.tabs.second_form import SecondForm
+from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.theme import script
 from demo.widgets import Updates
-from demo.widgets.notice import held
 from demo.widgets.runs import run_header
 from models.before.characters import CODE, LINE, PROSE, figures
 from models.outputs import CellsOutput, Prediction, TaskOutput, WatchedCell
@@ -36,23 +34,11 @@ _SHOWN = {"\n": "↵", " ": "␣"}
 _SPOKEN = {"\n": "line break", " ": "space"}
 
 
-class CellsForm(TaskTab):
-    """The form, folded away under the columns of the tab `generations`, whose reader it leaves alone.
+class CellsForm(SecondForm):
+    """The form. It has models of its own, and leaves the reader to the tab's: there is no attention to show.
 
-    `kept` is the run whose text is shown. `named` chooses among the cells that have a name, `cell` among all.
+    `named_cell` chooses among the cells that have a name, `cell` among all.
     """
-
-    def __init__(self, service: DemoService, session: gr.BrowserState, generations: TaskTab) -> None:
-        super().__init__(service, session, Task.CELLS, lambda _run, output, _step: draw_first(output))
-        self.tab, self.reader, self.opens = generations.tab, generations.reader, generations.opens
-
-    @contextmanager
-    def page(self) -> Iterator[None]:
-        """Holds the two columns, in a fold."""
-        title = "Single cells: what one number of an LSTM watches"
-        with self.tab, gr.Accordion(title, open=False, elem_classes="tool cells-tool") as self.fold, two_columns():
-            self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
-            yield
 
     def create_choice(self) -> None:
         """The choice of a cell, by its name or by its number."""
@@ -61,11 +47,6 @@ class CellsForm(TaskTab):
         self.named_cell = gr.Radio(choices_of(output), value=output.cells[0].cell, label="Cells that watch something")
         most = figures()[output.model]["cells"] - 1
         self.cell = gr.Slider(0, most, output.cells[0].cell, step=1, label="Any cell", info="most watch nothing")
-
-    @property
-    def linked(self) -> Component:
-        """See `TaskTab`."""
-        return self.kept
 
     @property
     def outputs(self) -> list[Component]:
@@ -107,8 +88,8 @@ class CellsForm(TaskTab):
 
 def create_cells_form(service: DemoService, session: gr.BrowserState, generations: TaskTab) -> TaskTab:
     """The form with its events, in the tab `generations`."""
-    form = CellsForm(service, session, generations)
-    with form.page():
+    form = CellsForm(service, session, generations, Task.CELLS, lambda _run, output, _step: draw_first(output))
+    with form.page("Single cells: what one number of an LSTM watches"):
         with left_column():
             with form.asking("Read it", _HINT):
                 form.create_text("text", lines=6, max_lines=14)

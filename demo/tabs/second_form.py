@@ -29,9 +29,9 @@ class SecondForm(TaskTab):
         self.opens = first.opens
 
     @contextmanager
-    def page(self) -> Iterator[None]:
-        """Holds the two columns, in a fold."""
-        title = TASK_TITLES[self.task]
+    def page(self, title: str = "") -> Iterator[None]:
+        """Holds the two columns, in a fold with this title, or with that of the task."""
+        title = title or TASK_TITLES[self.task]
         with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
             self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
             yield

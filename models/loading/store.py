@@ -12,8 +12,6 @@ from models.registry import CHARACTERS, Checkpoint, Task, find, task_called
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
-    from models.tasks.fill_mask import FillMask
-    from models.tasks.text_generation import TextGeneration
 
 
 class ModelStore:
@@ -45,14 +43,10 @@ class ModelStore:
         if task is None or task is checkpoint.task:
             return model
         from models.loading.assembly import as_task
-        from models.tasks.endings import Endings
-        from models.tasks.surprise import Surprise
 
         wrapped = as_task(model, task)
-        if isinstance(wrapped, Endings):
-            wrapped.writer = cast("TextGeneration", self._load(find("", Task.COMPLETION), progress))
-        if isinstance(wrapped, Surprise):
-            wrapped.masked = cast("FillMask", self._load(find("", Task.FILL_MASK), progress))
+        for name, other in wrapped.asks.items():
+            setattr(wrapped, name, self._load(find("", other), progress))
         return wrapped
 
     def _load(self, checkpoint: Checkpoint, progress: Progress) -> "AnyTaskModel":

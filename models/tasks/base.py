@@ -15,7 +15,7 @@ from models.decoding.sampling import GenerationSettings
 from models.engine import FLOAT32, TORCH, Engine, Ids, Logits
 from models.errors import InputError
 from models.outputs import Attention, Attentions, LoadedCheckpoint, TaskOutput, Token
-from models.registry import Checkpoint
+from models.registry import Checkpoint, Task
 from models.text.characters import says_anything
 from models.text.tokenizer import Encoding, Tokenizer, TokenizerSettings
 
@@ -71,6 +71,8 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     """
 
     inputs_type: ClassVar[type]
+    asks: ClassVar[Mapping[str, Task]] = {}
+    """Other models that it asks, by the attribute under which the loader sets each, and the task of their default."""
 
     checkpoint: Checkpoint
     identity: LoadedCheckpoint

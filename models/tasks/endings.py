@@ -5,6 +5,7 @@ model says how likely its words are after the beginning.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from models.engine import Ids, Logits
 from models.errors import InputError
 from models.outputs import Attentions, Ending, EndingsOutput, Token
+from models.registry import Task
 from models.tasks.base import TaskModel, padded, require_text
 from models.tasks.sentence_pair import read_pair, shares
 from models.tasks.text_generation import TextGeneration
@@ -41,9 +43,10 @@ class EncodedEndings:
 
 
 class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.float64]], EndingsOutput]):
-    """A checkpoint for sentence pairs with a completion model, the `writer`, beside it, which its loader sets."""
+    """A checkpoint for sentence pairs with a completion model, the `writer`, beside it."""
 
     inputs_type = EndingsInput
+    asks: ClassVar = {"writer": Task.COMPLETION}
     writer: TextGeneration
 
     def preprocess(self, inputs: EndingsInput) -> EncodedEndings:

@@ -6,6 +6,7 @@ GLTR (Gehrmann et al., 2019). A masked model is asked for every token with that 
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from models.decoding.sampling import best, log_softmax
 from models.engine import Ids
 from models.errors import InputError
 from models.outputs import Attentions, MeasuredText, Prediction, PseudoPerplexity, SurpriseOutput, Token, TokenSurprise
+from models.registry import Task
 from models.tasks.base import AnyTaskModel, TaskModel, attention_of, batch_of_one, require_text, require_tokens
 from models.tasks.fill_mask import FillMask
 from models.text.characters import over_marks
@@ -62,9 +64,10 @@ class Measured:
 
 
 class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput]):
-    """A causal model that reads instead of writing, with a masked one, `masked`, beside it, which its loader sets."""
+    """A causal model that reads instead of writing, with a masked one, `masked`, beside it."""
 
     inputs_type = SurpriseInput
+    asks: ClassVar = {"masked": Task.FILL_MASK}
     masked: FillMask
 
     def preprocess(self, inputs: SurpriseInput) -> EncodedTexts:

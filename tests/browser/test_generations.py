@@ -30,7 +30,7 @@ def test_a_word_is_left_out_and_rows_open(page: Page) -> None:
 def test_a_text_takes_the_colours_of_a_cell_chosen_by_name_or_by_number(page: Page) -> None:
     panel = choose_tab(page, "Before")
     panel.get_by_role("button", name="Single cells").click()
-    fold = panel.locator(".cells-tool")
+    fold = panel.locator(".tool").filter(has_text="what one number of an LSTM watches")
     answer = fold.locator(".block.answer")
     expect(answer).to_contain_text(re.compile(r"Cell \d+ watches"))
     fold.get_by_label("Your text").fill('if x:\n    return "é"')
@@ -48,4 +48,6 @@ def test_a_text_takes_the_colours_of_a_cell_chosen_by_name_or_by_number(page: Pa
     expect(answer.get_by_role("heading")).to_contain_text("Cell 3 has no name here")
     page.get_by_role("tab", name="History").click()
     page.get_by_role("button", name="Open: Single cells: if x").first.click()
-    expect(panel.locator(".cells-tool").get_by_label("Your text")).to_have_value('if x:\n    return "é"')
+    expect(
+        panel.locator(".tool").filter(has_text="what one number of an LSTM watches").get_by_label("Your text")
+    ).to_have_value('if x:\n    return "é"')

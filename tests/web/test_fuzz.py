@@ -37,7 +37,10 @@ _FUZZ = settings(
 )
 
 _USUAL: dict[str, list[Any]] = {
-    "text": ["A [MASK] film.", "Lovely."],
+    "text": [
+        "A [MASK] film that we saw on a rainy evening in a small cinema by the river, with all of our friends.",
+        "Lovely.",
+    ],
     "question": ["Who sleeps?"],
     "context": ["The dog sleeps in Lisbon."],
     "prompt": ["Once", ""],
