@@ -133,7 +133,7 @@ _BUNDLED = (
     Checkpoint(
         "clearhead-pairs", Task.SENTENCE_PAIR, "Clearhead Pairs", "BERT", "Apache-2.0", 22_866_000, ("en",), 15,
         "Learned from short plain sentences, questions and news: it goes by words that two sentences share, does not "
-        "see who did what to whom, and is right about what follows in two cases of three.",
+        "see who did what to whom, and takes most sentences of the same text for the next one.",
         base="clearhead-minilm",
     ),
     Checkpoint(

@@ -383,6 +383,7 @@ def card(figures: dict[str, float]) -> Card:
         "and no sentence of these is trained on; SICK has a development file of its own.",
         figures=figures,
         limits="It goes by words that two sentences share, and by what is usual: numbers, names that change places and "
-        "knowledge of the world escape it, and one “not” may weigh too much or too little. Entailment was learned from "
-        "captions of pictures, paraphrase from questions and news.",
+        "knowledge of the world escape it, and one “not” may weigh too much or too little. What follows "
+        "what it tells by the topic: it takes most other sentences of the same text for the next one. Entailment was "
+        "learned from captions of pictures, paraphrase from questions and news.",
     )
