@@ -10,6 +10,7 @@ import pytest
 from demo.lectures import LectureStep, TaskView, lectures_of
 from demo.runs import DemoService, Finished
 from demo.settings import Limits
+from demo.walk.memory import memory_picture
 from demo.walk.steps import STEPS
 from demo.walk.view import Inside, InsideRequest, look, look_at_source
 from models.inside.outputs import Look
@@ -19,6 +20,8 @@ from models.outputs import (
     Attention,
     CompletionOutput,
     FillMaskOutput,
+    GenerationRow,
+    GenerationsOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
@@ -32,6 +35,8 @@ from models.registry import Task, find
 from models.tasks.teach import BAG_OF_WORDS, BERT, RANDOM_WEIGHTS, Teach, TeachInput, classifier
 
 SHIPPED = lectures_of(None, tuple(step.key for step in STEPS), Limits())
+ADDING_UP = ("bag_of_words", "cbow", "deep_cbow", "deep_averaging")
+"""The models that add up numbers of words, wherever these stand."""
 
 
 def texts(tokens: tuple[Token, ...]) -> list[str]:
@@ -97,6 +102,11 @@ class Seen:
         output = self.answer().output
         assert isinstance(output, TeachOutput)
         return output
+
+    def generations(self) -> dict[str, GenerationRow]:
+        output = self.answer().output
+        assert isinstance(output, GenerationsOutput)
+        return {each.key: each for each in output.rows}
 
     def attention_1(self) -> None:
         pieces = [piece.piece for piece in self.inside.tokens(self.request)[0].pieces]
@@ -357,6 +367,65 @@ class Seen:
         output = self.answer().output
         assert isinstance(output, SentimentOutput)
         assert output.label == "positive"
+
+    def from_words_to_transformers_1(self) -> None:
+        rows = self.generations()
+        assert all(rows[each].positive == rows[each].changed_positive for each in ADDING_UP), "the same bag"
+        assert rows["bert"].changes_its_mind
+
+    def from_words_to_transformers_2(self) -> None:
+        rows = self.generations()
+        assert all(rows[each].label == "positive" for each in ADDING_UP)
+        for name in ("bag_of_ngrams", "convolution"):
+            assert rows[name].label == "negative" and rows[name].changes_its_mind
+
+    def from_words_to_transformers_3(self) -> None:
+        rows = self.generations()
+        assert rows["bag_of_words"].label == "positive" and not rows["bag_of_words"].changes_its_mind
+        for name in ("lstm", "bilstm", "fine_tuned"):
+            assert rows[name].label == "negative" and rows[name].changes_its_mind
+
+    def from_words_to_transformers_4(self) -> None:
+        assert [name for name, row in self.generations().items() if row.label == "positive"] == ["bert"]
+
+    def from_words_to_transformers_5(self) -> None:
+        reading = self.service.generations(self.answer().source)
+        assert {each.key for each in reading.untrained} == {"elman", "lstm"}
+        for each in reading.untrained:
+            assert each.lengths[-1] > 10_000 * each.lengths[0]
+        assert self.generations()["bert"].label == "negative", "the last word decides"
+
+    def from_words_to_transformers_6(self) -> None:
+        rows = self.generations()
+        assert len(rows) == 12 and all(row.label == "positive" for row in rows.values())
+
+    def from_words_to_transformers_7(self) -> None:
+        for token in self.completion().generated:
+            assert token.alternatives and token.probability >= token.alternatives[0].score
+
+    def from_words_to_transformers_8(self) -> None:
+        output = self.word()
+        seasons = {"autumn", "winter", "fall", "summer", "harvest", "rainy", "snow"}
+        assert len(seasons & {each.text for each in output.static_neighbours}) == len(output.static_neighbours) - 1
+        cosines = np.array(output.layers[output.telling])
+        across = cosines[np.ix_([0, 2], [1, 3])].max()
+        assert cosines[0, 2] > across and cosines[1, 3] > across, "the season's stand together, and the coil's"
+
+    def from_words_to_transformers_9(self) -> None:
+        output = self.answer().output
+        assert isinstance(output, FillMaskOutput)
+        assert {"side", "edge", "banks"} <= {each.text for each in output.predictions[0]}
+
+    def from_words_to_transformers_10(self) -> None:
+        (first, _), *_ = ordered(self.look())
+        assert first == "animal", "it takes most from “animal”"
+
+    def from_words_to_transformers_11(self) -> None:
+        self.attention_2()
+
+    def from_words_to_transformers_12(self) -> None:
+        assert self.step.picture == 2
+        assert "6 layers × 4 tokens = 24 more" in memory_picture(4, 6, 43)
 
 
 @pytest.mark.parametrize(

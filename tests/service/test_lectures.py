@@ -124,7 +124,8 @@ def test_a_shipped_lecture_keeps_to_the_hosts_limits() -> None:
 
 def test_a_step_that_a_host_refuses_is_left_out_and_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     found = known_lectures(Settings(limits=Limits(text=40, prompt=10)))
-    assert {name: len(each.steps) for name, each in found.items()} == {"attention": 1, "bert": 4, "how-bert-is-used": 6}
+    steps = {"attention": 1, "bert": 4, "from-words-to-transformers": 3, "how-bert-is-used": 6}
+    assert {name: len(each.steps) for name, each in found.items()} == steps
     assert found["attention"].steps[0] == SHIPPED["attention"].steps[-1]
     assert "gpt-2.json goes without step 4: The prompt is 45 characters long, and at most 10 are read" in caplog.text
 
