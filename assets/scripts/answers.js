@@ -34,6 +34,8 @@ const markSoon = () => {
   marking = setTimeout(() => mark(openPanel()), 150);
 };
 document.addEventListener('input', markSoon);
+// No event tells of a field that the server has filled, as a lecture's step does.
+setInterval(() => mark(openPanel()), 500);
 new MutationObserver(markSoon).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['data-asked']});
 
 // What stood in the fields when the button was pressed is what the answer is about, however it was cleaned on the way.
