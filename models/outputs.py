@@ -259,7 +259,7 @@ class Reach:
 class GenerationsReading:
     """How each generation read a text of `words`, and how far back the answer's gradient reaches in some.
 
-    `untrained` is how far it reached in those of them that are recurrent before they had learned anything.
+    `untrained` is the same for the recurrent models before training, with random weights.
     """
 
     words: tuple[str, ...]
@@ -654,8 +654,8 @@ class SurpriseOutput(TaskOutput):
 class WatchedCell:
     """One cell of an LSTM and its `states`, tanh of the cell from -1 to 1, after each character of a text.
 
-    `watches` names what it goes along with over text kept out of training, with their `correlation`; both are empty for
-    a cell that only was asked for.
+    `watches` names what it goes along with over text kept out of training, with their `correlation`; a cell
+    without a name has neither.
     """
 
     cell: int

@@ -229,7 +229,10 @@ STANDARD: dict[Task, Checkpoint] = {
 
 
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
-    """The checkpoints that answer `task`, the bundled one first, by which alone a writer can be told."""
+    """The checkpoints that answer `task`, the bundled one first.
+
+    `Task.WRITTEN_BY` has that one alone: its detector was trained on the ranks that this model gives.
+    """
     if task is Task.CELLS:
         return (CHARACTERS,)
     found = tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)

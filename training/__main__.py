@@ -3,7 +3,7 @@
 DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
 goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment, question
 answering, names and sentence pairs start from the masked language model. `word-vectors` and `which-layer` make what the
-tab One word shows, `windows` what Inside says of short windows.
+tab One word shows, and `perplexity-by-window` measures what Inside says of short windows.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SCRIPTS = {
     "text-generation": "text_generation",
     "word-vectors": "word_vectors",
     "which-layer": "which_layer",
-    "windows": "windows",
+    "perplexity-by-window": "perplexity_by_window",
     "written-by": "written_by",
     "before-transformers": "before",
     "single-cells": "characters",

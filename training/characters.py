@@ -183,7 +183,7 @@ def measured(model: str, kept_out: list[str]) -> dict[str, Any]:
     read = stream_of(kept_out, model, KEPT_OUT_CHARACTERS)
     read = read[: len(read) // ROWS * ROWS]
     network = characters.load(model, characters.FOLDER)
-    # Read as so many texts side by side, which is quicker.
+    # Read as `ROWS` texts side by side, which is quicker.
     ids = ids_of(read).reshape(ROWS, -1).T
     states, logits = network.read(ids)
     cells = states.swapaxes(0, 1).reshape(len(read), -1)

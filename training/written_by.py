@@ -37,7 +37,7 @@ WRITERS: dict[str, dict[str, Any]] = {
     f"{OWN}, all tokens": {"top_k": 0},
     OTHER: {"temperature": 0.8, "top_k": 50, "top_p": 0.95},
 }
-"""How each writes."""
+"""The sampling settings of each model that writes; one model may have several."""
 
 UNMET = f"{OTHER}, if unmet"
 """The same texts, judged by a detector that has learned from none of this model's."""
@@ -46,7 +46,7 @@ TEXTS_A_KIND = 192
 
 TEST_SHARE = 0.3
 LENGTHS = (25, 50, 100, 200)
-"""Of each text so many tokens, as the completion model has them, from its beginning."""
+"""The lengths that are judged: this many tokens from the beginning of a text, as the completion model cuts it."""
 
 PROMPT_CHARACTERS, TEXT_CHARACTERS = 80, 1200
 WRITTEN_TOKENS, WRITTEN_AT_ONCE = 210, 64
@@ -60,7 +60,7 @@ Measured = tuple[Sequence[int], Sequence[float]]
 
 @dataclass(frozen=True)
 class Passage:
-    """A prompt, and how it goes on in the words of `writer`, who is of the kind of people's or a model's."""
+    """A prompt, and the text after it; `writer` names a model, or the kind of text where people wrote it."""
 
     prompt: str
     text: str
@@ -180,7 +180,7 @@ def measurer() -> Callable[[str], Measured]:
 
 
 def fitted(texts: dict[str, list[Measured]], people: Container[str]) -> LogisticRegression:
-    """The regression over the beginnings of all texts, people's together as weighty as the models' together."""
+    """The regression over the beginnings of all texts; people's texts and the models' weigh the same in total."""
     rows, labels = [], []
     for name, found in texts.items():
         for length in LENGTHS:
@@ -196,11 +196,11 @@ def beginnings(texts: list[Measured], length: int) -> list[NDArray[np.float64]]:
 
 
 def shares_called(detector: LogisticRegression, texts: dict[str, list[Measured]], length: int) -> dict[str, float]:
-    """Of each writer's texts the share that is called machine-written."""
+    """For each writer the share of its texts that `detector` calls machine-written."""
     rows = {name: beginnings(found, length) for name, found in texts.items()}
     return {name: round(float(detector.predict(np.array(found)).mean()), 3) for name, found in rows.items() if found}
 
 
 def mean(shares: Iterable[float]) -> float:
-    """The mean of all kinds or writers, each as weighty as another."""
+    """The plain mean of the shares of all kinds or writers."""
     return round(float(np.mean(list(shares))), 3)

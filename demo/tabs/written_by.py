@@ -37,8 +37,9 @@ class WrittenByForm(SecondForm):
 
 def create_written_by_form(service: DemoService, session: gr.BrowserState, surprise: TaskTab) -> TaskTab:
     """The form with its events, in the tab `surprise`."""
-    draw = lambda _run, output, _step: draw_written_by(output)  # noqa: E731
-    form = WrittenByForm(service, session, surprise, Task.WRITTEN_BY, draw)
+    form = WrittenByForm(
+        service, session, surprise, Task.WRITTEN_BY, lambda _run, output, _step: draw_written_by(output)
+    )
     with form.page():
         with left_column(), form.asking("Judge it", _HINT):
             form.create_text("text", "The text in question", max_lines=8)

@@ -13,7 +13,7 @@ from models.inside.formulas import reach
 from models.registry import BUNDLED, REGISTRY
 
 _MEASURED = BUNDLED.parent / "perplexity_by_window.json"
-"""Made by `training/windows.py`."""
+"""Made by `training/perplexity_by_window.py`."""
 
 _TEXT = (
     "A text may be longer than what a <em>decoder</em> reads at once. Then it reads window by window, and in each the "
@@ -27,7 +27,7 @@ _ROWS = (
     "light in those before. Lines stand between windows."
 )
 _TOKENS = 56
-"""How many tokens the text has that is drawn: the longest window in the most layers reaches back to its first one."""
+"""The tokens of the drawn text: with the longest window and the most layers, the last one reaches back to the first."""
 _LONGEST_WINDOW, _MOST_LAYERS = 8, 6
 
 
@@ -102,5 +102,7 @@ def _costs() -> str:
     counts = " and ".join(f"{each['tokens']:,}" for each in texts.values())
     name = "Perplexity by the length of the window"
     shown = framed(table(("window", *texts), rows), name)
-    note = quiet(f"Perplexity of a token, over {counts} tokens. Measured by <code>training/windows.py</code>.")
+    note = quiet(
+        f"Perplexity of a token, over {counts} tokens. Measured by <code>training/perplexity_by_window.py</code>."
+    )
     return f"<h3>What a short window costs</h3><p>{with_terms(said)}</p>{shown}{note}"

@@ -26,10 +26,10 @@ def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[So
 
 
 class Page(gr.Blocks):
-    """Blocks that Gradio cannot describe before they are whole: it would twice more, at a quarter second each."""
+    """Blocks that are described only once they are complete; Gradio would do it twice before, a quarter second each."""
 
     def get_config_file(self) -> BlocksConfigDict:
-        """Every component with its values, and every event; while it is built, its pages alone."""
+        """The description of every component and event; while the blocks are being built, of the pages alone."""
         return super().get_config_file() if getattr(self, "exited", False) else {"pages": self.pages}  # type: ignore[typeddict-item]
 
 

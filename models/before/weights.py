@@ -31,7 +31,7 @@ class Networks:
 
 @cache
 def untrained(generation: Generation, features: int) -> nn.Module:
-    """The network of `generation` as it is made for so many `features`, with random weights, the same each time."""
+    """The network of `generation` for `features` features before training: random weights, the same at each call."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return generation.make(features).eval().requires_grad_(False)

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Open
 from tests.browser.reading import expect_heatmap, expect_live_answer, open_tab, settle
 
-SIZES = {"phone": (390, 844), "laptop": (1280, 720)}
+SIZES = {"phone": (390, 844), "laptop": (1280, 720), "desktop": (1440, 900)}
 BUTTONS = {
     "Fill the blank": "Fill the blank",
     "Sentiment": "Read it",

@@ -119,6 +119,8 @@ def test_a_run_goes_through_nginx_under_a_path_of_its_own(behind_nginx: tuple[st
         page = browser.get(f"{safe}/clearhead/")
         assert f'"root":"{safe}/clearhead"' in page.text
         assert page.headers["content-encoding"] == "br"
+        older = browser.get(f"{safe}/clearhead/", headers={"Accept-Encoding": "gzip"})
+        assert older.headers["content-encoding"] == "gzip"
         assert page.headers["strict-transport-security"]
         assert "nonce-" in page.headers["content-security-policy"]
         assert browser.get(f"{safe}/clearhead/healthz").text == "alive"

@@ -1,5 +1,6 @@
 """What visitors type is checked before a model sees it, and refused in one clear sentence."""
 
+import math
 from typing import Any
 
 import pytest
@@ -44,6 +45,13 @@ def test_control_characters_become_spaces_and_move_nothing() -> None:
     assert len(cleaned) == len(context)
 
 
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\x00\x00", None])
+def test_text_that_says_nothing_is_refused(text: str | None) -> None:
+    error = refused(Task.SENTIMENT, {"text": text})
+    assert error.field == "text"
+    assert "empty" in error.sentence
+
+
 def test_an_empty_prompt_and_an_empty_word_are_allowed() -> None:
     assert clean(Task.COMPLETION, {"prompt": ""}, LIMITS) == {"prompt": ""}
     assert clean(Task.FILL_MASK, {"text": "[MASK]", "word": ""}, LIMITS)["word"] == ""
@@ -70,6 +78,29 @@ def test_each_text_has_its_own_limit_which_the_message_names(task: Task, field: 
     assert error.field == field
     assert f"{most + 1} characters" in error.sentence
     assert f"at most {most} " in error.sentence
+
+
+@pytest.mark.parametrize("text", ["\ud800", "half \udc00 a smile", "\ude00\ud83d"])
+def test_half_a_character_is_refused(text: str) -> None:
+    assert "half of a character" in refused(Task.SENTIMENT, {"text": text}).sentence
+
+
+@pytest.mark.parametrize("value", [5, 1.5, True, ["a"], {"a": 1}, b"a"])
+def test_text_of_a_wrong_type_is_refused(value: object) -> None:
+    assert refused(Task.SENTIMENT, {"text": value}).sentence == "The text must be text."
+
+
+@pytest.mark.parametrize("value", [True, False, "5", None, [5], {}, 2.5, math.nan, math.inf, -math.inf, 10**400])
+def test_a_whole_number_must_be_one(value: object) -> None:
+    error = refused(Task.FILL_MASK, {"text": "[MASK]", "top_k": value})
+    assert error.field == "top_k"
+    assert error.sentence == "The number of candidates must be a whole number."
+
+
+@pytest.mark.parametrize("value", [True, "0.5", None, [0.5], math.nan, math.inf, 10**400])
+def test_a_number_must_be_finite(value: object) -> None:
+    error = refused(Task.COMPLETION, {"prompt": "", "temperature": value})
+    assert (error.field, error.sentence) == ("temperature", "The temperature must be a number.")
 
 
 def test_numbers_pass_and_take_their_type() -> None:

@@ -22,7 +22,14 @@ from training.bpe import byte_level_tokenizer
 from training.stories import KEPT_OUT_BOOKS
 from training.text_generation import Part
 
-WITHOUT_CHECKPOINT = ("word-vectors", "which-layer", "before-transformers", "windows", "written-by", "single-cells")
+WITHOUT_CHECKPOINT = (
+    "word-vectors",
+    "which-layer",
+    "before-transformers",
+    "perplexity-by-window",
+    "written-by",
+    "single-cells",
+)
 """Scripts that make no checkpoint, with tests of their own below or in `test_words.py`."""
 
 LINES = 100
@@ -203,7 +210,7 @@ def test_the_networks_before_transformers_are_trained_and_measured(
 def test_what_a_short_window_costs_is_measured_on_both_texts(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = import_module("training.windows")
+    script = import_module("training.perplexity_by_window")
     monkeypatch.setattr(script, "FILE", tmp_path / "perplexity_by_window.json")
     monkeypatch.setattr("training.stories.KEPT_OUT_REVIEWS", 5)
     script.build(data, tmp_path)
