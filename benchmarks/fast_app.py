@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import models.loading.store
-from models.outputs import LoadedCheckpoint, Prediction, SentimentOutput, Token
+from models.outputs.base import LoadedCheckpoint, Prediction, Token
+from models.outputs.encoders import SentimentOutput
 
 _APP = Path(__file__).resolve().parents[1] / "app.py"
 _USED = LoadedCheckpoint("clearhead-sentiment", "fast", "Apache-2.0")

@@ -13,16 +13,10 @@ from demo.settings import Settings
 from models.errors import InputError
 from models.loading import Progress, import_looks
 from models.loading.store import ModelStore
-from models.outputs import (
-    MEAN,
-    Attentions,
-    Attribution,
-    DecodeTree,
-    GenerationsReading,
-    SwitchedOff,
-    TaskOutput,
-    generated_ids,
-)
+from models.outputs.attention import MEAN, Attentions, Attribution, SwitchedOff
+from models.outputs.base import TaskOutput
+from models.outputs.before import GenerationsReading
+from models.outputs.writing import DecodeTree, generated_ids
 from models.registry import Task, find
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 import gradio as gr
 
 from demo.api.looks import add_look_endpoints
-from demo.api.tasks import add_endpoints
+from demo.api.sessions import add_session_endpoints
+from demo.api.tasks import add_task_endpoints, add_writing_endpoints
 from demo.events import QUICK
 from demo.runs import DemoService
 from demo.tabs.about import create_about_tab
@@ -54,8 +55,9 @@ def build_demo(service: DemoService) -> gr.Blocks:
         # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
         # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
         demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)
-        add_endpoints(service)
-        add_look_endpoints(service)
+        # Before the tabs, which may not take their names.
+        for add_endpoints in (add_task_endpoints, add_writing_endpoints, add_session_endpoints, add_look_endpoints):
+            add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):
             masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")

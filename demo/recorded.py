@@ -20,7 +20,8 @@ from demo.walk.view import InsideRequest
 from models.explain.opening import opening
 from models.inside.outputs import TokenizedText
 from models.loading.store import ModelStore
-from models.outputs import GenerationsReading, Part, Reach, Reading, Strip, TaskOutput, Token
+from models.outputs.base import TaskOutput, Token
+from models.outputs.before import GenerationsReading, Part, Reach, Reading, Strip
 from models.registry import Task, find
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from demo.walk.view import Inside
 from models.errors import InputError, Stopped
 from models.loading import Progress, silent
 from models.loading.store import ModelStore
-from models.outputs import DecodeTree, LoadedCheckpoint, TaskOutput, generated_ids
+from models.outputs.base import LoadedCheckpoint, TaskOutput
+from models.outputs.writing import DecodeTree, generated_ids
 from models.registry import Checkpoint, Task, find
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import TranslationOutput
+from models.outputs.writing import TranslationOutput
 from models.tasks.base import AnyTaskModel
 from models.text.words import merge_words, word_text, words_of
 

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from models.before import characters
 from models.before.characters import ALPHABET, CODE, PROSE, as_read, ids_of
-from models.outputs import softmax
+from models.outputs.base import softmax
 from training.cards import commit, sha256
 from training.loop import Batch, Plan, train
 from training.stories import KEPT_OUT_BOOKS, passages

@@ -6,8 +6,16 @@ from typing import Any, Literal
 import gradio as gr
 import numpy as np
 
-from demo.api import contract
-from demo.api.tasks import add_endpoint, run_to_read, short_text, truth
+from demo.api.callers import add_endpoint, run_to_read, short_text, truth
+from demo.api.contract.answers import SHAPES, answer_of, answered, shaped
+from demo.api.contract.looks import (
+    AttentionRows,
+    Attributed,
+    Comparison,
+    HeadRoles,
+    InsideNumbers,
+    Sheet,
+)
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.log.run import Run
 from demo.looks import Changed
@@ -18,7 +26,7 @@ from demo.walk.view import InsideRequest, look
 from models.errors import InputError
 from models.explain.aggregation import agreement, reduce
 from models.explain.head_roles import head_roles as roles_of_heads
-from models.outputs import MEAN, Attention
+from models.outputs.attention import MEAN, Attention
 from models.registry import Task, find
 from models.text.words import merge_words, word_text, words_of
 
@@ -38,7 +46,7 @@ def add_look_endpoints(service: DemoService) -> None:
         if kind and kind not in attentions:
             raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
         chosen = attentions[kind or next(iter(attentions))]
-        return {**contract.answered(run), "kind": chosen.kind, "kinds": list(attentions)}, chosen
+        return {**answered(run), "kind": chosen.kind, "kinds": list(attentions)}, chosen
 
     def attention(
         request: gr.Request,
@@ -48,7 +56,7 @@ def add_look_endpoints(service: DemoService) -> None:
         head: int = MEAN,
         words: bool = False,
         how: Literal["head", "mean", "maximum", "rollout"] = "head",
-    ) -> contract.AttentionRows:
+    ) -> AttentionRows:
         """Show what the model looked at in a run: the attention weights of one layer and head, or of many together.
 
         Args:
@@ -64,21 +72,19 @@ def add_look_endpoints(service: DemoService) -> None:
         shared, chosen = attention_of(request, run_id, kind)
         weights = reduce(chosen, way, layer, head)
         queries, keys = chosen.query_tokens, chosen.key_tokens
-        named = [token.text for token in queries], [token.text for token in keys]
         if words:
             of_queries, of_keys = words_of(queries), words_of(keys)
             weights = merge_words(weights, of_queries, of_keys)
-            named = [word_text(queries, word) for word in of_queries], [word_text(keys, word) for word in of_keys]
-        return contract.shaped(
-            contract.AttentionRows,
+            shared["query_tokens"] = [word_text(queries, word) for word in of_queries]
+            shared["key_tokens"] = [word_text(keys, word) for word in of_keys]
+        return shaped(
+            AttentionRows,
             chosen,
             **shared,
-            query_tokens=named[0],
-            key_tokens=named[1],
-            weights=weights.astype(np.float64).tolist(),
+            weights=weights.astype(np.float64),
         )
 
-    def attention_sheet(request: gr.Request, run_id: str, kind: str = "", dark: bool = False) -> contract.Sheet:
+    def attention_sheet(request: gr.Request, run_id: str, kind: str = "", dark: bool = False) -> Sheet:
         """Draw the attention of all heads in a run as one small picture: layers as rows, heads as columns.
 
         Args:
@@ -89,9 +95,9 @@ def add_look_endpoints(service: DemoService) -> None:
         dark = truth(dark, "The choice of a dark ground", "dark")
         shared, chosen = attention_of(request, run_id, kind)
         image = sheet.data_uri(sheet.attention_sheet(chosen, dark))
-        return contract.shaped(contract.Sheet, sheet.sheet_geometry(chosen), **shared, image=image)
+        return shaped(Sheet, sheet.sheet_geometry(chosen), **shared, image=image)
 
-    def head_roles(request: gr.Request, run_id: str, kind: str = "") -> contract.HeadRoles:
+    def head_roles(request: gr.Request, run_id: str, kind: str = "") -> HeadRoles:
         """Tell what each head does in a run: looks at the previous token, the separator, broadly, and so on.
 
         Args:
@@ -99,10 +105,9 @@ def add_look_endpoints(service: DemoService) -> None:
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
         """
         shared, chosen = attention_of(request, run_id, kind)
-        roles = [contract.shaped(contract.RoleOfHead, each) for each in roles_of_heads(chosen)]
-        return contract.shaped(contract.HeadRoles, chosen, **shared, roles=roles)
+        return shaped(HeadRoles, chosen, **shared, roles=roles_of_heads(chosen))
 
-    def attribution(request: gr.Request, run_id: str, target: str = "") -> contract.Attributed:
+    def attribution(request: gr.Request, run_id: str, target: str = "") -> Attributed:
         """Tell what each token did for the answer of a run: integrated gradients, in units of the answer's logit.
 
         Args:
@@ -112,11 +117,10 @@ def add_look_endpoints(service: DemoService) -> None:
         run, source = run_of(request, run_id)
         found = service.attribution(source, target)
         first = next(iter(service.attention(source).values()))
-        tokens = [token.text for token in found.tokens]
         agreed = agreement(found, first.matrix(), first.masked)
-        return contract.shaped(contract.Attributed, found, **contract.answered(run), tokens=tokens, agreement=agreed)
+        return shaped(Attributed, found, **answered(run), agreement=agreed)
 
-    def ablate(request: gr.Request, run_id: str, layer: int, head: int = MEAN, kind: str = "") -> contract.Comparison:
+    def ablate(request: gr.Request, run_id: str, layer: int, head: int = MEAN, kind: str = "") -> Comparison:
         """Answer again with one head of the model switched off, or all heads of a layer, and compare.
 
         Args:
@@ -130,7 +134,7 @@ def add_look_endpoints(service: DemoService) -> None:
         run, source = run_of(request, run_id)
         return _comparison(run, service.ablate(source, layer, head, kind))
 
-    def replace_token(request: gr.Request, run_id: str, position: int, token: str) -> contract.Comparison:
+    def replace_token(request: gr.Request, run_id: str, position: int, token: str) -> Comparison:
         """Answer again with another word in the place of one token, and compare.
 
         Args:
@@ -144,7 +148,7 @@ def add_look_endpoints(service: DemoService) -> None:
 
     def inside(
         text: str, layer: int = 0, head: int = 0, position: int = -1, checkpoint: str = "", kind: str = ""
-    ) -> contract.InsideNumbers:
+    ) -> InsideNumbers:
         """Look inside a model while it reads: one attention head step by step, and the guess after every layer.
 
         Args:
@@ -164,21 +168,19 @@ def add_look_endpoints(service: DemoService) -> None:
         seen = look(service.inside, InsideRequest("", text, found, layer, head, position), kind)
         numbers, place, lens = seen.numbers, seen.position, seen.lens
         # The row of the token that is followed.
-        rows = {name: getattr(numbers, name)[place].tolist() for name in ("scores", "scaled", "masked", "weights")}
-        guesses = [contract.shaped(contract.GuessesOfLayer, each) for each in lens.layers] if lens else []
-        return contract.shaped(
-            contract.InsideNumbers,
+        rows = {name: getattr(numbers, name)[place] for name in ("scores", "scaled", "masked", "weights")}
+        return shaped(
+            InsideNumbers,
             seen,
             **rows,
             duration_ms=round((time.perf_counter() - started) * 1000, 1),
-            tokens=[token.text for token in seen.tokens],
-            query=numbers.queries[place].tolist(),
-            keys=numbers.keys.tolist(),
-            values=numbers.values.tolist(),
+            query=numbers.queries[place],
+            keys=numbers.keys,
+            values=numbers.values,
             divisor=numbers.divisor,
-            output=numbers.outputs[place].tolist(),
+            output=numbers.outputs[place],
             guesses_about=lens.about if lens else "",
-            guesses_by_layer=guesses,
+            guesses_by_layer=lens.layers if lens else [],
         )
 
     for endpoint in (attention, attention_sheet, head_roles, attribution, ablate, replace_token, inside):
@@ -189,9 +191,9 @@ def _place(layer: object, head: object) -> tuple[int, int]:
     return whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
 
 
-def _comparison(run: Run, changed: Changed) -> contract.Comparison:
-    shape, shared = contract.SHAPES[run.task], contract.answered(run)
-    answers = [contract.answer_of(shape, run, each) for each in (changed.before, changed.after)]
+def _comparison(run: Run, changed: Changed) -> Comparison:
+    shape, shared = SHAPES[run.task], answered(run)
+    answers = [answer_of(shape, run, each) for each in (changed.before, changed.after)]
     before, after = ({name: value for name, value in each.items() if name not in shared} for each in answers)
     return {**shared, "before": before, "after": after, "changed": _said(before) != _said(after)}
 

@@ -7,24 +7,19 @@ from collections.abc import Iterable
 from typing import Any, TextIO, TypedDict, cast
 
 from demo.log.run import Run, load_answer
-from models.outputs import (
-    CellsOutput,
-    CompletionOutput,
+from models.outputs.base import TaskOutput
+from models.outputs.before import CellsOutput, GenerationsOutput, WatchedCell
+from models.outputs.encoders import (
     EndingsOutput,
     FillMaskOutput,
-    GenerationsOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    SurpriseOutput,
-    TaskOutput,
-    TeachOutput,
-    TranslationOutput,
-    WatchedCell,
-    WordInContextOutput,
-    WrittenByOutput,
 )
+from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.vectors import TeachOutput, WordInContextOutput
+from models.outputs.writing import CompletionOutput, TranslationOutput
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -7,23 +7,19 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from models.outputs import (
-    CellsOutput,
-    CompletionOutput,
+from models.outputs.base import TaskOutput
+from models.outputs.before import CellsOutput, GenerationsOutput
+from models.outputs.encoders import (
     EndingsOutput,
     FillMaskOutput,
-    GenerationsOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    SurpriseOutput,
-    TaskOutput,
-    TeachOutput,
-    TranslationOutput,
-    WordInContextOutput,
-    WrittenByOutput,
 )
+from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.vectors import TeachOutput, WordInContextOutput
+from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.registry import Task
 
 

@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 
 from demo.plots.reading import decimals, percent
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless, label
-from models.outputs import DecodeTree, Token, TreeNode
+from models.outputs.base import Token
+from models.outputs.writing import DecodeTree, TreeNode
 
 NAMES = {"greedy": "greedy search", "beam": "beam search", "sample": "sampling"}
 _GREEN = "#1a7f4e"

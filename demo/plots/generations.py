@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from demo.plots.sheet import data_uri
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless
-from models.outputs import GenerationsReading
+from models.outputs.before import GenerationsReading
 
 _LINES = (
     {"color": AMBER, "width": 3, "dash": "dash"},

@@ -12,7 +12,7 @@ from demo.plots.reading import percent, read_out, scale_top
 from demo.plots.sheet import ink_image
 from demo.plots.template import INK_SCALE, TEMPLATE, categories, label
 from demo.plots.view import NOT_SHOWN, AttentionView
-from models.outputs import Token
+from models.outputs.base import Token
 
 DRAWN_WHOLE = 128
 """Up to this many tokens every one is named on its axis; beyond, plotly names as many as fit."""

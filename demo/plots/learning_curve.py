@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from demo.plots.reading import percent
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE
-from models.outputs import LearningCurve, TeachOutput
+from models.outputs.vectors import LearningCurve, TeachOutput
 
 NAMES = {"bert": "BERT’s vectors", "bag of words": "bag of words", "random weights": "random weights"}
 """The representations as visitors read them, in the order in which they are drawn."""

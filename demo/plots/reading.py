@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from demo.plots.template import label
 from demo.plots.view import NOT_SHOWN, AttentionView, is_resting_place, own_keys, resting_places
 from models.explain import head_roles as roles
-from models.outputs import MEAN, Attention, HeadRole, Token
+from models.outputs.attention import MEAN, Attention, HeadRole
+from models.outputs.base import Token
 
 _SHOWN_UNSATURATED = 0.95
 # Less than half a percent on marks and full stops is not worth a mention.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
 from demo.plots.template import AMBER, INK
-from models.outputs import Attention
+from models.outputs.attention import Attention
 
 Number = TypeVar("Number", bound=np.generic)
 

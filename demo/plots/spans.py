@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from demo.plots.template import AMBER, INK, TEMPLATE, categories
-from models.outputs import QuestionAnsweringOutput
+from models.outputs.encoders import QuestionAnsweringOutput
 
 _NAMED_TOKENS = 48
 

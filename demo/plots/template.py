@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from models.outputs import Token
+from models.outputs.base import Token
 
 INK = "#1f4bb8"
 """The colour of attention, and of actions on the page."""

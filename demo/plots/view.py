@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from demo.plots.template import label
 from models.explain.aggregation import reduce
 from models.explain.opening import Opening
-from models.outputs import MEAN, Attentions, Token
+from models.outputs.attention import MEAN, Attentions
+from models.outputs.base import Token
 from models.text.words import merge_words, word_text, words_of
 
 

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from demo.plots.reading import percent
 from demo.plots.template import AMBER, INK, TEMPLATE, harmless
-from models.outputs import WordInContextOutput
+from models.outputs.vectors import WordInContextOutput
 
 # Vectors of length one are at most two apart; the same range for every layer shows how far they move.
 _REACH = 1.05

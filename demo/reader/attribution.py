@@ -16,7 +16,7 @@ from demo.widgets.notice import alert
 from demo.widgets.tables import fold_out, table
 from models.errors import InputError
 from models.explain.aggregation import agreement
-from models.outputs import Attribution
+from models.outputs.attention import Attribution
 from models.registry import Task
 from models.text.words import word_text, words_of
 

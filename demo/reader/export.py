@@ -32,7 +32,10 @@ from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES
 from demo.widgets.saved import SavedFile, TextFile, csv_file, html_file, json_file, offline_page
 from models.errors import InputError
-from models.outputs import MEAN, FillMaskOutput, HeadRole, SentimentOutput, TaskOutput, TeachOutput, Token
+from models.outputs.attention import MEAN, HeadRole
+from models.outputs.base import TaskOutput, Token
+from models.outputs.encoders import FillMaskOutput, SentimentOutput
+from models.outputs.vectors import TeachOutput
 from models.registry import REGISTRY
 
 

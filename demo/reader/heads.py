@@ -12,7 +12,8 @@ from demo.plots.sheet import SheetGeometry, attention_sheet, data_uri, ink_image
 from demo.plots.view import is_resting_place
 from demo.theme import script
 from models.explain.head_roles import BROAD, NONE, HeadGroup, head_groups, head_roles
-from models.outputs import Attention, HeadRole, Token
+from models.outputs.attention import Attention, HeadRole
+from models.outputs.base import Token
 from models.text.words import word_rows, word_text
 
 _HELP = (

@@ -31,7 +31,8 @@ from demo.widgets.tables import KEEP_OPEN
 from demo.writing.text import decided_strip
 from models.errors import InputError
 from models.explain.opening import opening
-from models.outputs import Attention, Attentions, Token
+from models.outputs.attention import Attention, Attentions
+from models.outputs.base import Token
 from models.registry import Task
 from models.text.words import words_of
 

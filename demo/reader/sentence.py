@@ -12,7 +12,8 @@ from demo.plots.view import MOST_SHOWN, NOT_SHOWN, AttentionView, is_resting_pla
 from demo.widgets import tables
 from demo.widgets.bars import direction
 from demo.widgets.tables import fold_out, table
-from models.outputs import HeadRole, Token
+from models.outputs.attention import HeadRole
+from models.outputs.base import Token
 
 _MASKED, _WHOLE = 65535, 65534
 

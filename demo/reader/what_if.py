@@ -16,25 +16,20 @@ from demo.widgets import Updates
 from demo.widgets.notice import alert
 from models.errors import InputError
 from models.explain.opening import opening
-from models.outputs import (
-    MEAN,
+from models.outputs.attention import MEAN
+from models.outputs.base import Prediction, TaskOutput, Token
+from models.outputs.encoders import (
     OUTSIDE,
-    CompletionOutput,
     EndingsOutput,
     FillMaskOutput,
     NamesOutput,
-    Prediction,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    SurpriseOutput,
-    TaskOutput,
-    TeachOutput,
-    Token,
-    TranslationOutput,
-    WordInContextOutput,
-    WrittenByOutput,
 )
+from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.vectors import TeachOutput, WordInContextOutput
+from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.registry import Task
 from models.text.words import is_content_word, word_text, words_of
 

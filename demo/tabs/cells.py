@@ -18,7 +18,8 @@ from demo.theme import script
 from demo.widgets import Updates
 from demo.widgets.runs import run_header
 from models.before.characters import CODE, LINE, PROSE, figures
-from models.outputs import CellsOutput, Prediction, TaskOutput, WatchedCell
+from models.outputs.base import Prediction, TaskOutput
+from models.outputs.before import CellsOutput, WatchedCell
 from models.registry import Task
 
 _LEAD = (

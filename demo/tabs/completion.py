@@ -14,7 +14,7 @@ from demo.writing.steps import DecoderSteps
 from demo.writing.text import decided_strip, several_texts, written_text
 from demo.writing.tree import create_strategy_tree
 from models.errors import CheckpointUnavailable, InputError
-from models.outputs import CompletionOutput
+from models.outputs.writing import CompletionOutput
 from models.registry import Task, find
 
 _LEAD = (

@@ -11,7 +11,8 @@ from demo.plots.reading import decimals, percent
 from demo.runs import DemoService
 from demo.tabs.second_form import SecondForm
 from demo.tabs.task_tab import TaskTab, left_column, result
-from models.outputs import EndingsOutput, TaskOutput
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import EndingsOutput
 from models.registry import REGISTRY, Task
 
 _LEAD = (

@@ -12,7 +12,8 @@ from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets import PRESSED, Updates
 from demo.widgets.bars import bars
 from demo.widgets.chips import aligned, readable, toggled, token_chips, words_of
-from models.outputs import FillMaskOutput, TaskOutput, WordStanding
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import FillMaskOutput, WordStanding
 from models.registry import Task
 
 _LEAD = (

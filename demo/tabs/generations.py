@@ -19,7 +19,8 @@ from demo.widgets.figure import drawn
 from demo.widgets.generations import opened_row
 from models.before import figures
 from models.errors import InputError
-from models.outputs import POSITIVE, GenerationRow, GenerationsOutput, GenerationsReading, TaskOutput
+from models.outputs.base import TaskOutput
+from models.outputs.before import POSITIVE, GenerationRow, GenerationsOutput, GenerationsReading
 from models.registry import Task
 
 _LEAD = (

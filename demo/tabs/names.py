@@ -10,7 +10,8 @@ from demo.plots.reading import percent
 from demo.runs import DemoService
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets.tables import fold_out, named, table
-from models.outputs import NamesOutput, TaskOutput, TokenLabel
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import NamesOutput, TokenLabel
 from models.registry import Task
 
 _LEAD = (

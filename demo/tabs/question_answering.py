@@ -12,7 +12,8 @@ from demo.runs import DemoService
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
-from models.outputs import Prediction, QuestionAnsweringOutput, TaskOutput
+from models.outputs.base import Prediction, TaskOutput
+from models.outputs.encoders import QuestionAnsweringOutput
 from models.registry import Task
 
 _LEAD = (

@@ -13,7 +13,8 @@ from demo.runs import DemoService
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets.bars import bars
 from demo.widgets.tables import framed
-from models.outputs import Prediction, SentencePairOutput, TaskOutput
+from models.outputs.base import Prediction, TaskOutput
+from models.outputs.encoders import SentencePairOutput
 from models.registry import Task
 
 _LEAD = (

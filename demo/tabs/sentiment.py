@@ -8,7 +8,8 @@ from demo.plots.reading import percent
 from demo.runs import DemoService
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets.bars import bars
-from models.outputs import SentimentOutput, TaskOutput
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import SentimentOutput
 from models.registry import Task
 
 _LEAD = (

@@ -14,7 +14,8 @@ from demo.theme import script
 from demo.widgets.bars import direction
 from demo.widgets.glossary import with_terms
 from demo.widgets.tables import fold_out, named, table
-from models.outputs import MeasuredText, SurpriseOutput, TaskOutput, TokenSurprise
+from models.outputs.base import TaskOutput
+from models.outputs.surprise import MeasuredText, SurpriseOutput, TokenSurprise
 from models.registry import REGISTRY, Task
 from models.tasks.surprise import LONGEST_PSEUDO
 

@@ -23,7 +23,7 @@ from demo.widgets.runs import TASK_TITLES, in_lines, run_header
 from demo.writing.steps import DecoderSteps, DrawAnswer, growing, growing_answer
 from demo.writing.text import choosing
 from models.errors import InputError
-from models.outputs import TaskOutput
+from models.outputs.base import TaskOutput
 from models.registry import Task, checkpoints_for
 
 TAB_NAMES = {

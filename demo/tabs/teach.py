@@ -21,7 +21,8 @@ from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
 from demo.widgets.notice import create_notice
 from demo.widgets.tables import KEEP_OPEN, fold_out, table
-from models.outputs import TaskOutput, TeachOutput
+from models.outputs.base import TaskOutput
+from models.outputs.vectors import TeachOutput
 from models.registry import Task
 from models.tasks.teach import LEAST_CLASSES, MOST_CLASSES
 

@@ -10,7 +10,8 @@ from demo.runs import DemoService
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.writing.steps import DecoderSteps
 from demo.writing.text import CHOOSE, token_group
-from models.outputs import TaskOutput, TranslationOutput
+from models.outputs.base import TaskOutput
+from models.outputs.writing import TranslationOutput
 from models.registry import Task
 
 _LEAD = (

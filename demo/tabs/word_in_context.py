@@ -20,7 +20,8 @@ from demo.widgets.figure import drawn
 from demo.widgets.notice import alert
 from demo.widgets.tables import framed, table
 from models.errors import InputError
-from models.outputs import Occurrence, Prediction, TaskOutput, WordInContextOutput
+from models.outputs.base import Prediction, TaskOutput
+from models.outputs.vectors import Occurrence, WordInContextOutput
 from models.registry import Task
 from models.text.word_vectors import FOLDER, word_vectors
 

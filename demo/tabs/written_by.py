@@ -13,7 +13,8 @@ from demo.tabs.second_form import SecondForm
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets import Updates
 from demo.widgets.tables import fold_out, framed, table
-from models.outputs import TaskOutput, WrittenByOutput
+from models.outputs.base import TaskOutput
+from models.outputs.surprise import WrittenByOutput
 from models.registry import Task
 from models.tasks.written_by import LEAST_TOKENS, RANKS, load
 

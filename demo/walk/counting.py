@@ -15,7 +15,7 @@ from demo.widgets.tables import fold_out, framed, table
 from models.inside.formulas import layer_costs
 from models.inside.outputs import ParameterCount
 from models.inside.parameters import published_sizes
-from models.outputs import Prediction
+from models.outputs.base import Prediction
 
 _TEXT = (
     "A model’s <em>parameters</em> are the numbers it has learned. They can be counted from its sizes alone: the "

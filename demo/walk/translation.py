@@ -15,7 +15,7 @@ from demo.widgets.bars import bars
 from demo.widgets.tables import fold_out, framed, named, table
 from models.inside.formulas import EXAMPLE
 from models.inside.outputs import Numbers, TranslationSteps
-from models.outputs import Prediction, Token, softmax
+from models.outputs.base import Prediction, Token, softmax
 
 _TEXT = (
     "A translator has two halves: the <em>encoder</em> turns your English into vectors, once; the <em>decoder</em> "

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from demo.plots.reading import percent
-from models.outputs import Prediction
+from models.outputs.base import Prediction
 
 _FROM_THE_LEFT, _FROM_THE_RIGHT = ("L",), ("R", "AL")
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from demo.plots.generations import MOST_WORDS, strip_image
 from demo.plots.reading import decimals, percent
-from models.outputs import Part, Reading, Strip
+from models.outputs.before import Part, Reading, Strip
 
 _STRONGEST = 10
 _STEPS = 7

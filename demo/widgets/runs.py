@@ -9,7 +9,7 @@ from demo.log.run import Run, keeps, load_answer
 from demo.runs import DemoService
 from demo.settings import Settings
 from demo.teaching import by_class, form_text, texts_of
-from models.outputs import TaskOutput
+from models.outputs.base import TaskOutput
 from models.registry import REGISTRY, Task
 
 _MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'

@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from demo.plots.template import label
-from models.outputs import Token
+from models.outputs.base import Token
 
 KEEP_OPEN = """
 let open = false;

@@ -19,7 +19,8 @@ from demo.writing.text import chunks, forked_text, generated_of, growing_text
 from models.cancellation import only_while
 from models.errors import InputError
 from models.loading import Progress, silent
-from models.outputs import CompletionOutput, TaskOutput
+from models.outputs.base import TaskOutput
+from models.outputs.writing import CompletionOutput
 from models.registry import Task
 
 DrawAnswer = Callable[[Run, TaskOutput, int], str]

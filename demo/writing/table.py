@@ -6,7 +6,8 @@ from typing import Any
 
 from demo.plots.reading import percent
 from demo.plots.template import label
-from models.outputs import Alternative, GeneratedToken, Token
+from models.outputs.base import Token
+from models.outputs.writing import Alternative, GeneratedToken
 
 _SHOWN_BEFORE = 70
 _SEARCHES = {

@@ -11,7 +11,8 @@ from demo.plots.reading import percent
 from demo.theme import script
 from demo.widgets.runs import run_header
 from demo.writing.table import token_name
-from models.outputs import CompletionOutput, GeneratedToken, TaskOutput, TranslationOutput
+from models.outputs.base import TaskOutput
+from models.outputs.writing import CompletionOutput, GeneratedToken, TranslationOutput
 
 CHOOSE = (
     "Choose a token with a click, a tap or the arrow keys to see how likely it was and what else could stand there."

@@ -14,7 +14,7 @@ from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
-from models.outputs import DecodeTree, TreeNode
+from models.outputs.writing import DecodeTree, TreeNode
 
 _WORDS_OF_PROMPT = 4
 

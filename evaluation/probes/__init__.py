@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from evaluation.metrics import normalised_answer
-from models.outputs import (
+from models.outputs.encoders import (
     FillMaskOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    TranslationOutput,
 )
+from models.outputs.writing import TranslationOutput
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 

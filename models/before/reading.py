@@ -21,7 +21,7 @@ from models.before.networks import (
     Recurrent,
 )
 from models.before.weights import Networks, read_ids
-from models.outputs import Part, Reading, Strip
+from models.outputs.before import Part, Reading, Strip
 
 GATES = ("input gate", "forget gate", "output gate")
 _WEIGHTS_OF_A_CELL = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

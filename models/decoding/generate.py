@@ -8,7 +8,7 @@ import numpy as np
 
 from models.decoding.sampling import GenerationSettings, Sampling, barred, best, log_softmax, without
 from models.engine import Engine, Ids, Logits
-from models.outputs import Alternative, GeneratedToken
+from models.outputs.writing import Alternative, GeneratedToken
 from models.text.tokenizer import Tokenizer, bytes_of_pieces, read_tokens
 
 

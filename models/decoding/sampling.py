@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import softmax
+from models.outputs.base import softmax
 
 Scores = NDArray[np.float32]
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.errors import InputError
-from models.outputs import MEAN, Attention, Attribution
+from models.outputs.attention import MEAN, Attention, Attribution
 
 WAYS = ("head", "mean", "maximum", "rollout")
 """How heads can be brought together."""

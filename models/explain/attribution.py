@@ -14,7 +14,9 @@ from models.architectures import architecture
 from models.cancellation import go_on
 from models.engine.pytorch import scored_at
 from models.errors import InputError
-from models.outputs import Attribution, QuestionAnsweringOutput, Token
+from models.outputs.attention import Attribution
+from models.outputs.base import Token
+from models.outputs.encoders import QuestionAnsweringOutput
 from models.tasks.base import AnyTaskModel, batch_of_one, padded
 from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask, FillMaskInput

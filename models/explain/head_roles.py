@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import Attention, HeadRole, Token
+from models.outputs.attention import Attention, HeadRole
+from models.outputs.base import Token
 from models.text.words import word_rows, word_text, words_of
 
 PREVIOUS, NEXT, SAME, FIRST = "previous token", "next token", "same token", "first token"

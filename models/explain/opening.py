@@ -5,19 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import (
-    Attention,
-    CompletionOutput,
-    FillMaskOutput,
-    NamesOutput,
-    QuestionAnsweringOutput,
-    SurpriseOutput,
-    TaskOutput,
-    TeachOutput,
-    TranslationOutput,
-    WordInContextOutput,
-    WrittenByOutput,
-)
+from models.outputs.attention import Attention
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import FillMaskOutput, NamesOutput, QuestionAnsweringOutput
+from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.vectors import TeachOutput, WordInContextOutput
+from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word, word_rows, word_text, words_of
 
 # A head that gives more than half of its weight to the token before, after or itself, wherever it looks from.

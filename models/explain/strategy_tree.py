@@ -8,7 +8,7 @@ from models.decoding.beam_search import BeamStep
 from models.decoding.generate import Step
 from models.decoding.sampling import LEAST
 from models.errors import InputError
-from models.outputs import DecodeTree, StrategyText, TreeNode
+from models.outputs.writing import DecodeTree, StrategyText, TreeNode
 from models.tasks.text_generation import STRATEGIES, TextGeneration, TextGenerationInput
 from models.text.tokenizer import readable
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from models.architectures import architecture
 from models.errors import InputError, require_there
-from models.outputs import MEAN, SwitchedOff, Token
+from models.outputs.attention import MEAN, SwitchedOff
+from models.outputs.base import Token
 from models.tasks.base import AnyTaskModel
 from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask, with_masks

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.inside.outputs import Numbers
-from models.outputs import softmax
+from models.outputs.base import softmax
 
 Array = NDArray[np.float64]
 PAPERS_BASE = 10_000

@@ -7,7 +7,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import GeneratedToken, LoadedCheckpoint, Token
+from models.outputs.base import LoadedCheckpoint, Token
+from models.outputs.writing import GeneratedToken
 
 Numbers = NDArray[np.float32]
 

@@ -15,7 +15,7 @@ from models.architectures import LayerNames, architecture
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
 from models.inside.tokens import place_to_follow, texts_of
-from models.outputs import Token
+from models.outputs.base import Token
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, batch_of_one, causal, require_text
 from models.tasks.text_generation import TextGeneration, TextGenerationInput

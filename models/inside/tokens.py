@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
-from models.outputs import Token
+from models.outputs.base import Token
 from models.registry import Checkpoint, Task
 from models.text.tokenizer import with_marks_as_text
 

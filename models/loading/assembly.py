@@ -11,7 +11,7 @@ from models.errors import CheckpointUnavailable
 from models.loading import Progress, import_looks, silent
 from models.loading.description import describe, load_description, tokenizer_of
 from models.loading.prepared import packaged, prepare, prepared_folder, sha256_of, trunk_of
-from models.outputs import LoadedCheckpoint
+from models.outputs.base import LoadedCheckpoint
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
 from models.tasks.endings import Endings

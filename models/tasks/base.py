@@ -14,7 +14,8 @@ from models.cancellation import BoundedLock
 from models.decoding.sampling import GenerationSettings
 from models.engine import FLOAT32, TORCH, Engine, Ids, Logits
 from models.errors import InputError
-from models.outputs import Attention, Attentions, LoadedCheckpoint, TaskOutput, Token
+from models.outputs.attention import Attention, Attentions
+from models.outputs.base import LoadedCheckpoint, TaskOutput, Token
 from models.registry import Checkpoint, Task
 from models.text.characters import says_anything
 from models.text.tokenizer import Encoding, Tokenizer, TokenizerSettings

@@ -8,7 +8,8 @@ import numpy as np
 from models.before import characters
 from models.decoding.sampling import best
 from models.errors import InputError
-from models.outputs import CellsOutput, LoadedCheckpoint, Prediction, WatchedCell, softmax
+from models.outputs.base import LoadedCheckpoint, Prediction, softmax
+from models.outputs.before import CellsOutput, WatchedCell
 from models.registry import Checkpoint
 from models.tasks.base import require_text
 

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from models.engine import Ids, Logits
 from models.errors import InputError
-from models.outputs import Attentions, Ending, EndingsOutput, Token
+from models.outputs.attention import Attentions
+from models.outputs.base import Token
+from models.outputs.encoders import Ending, EndingsOutput
 from models.registry import Task
 from models.tasks.base import TaskModel, padded, require_text
 from models.tasks.sentence_pair import read_pair, shares

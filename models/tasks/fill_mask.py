@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from models.decoding.sampling import LEAST, best, best_choices
 from models.engine import Ids, Logits
 from models.errors import InputError
-from models.outputs import Attentions, FillMaskOutput, Prediction, Token, WordStanding, softmax
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token, softmax
+from models.outputs.encoders import FillMaskOutput, WordStanding
 from models.tasks.base import TaskModel, batch_of_one, require_text
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable

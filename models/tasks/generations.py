@@ -8,7 +8,7 @@ from models import before
 from models.before.words import UNKNOWN, Word, words_in, words_of
 from models.engine import Logits
 from models.errors import InputError
-from models.outputs import POSITIVE, GenerationRow, GenerationsOutput, GenerationsReading, Reach
+from models.outputs.before import POSITIVE, GenerationRow, GenerationsOutput, GenerationsReading, Reach
 from models.tasks.text_classification import EncodedText, TextClassification, TextClassificationInput
 from models.text.characters import says_anything
 

@@ -9,7 +9,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from models.errors import InputError
-from models.outputs import Answer, Attentions, QuestionAnsweringOutput, Token, softmax
+from models.outputs.attention import Attentions
+from models.outputs.base import Token, softmax
+from models.outputs.encoders import Answer, QuestionAnsweringOutput
 from models.tasks.base import Calibration, TaskModel, padded, require_text
 from models.text.characters import inside_words, over_marks, without_spaces
 from models.text.tokenizer import Encoding, read_tokens

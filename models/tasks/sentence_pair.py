@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from models.engine import Ids, Logits
 from models.errors import InputError
-from models.outputs import Attentions, Prediction, SentencePairOutput, Token, softmax
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token, softmax
+from models.outputs.encoders import SentencePairOutput
 from models.tasks.base import AnyTaskModel, ModelSettings, TaskModel, padded, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokenizer import Encoding, read_tokens

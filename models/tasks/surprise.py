@@ -13,7 +13,9 @@ import numpy as np
 from models.decoding.sampling import best, log_softmax
 from models.engine import Ids
 from models.errors import InputError
-from models.outputs import Attentions, MeasuredText, Prediction, PseudoPerplexity, SurpriseOutput, Token, TokenSurprise
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token
+from models.outputs.surprise import MeasuredText, PseudoPerplexity, SurpriseOutput, TokenSurprise
 from models.registry import Task
 from models.tasks.base import AnyTaskModel, TaskModel, attention_of, batch_of_one, require_text, require_tokens
 from models.tasks.fill_mask import FillMask

@@ -37,7 +37,9 @@ from numpy.typing import NDArray
 
 from models.cancellation import go_on
 from models.errors import InputError
-from models.outputs import Attentions, Judged, LearningCurve, Prediction, TeachOutput, Token
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token
+from models.outputs.vectors import Judged, LearningCurve, TeachOutput
 from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.engine import Ids, Logits
-from models.outputs import Attentions, Prediction, SentimentOutput, Token, softmax
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token, softmax
+from models.outputs.encoders import SentimentOutput
 from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens

@@ -12,7 +12,9 @@ from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, gen
 from models.decoding.sampling import LOOP_GUARD, Sampling
 from models.engine import Ids
 from models.errors import InputError
-from models.outputs import Attentions, CompletionOutput, GeneratedToken, Prediction, Token
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token
+from models.outputs.writing import CompletionOutput, GeneratedToken
 from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one
 from models.text.tokenizer import read_tokens
 

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.engine import Ids, Logits
-from models.outputs import OUTSIDE, Attentions, Name, NamesOutput, Token, TokenLabel, softmax
+from models.outputs.attention import Attentions
+from models.outputs.base import Token, softmax
+from models.outputs.encoders import OUTSIDE, Name, NamesOutput, TokenLabel
 from models.tasks.base import TaskModel, require_text, require_tokens
 from models.text.characters import over_marks, without_spaces
 from models.text.tokenizer import read_tokens

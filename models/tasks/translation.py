@@ -14,7 +14,9 @@ from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, gen
 from models.decoding.sampling import best_choices
 from models.engine import Ids
 from models.errors import InputError
-from models.outputs import Attention, Attentions, GeneratedToken, Prediction, Token, TranslationOutput
+from models.outputs.attention import Attention, Attentions
+from models.outputs.base import Prediction, Token
+from models.outputs.writing import GeneratedToken, TranslationOutput
 from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one, require_text, require_tokens
 from models.text.characters import fallback_byte, over_marks, true_cased
 from models.text.sentences import sentences_of

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from models.decoding.sampling import best
 from models.engine import Ids, Logits
 from models.errors import InputError
-from models.outputs import Attentions, Occurrence, Plane, Prediction, Token, WordInContextOutput, softmax
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction, Token, softmax
+from models.outputs.vectors import Occurrence, Plane, WordInContextOutput
 from models.tasks.base import TaskModel, batch_of_one, require_text
 from models.text.characters import inside_words, over_marks
 from models.text.tokenizer import read_tokens, readable

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from models.errors import InputError
-from models.outputs import Attentions, TokenSurprise, WrittenByFigures, WrittenByOutput
+from models.outputs.attention import Attentions
+from models.outputs.surprise import TokenSurprise, WrittenByFigures, WrittenByOutput
 from models.registry import BUNDLED
 from models.tasks.base import TaskModel
 from models.tasks.surprise import ReadText, attend_to, foreseen, read

@@ -9,7 +9,7 @@ import tokenizers
 from tokenizers import Regex, pre_tokenizers
 from tokenizers.models import Unigram
 
-from models.outputs import Token
+from models.outputs.base import Token
 from models.text.characters import BYTE_LEVEL, fallback_byte
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from models.errors import InputError
-from models.outputs import Prediction
+from models.outputs.base import Prediction
 from models.registry import BUNDLED
 
 FOLDER = BUNDLED.parent / "words"

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs import Attention, Token
+from models.outputs.attention import Attention
+from models.outputs.base import Token
 from models.text.characters import BYTE_LEVEL, JOINERS, fallback_byte, is_joint
 
 _CONTINUES = "##"

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from demo.log.run import Run, dump_answer
-from models.outputs import LoadedCheckpoint, Prediction, SentimentOutput, Token
+from models.outputs.base import LoadedCheckpoint, Prediction, Token
+from models.outputs.encoders import SentimentOutput
 from models.registry import Task
 
 OUTPUT = SentimentOutput(

@@ -8,42 +8,30 @@ import pytest
 
 from demo.log.export import answer_in_words, as_csv, as_json
 from demo.log.run import dump_answer, load_answer
-from models.outputs import (
-    Alternative,
+from models.outputs.base import LoadedCheckpoint, Prediction, TaskOutput, Token
+from models.outputs.before import CellsOutput, GenerationRow, GenerationsOutput, WatchedCell
+from models.outputs.encoders import (
     Answer,
-    CellsOutput,
-    CompletionOutput,
     Ending,
     EndingsOutput,
     FillMaskOutput,
-    GeneratedToken,
-    GenerationRow,
-    GenerationsOutput,
-    Judged,
-    LearningCurve,
-    LoadedCheckpoint,
-    MeasuredText,
     Name,
     NamesOutput,
-    Occurrence,
-    Plane,
-    Prediction,
-    PseudoPerplexity,
     QuestionAnsweringOutput,
     SentencePairOutput,
-    SurpriseOutput,
-    TaskOutput,
-    TeachOutput,
-    Token,
     TokenLabel,
-    TokenSurprise,
-    TranslationOutput,
-    WatchedCell,
-    WordInContextOutput,
     WordStanding,
+)
+from models.outputs.surprise import (
+    MeasuredText,
+    PseudoPerplexity,
+    SurpriseOutput,
+    TokenSurprise,
     WrittenByFigures,
     WrittenByOutput,
 )
+from models.outputs.vectors import Judged, LearningCurve, Occurrence, Plane, TeachOutput, WordInContextOutput
+from models.outputs.writing import Alternative, CompletionOutput, GeneratedToken, TranslationOutput
 from models.registry import Task
 from tests.log.runs import OUTPUT, failed_run, finished_run
 

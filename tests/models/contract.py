@@ -12,7 +12,8 @@ import pytest
 from models.engine import TORCH
 from models.errors import InputError
 from models.loading.assembly import as_task
-from models.outputs import TaskOutput, generated_ids
+from models.outputs.base import TaskOutput
+from models.outputs.writing import generated_ids
 from models.registry import Checkpoint, Task
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel

@@ -17,7 +17,8 @@ from models import load_model
 from models.engine import TORCH, EngineSettings
 from models.explain.what_if import without
 from models.loading.assembly import wrap
-from models.outputs import SwitchedOff, generated_ids
+from models.outputs.attention import SwitchedOff
+from models.outputs.writing import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING

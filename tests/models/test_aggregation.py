@@ -5,7 +5,8 @@ import pytest
 
 from models.errors import InputError
 from models.explain.aggregation import WAYS, reduce
-from models.outputs import Attention, Token
+from models.outputs.attention import Attention
+from models.outputs.base import Token
 
 TOKENS = tuple(Token(text, text, number) for number, text in enumerate(("it", "rains")))
 # [layer, head, query, key]

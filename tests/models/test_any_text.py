@@ -12,7 +12,9 @@ from models.errors import InputError
 from models.explain.attribution import attribute
 from models.explain.head_roles import head_roles
 from models.explain.what_if import replaced
-from models.outputs import QuestionAnsweringOutput, TaskOutput, generated_ids
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import QuestionAnsweringOutput
+from models.outputs.writing import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from models.tasks.endings import Endings

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, PreTrainedModel
 
-from models.outputs import generated_ids
+from models.outputs.writing import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import AUTO, FITTING

@@ -8,7 +8,9 @@ import torch
 
 from models.errors import InputError
 from models.explain.attribution import COMPLETE_WITHIN, attribute
-from models.outputs import Attribution, FillMaskOutput, SentimentOutput, generated_ids
+from models.outputs.attention import Attribution
+from models.outputs.encoders import FillMaskOutput, SentimentOutput
+from models.outputs.writing import generated_ids
 from models.registry import Task, find
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING

@@ -8,7 +8,7 @@ from torch import nn
 from models.before import characters
 from models.before.characters import ALPHABET, CODE, MODELS, PROSE, UNKNOWN, as_read, ids_of
 from models.errors import InputError
-from models.outputs import CellsOutput
+from models.outputs.before import CellsOutput
 from models.registry import CHARACTERS
 from models.tasks.cells import Cells
 from training.characters import correlations, signals_of

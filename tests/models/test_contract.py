@@ -15,23 +15,19 @@ import torch
 from models.architectures import architecture as known
 from models.engine import OPENVINO, TORCH
 from models.loading.assembly import as_task
-from models.outputs import (
-    CompletionOutput,
+from models.outputs.base import Prediction
+from models.outputs.before import GenerationsOutput
+from models.outputs.encoders import (
     EndingsOutput,
     FillMaskOutput,
-    GenerationsOutput,
     NamesOutput,
-    Prediction,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    SurpriseOutput,
-    TeachOutput,
-    TranslationOutput,
-    WordInContextOutput,
-    WrittenByOutput,
-    generated_ids,
 )
+from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.vectors import TeachOutput, WordInContextOutput
+from models.outputs.writing import CompletionOutput, TranslationOutput, generated_ids
 from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
 from models.tasks.surprise import Surprise

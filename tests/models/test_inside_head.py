@@ -7,7 +7,7 @@ from models.errors import InputError
 from models.inside.formulas import shares
 from models.inside.look import look_inside
 from models.inside.reading import read
-from models.outputs import generated_ids
+from models.outputs.writing import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel

@@ -6,15 +6,9 @@ import pytest
 
 from models.inside.look import look_inside
 from models.inside.outputs import Lens
-from models.outputs import (
-    CompletionOutput,
-    FillMaskOutput,
-    NamesOutput,
-    QuestionAnsweringOutput,
-    SentimentOutput,
-    TaskOutput,
-    TranslationOutput,
-)
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import FillMaskOutput, NamesOutput, QuestionAnsweringOutput, SentimentOutput
+from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel

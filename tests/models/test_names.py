@@ -8,7 +8,7 @@ from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from evaluation.metrics import names_f1
-from models.outputs import Token
+from models.outputs.base import Token
 from models.tasks.token_classification import EncodedText, class_of, spans_of
 from tests.models.conftest import BundledModel
 

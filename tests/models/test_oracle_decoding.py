@@ -12,7 +12,7 @@ from models.decoding.beam_search import Hypothesis
 from models.decoding.generate import byte_rule
 from models.decoding.sampling import LOOP_GUARD
 from models.engine import TORCH, Ids
-from models.outputs import CompletionOutput, generated_ids
+from models.outputs.writing import CompletionOutput, generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import FITTING

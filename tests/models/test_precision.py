@@ -10,17 +10,15 @@ import pytest
 
 from models.engine import AUTO, FLOAT32, EngineSettings
 from models.loading.store import ModelStore
-from models.outputs import (
-    CompletionOutput,
+from models.outputs.base import TaskOutput
+from models.outputs.encoders import (
     FillMaskOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    TaskOutput,
-    TranslationOutput,
-    generated_ids,
 )
+from models.outputs.writing import CompletionOutput, TranslationOutput, generated_ids
 from models.registry import REGISTRY
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel

@@ -10,7 +10,7 @@ import torch
 from models.engine import TORCH
 from models.errors import InputError
 from models.loading.assembly import as_task
-from models.outputs import softmax
+from models.outputs.base import softmax
 from models.registry import Task
 from models.tasks.word_in_context import FITTING, WordInContext, cosines, find_word, lines_of, planes
 from models.text.word_vectors import WordVectors, word_vectors

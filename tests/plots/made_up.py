@@ -12,7 +12,8 @@ from demo.runs import Finished
 from demo.sharing import ReaderSettings
 from models.inside.formulas import shares
 from models.inside.outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, Station, VectorPath
-from models.outputs import Attention, LoadedCheckpoint, Token
+from models.outputs.attention import Attention
+from models.outputs.base import LoadedCheckpoint, Token
 from models.registry import Task
 
 CHECKPOINT = LoadedCheckpoint("clearhead-qa", "0123456789ab", "Apache-2.0")

@@ -3,7 +3,7 @@ import pytest
 
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.view import shown, view_of
-from models.outputs import MEAN
+from models.outputs.attention import MEAN
 from tests.plots.made_up import attention_over, tokens_of
 
 SENTENCE = tokens_of("[CLS] the cat saw the dog [SEP]")

@@ -3,7 +3,7 @@ import pytest
 from demo.plots.reading import percent, read_out, strongest_link
 from demo.plots.view import shown, view_of
 from models.explain.opening import Opening
-from models.outputs import MEAN
+from models.outputs.attention import MEAN
 from tests.plots.made_up import attention_over, tokens_of
 
 

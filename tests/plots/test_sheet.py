@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from demo.plots.sheet import attention_sheet, data_uri, sheet_geometry
-from models.outputs import Attention, Token
+from models.outputs.attention import Attention
+from models.outputs.base import Token
 from tests.plots.made_up import attention_over
 
 KB = 1_000

@@ -10,7 +10,7 @@ from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
 from models.loading.store import ModelStore
-from models.outputs import TaskOutput
+from models.outputs.base import TaskOutput
 from tests.service.scripted import Build, ScriptedModel, ScriptedStore, TextInput, sentiment
 
 

@@ -9,18 +9,10 @@ import numpy as np
 from demo.runs import DemoService
 from models.errors import InputError
 from models.loading import Progress, silent
-from models.outputs import (
-    Alternative,
-    Attention,
-    Attentions,
-    CompletionOutput,
-    GeneratedToken,
-    LoadedCheckpoint,
-    Prediction,
-    SentimentOutput,
-    TaskOutput,
-    Token,
-)
+from models.outputs.attention import Attention, Attentions
+from models.outputs.base import LoadedCheckpoint, Prediction, TaskOutput, Token
+from models.outputs.encoders import SentimentOutput
+from models.outputs.writing import Alternative, CompletionOutput, GeneratedToken
 from models.registry import Checkpoint, Task
 
 Build = Callable[..., DemoService]

@@ -7,7 +7,7 @@ import pytest
 
 from demo.log.run import with_wish
 from models.errors import InputError
-from models.outputs import TaskOutput
+from models.outputs.base import TaskOutput
 from models.registry import Task
 from tests.service.scripted import Build, PromptInput, refusing, sentiment, writing
 

@@ -16,21 +16,18 @@ from demo.walk.view import Inside, InsideRequest, look, look_at_source
 from models.inside.outputs import Look
 from models.inside.parameters import published_sizes
 from models.loading.store import ModelStore
-from models.outputs import (
-    Attention,
-    CompletionOutput,
+from models.outputs.attention import Attention
+from models.outputs.base import Token
+from models.outputs.before import GenerationRow, GenerationsOutput
+from models.outputs.encoders import (
     FillMaskOutput,
-    GenerationRow,
-    GenerationsOutput,
     NamesOutput,
     QuestionAnsweringOutput,
     SentencePairOutput,
     SentimentOutput,
-    TeachOutput,
-    Token,
-    WordInContextOutput,
-    generated_ids,
 )
+from models.outputs.vectors import TeachOutput, WordInContextOutput
+from models.outputs.writing import CompletionOutput, generated_ids
 from models.registry import Task, find
 from models.tasks.teach import BAG_OF_WORDS, BERT, RANDOM_WEIGHTS, Teach, TeachInput, classifier
 

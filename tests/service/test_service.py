@@ -9,7 +9,8 @@ from demo.log.session_log import SessionLog
 from demo.runs import OUR_FAULT, DemoService
 from demo.web.metrics import STOPPED, Metrics
 from models.errors import InputError, Stopped
-from models.outputs import CompletionOutput, TaskOutput
+from models.outputs.base import TaskOutput
+from models.outputs.writing import CompletionOutput
 from models.registry import Task
 from tests.service.scripted import Build, PromptInput, ScriptedModel, ScriptedStore, TextInput, refusing, writing
 

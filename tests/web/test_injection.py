@@ -40,20 +40,10 @@ from demo.writing.text import forked_text, growing_text, written_text
 from demo.writing.tree import tree_table, tree_text
 from models.errors import InputError
 from models.inside.outputs import Guess, Look, Piece, TokenizedText
-from models.outputs import (
-    Alternative,
-    Attribution,
-    CompletionOutput,
-    DecodeTree,
-    FillMaskOutput,
-    GeneratedToken,
-    Prediction,
-    QuestionAnsweringOutput,
-    StrategyText,
-    Token,
-    TreeNode,
-    WordStanding,
-)
+from models.outputs.attention import Attribution
+from models.outputs.base import Prediction, Token
+from models.outputs.encoders import FillMaskOutput, QuestionAnsweringOutput, WordStanding
+from models.outputs.writing import Alternative, CompletionOutput, DecodeTree, GeneratedToken, StrategyText, TreeNode
 from tests.log.runs import failed_run, finished_run
 from tests.plots.made_up import CHECKPOINT, attention_over, made_up_look, taken
 

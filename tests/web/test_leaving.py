@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from demo.api.tasks import add_endpoint
+from demo.api.callers import add_endpoint
 from demo.settings import MODEL_QUEUE
 from demo.web.model_queue import ModelQueue
 from demo.web.streams import Streams

@@ -1,0 +1,28 @@
+"""The fields that all answers have, and those that several share."""
+
+from typing import TypedDict
+
+
+class CheckpointUsed(TypedDict):
+    """The checkpoint that answered: its name, the revision that was loaded, its licence, precision and engine."""
+
+    name: str
+    revision: str
+    license: str
+    precision: str
+    engine: str
+
+
+class Answered(TypedDict):
+    """The fields that every answer has."""
+
+    run_id: str
+    duration_ms: float
+    checkpoint: CheckpointUsed
+
+
+class TokenScore(TypedDict):
+    """A token and its probability at a mask."""
+
+    token: str
+    score: float
