@@ -15,6 +15,7 @@ from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
+from demo.walk.formulas import folded_formulas
 from demo.walk.step import BuiltStep, WalkStep
 from demo.walk.steps import STEPS, as_json, step_part
 from demo.walk.view import ChosenWord, InsideRequest, WalkChoices, checkpoints_inside, from_query
@@ -141,6 +142,7 @@ class InsideTab:
         self.built: dict[str, BuiltStep] = {}
         for step in STEPS:
             with gr.Column(visible=step is first, elem_classes="inside-step") as self.groups[step.key]:
+                gr.HTML(folded_formulas(step.key), label="Formulas")
                 self.built[step.key] = step.create(self.inside)
         self.here = gr.Textbox("", visible="hidden", label="Address of this step")
 

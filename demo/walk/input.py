@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from demo.events import QUICK
 from demo.plots.walk import position_grid, vector_strips
 from demo.recorded import recorded_tokens
+from demo.walk.formulas import listed_formulas
 from demo.walk.step import BuiltStep, WalkStep, place, plot, quiet, read_out
 from demo.walk.view import Inside, InsideRequest
 from demo.widgets.bars import direction
@@ -198,26 +199,14 @@ def _strips(seen: EmbeddedText, position: int) -> dict[str, Numbers]:
 _LENGTH, _DIMENSION = 50, 64
 _ROBOT = ("I", "am", "a", "robot")
 _MOST_ROWS, _MOST_COLUMNS = 16, 8
-_FORMULA = """<h3>Where a token stands: computed or learned</h3>
+_POSITIONS = """<h3>Where a token stands: computed or learned</h3>
 <p class="quiet">The first Transformer computed a row for each place, from waves of many lengths: fast ones on the left,
-slow ones on the right (<em>positional encoding</em>; Vaswani et al., 2017). Two numbers share a wave, its sine and its
-cosine:</p>
-<div class="formula" role="region" aria-label="The formula" tabindex="0">
-<math display="block" alttext="PE of position p, number 2i: sine of p over base to the power 2i over d">
-<mrow><mi>PE</mi><mo>(</mo><mi>p</mi><mo>,</mo><mn>2</mn><mi>i</mi><mo>)</mo><mo>=</mo><mi>sin</mi><mo>(</mo>
-<mi>p</mi><mo>/</mo><msup><mi>n</mi><mrow><mn>2</mn><mi>i</mi><mo>/</mo><mi>d</mi></mrow></msup><mo>)</mo></mrow></math>
-<math display="block" alttext="PE of position p, number 2i plus 1: cosine of p over base to the power 2i over d">
-<mrow><mi>PE</mi><mo>(</mo><mi>p</mi><mo>,</mo><mn>2</mn><mi>i</mi><mo>+</mo><mn>1</mn><mo>)</mo><mo>=</mo>
-<mi>cos</mi><mo>(</mo><mi>p</mi><mo>/</mo><msup><mi>n</mi><mrow><mn>2</mn><mi>i</mi><mo>/</mo><mi>d</mi></mrow></msup>
-<mo>)</mo>
-</mrow></math></div>
-<p class="quiet">p is the position from 0, i the number of the wave from 0, d the dimension (how many numbers
-a row has), n the base.</p>"""
+slow ones on the right (<em>positional encoding</em>). Two numbers share a wave, its sine and its cosine:</p>"""
 
 
 def _create_positions() -> None:
     """The formula, three sliders and the picture; it needs no model."""
-    gr.HTML(_FORMULA)
+    gr.HTML(_POSITIONS + listed_formulas("positions"), label="Positions")
     with gr.Row(elem_classes="settings"):
         sliders = [
             gr.Slider(2, 128, _LENGTH, step=1, label="Length", info="how many positions"),
