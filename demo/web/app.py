@@ -11,10 +11,11 @@ from gradio.mcp import GradioMCPServer
 from gradio.routes import App
 from mcp.types import CallToolRequest, CallToolResult, ServerResult, TextContent
 from sqlalchemy.engine import make_url
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from demo.caches import Origin
 from demo.log.database import bytes_of, file_of
@@ -23,7 +24,7 @@ from demo.runs import DemoService, Finished
 from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
-from demo.web.gradio_private import States, write_tool_answers
+from demo.web.gradio_private import States, page_script, write_tool_answers
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
 from demo.web.metrics import Metrics, memory_bytes
@@ -51,6 +52,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
         routes=[
             *routes(Readiness(service, store), metrics, store, settings.host_password, visitors),
             preview_route,
+            _page_script_route(),
             Route("/monitoring/summary", _monitoring_summary),
         ],
         openapi_url=None,
@@ -90,6 +92,16 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     site = Streams(site, queue, visitors, shown)
     site = Gate(site, settings.limits.call_bytes, visitors)
     return PackedPage(SecurityHeaders(site, settings.framed_by, settings.root_path))
+
+
+def _page_script_route() -> Route:
+    address, text = page_script()
+
+    async def script(scope: Scope, receive: Receive, send: Send) -> None:
+        response = Response(text, media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
+        await response(scope, receive, send)
+
+    return Route(address, GZipMiddleware(script))
 
 
 async def _monitoring_summary(_request: Request) -> Response:
