@@ -2,13 +2,12 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
 from tests.browser.reading import expect_heatmap, expect_live_answer, open_tab, settle
 
-SIZES = {"phone": (390, 844), "laptop": (1280, 720), "desktop": (1440, 900)}
+SIZES = ((1440, 900), (1280, 720), (390, 844))
 BUTTONS = {
     "Fill the blank": "Fill the blank",
     "Sentiment": "Read it",
@@ -29,6 +28,14 @@ def top_of(panel: Locator, selector: str) -> float:
 
 
 def expect_in_view(page: Page, panel: Locator, picture: str, answer: str) -> None:
+    """At each of the sizes, the last of which is a phone's."""
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        settle(page)
+        expect_in_view_now(page, panel, picture, answer)
+
+
+def expect_in_view_now(page: Page, panel: Locator, picture: str, answer: str) -> None:
     size = page.viewport_size
     assert size is not None
     for selector in (".ask textarea", ".run-button"):
@@ -42,12 +49,7 @@ def expect_in_view(page: Page, panel: Locator, picture: str, answer: str) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_tab_opens_on_a_recorded_example_with_text_button_answer_and_picture_in_one_view(
-    open_page: Open, size: str
-) -> None:
-    width, height = SIZES[size]
-    page = open_page(viewport={"width": width, "height": height})
+def test_every_tab_opens_on_a_recorded_example_with_text_button_answer_and_picture_in_one_view(page: Page) -> None:
     for tab, button in BUTTONS.items():
         panel = open_tab(page, tab)
         expect(panel.locator(".sentence .words").first).to_be_visible()
@@ -58,7 +60,6 @@ def test_every_tab_opens_on_a_recorded_example_with_text_button_answer_and_pictu
         expect_in_view(page, panel, ".sentence .words", ".block.answer")
         panel.get_by_role("button", name=button, exact=True).click()
         expect_live_answer(panel)
-        settle(page)
         expect_in_view(page, panel, ".sentence .words", ".block.answer")
     panel = open_tab(page, "Inside")
     expect(panel.locator(".inside-step .pieces").first).to_be_visible()
