@@ -2,7 +2,6 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
 
 
@@ -49,28 +48,26 @@ class TestOnePage:
         press(panel, "Measure it")
         expect(panel.get_by_role("alert").filter(has_text="The text is empty.")).to_be_visible()
 
+    def test_a_text_is_judged_and_false_alarms_on_people_come_first(self, page: Page) -> None:
+        panel = opened(page)
+        panel.get_by_role("button", name="Is it machine-written?").click()
+        fill(panel, "The text in question", "Too short to tell.")
+        press(panel, "Judge it")
+        expect(panel.get_by_role("alert").filter(has_text="fewer than 20 say too little")).to_be_visible()
+        fill(panel, "The text in question", "Once upon a time there was a little girl. She was very happy. " * 3)
+        press(panel, "Judge it")
+        form = panel.locator(".task").last
+        expect(form.get_by_role("heading", name="Reads like a model’s text:")).to_contain_text("%")
+        expect(form.locator(".answer p").first).to_contain_text("by people, the detector takes")
+        form.get_by_text("How often it takes a text for a model’s").click()
+        expect(form.get_by_role("row", name="news")).to_be_visible()
+        page.get_by_role("tab", name="History").click()
+        page.get_by_role("button", name="Open: Is it machine-written?: Once upon").first.click()
+        expect(panel.get_by_role("heading", name="Reads like a model’s text:")).to_be_visible()
 
-def test_a_text_is_judged_and_false_alarms_on_people_come_first(page: Page) -> None:
-    panel = opened(page)
-    panel.get_by_role("button", name="Is it machine-written?").click()
-    fill(panel, "The text in question", "Too short to tell.")
-    press(panel, "Judge it")
-    expect(panel.get_by_role("alert").filter(has_text="fewer than 20 say too little")).to_be_visible()
-    fill(panel, "The text in question", "Once upon a time there was a little girl. She was very happy. " * 3)
-    press(panel, "Judge it")
-    form = panel.locator(".task").last
-    expect(form.get_by_role("heading", name="Reads like a model’s text:")).to_contain_text("%")
-    expect(form.locator(".answer p").first).to_contain_text("by people, the detector takes")
-    form.get_by_text("How often it takes a text for a model’s").click()
-    expect(form.get_by_role("row", name="news")).to_be_visible()
-    page.get_by_role("tab", name="History").click()
-    page.get_by_role("button", name="Open: Is it machine-written?: Once upon").first.click()
-    expect(panel.get_by_role("heading", name="Reads like a model’s text:")).to_be_visible()
-
-
-def test_nothing_scrolls_sideways_on_a_small_phone(open_page: Open) -> None:
-    page = open_page(viewport={"width": 360, "height": 740})
-    panel = opened(page)
-    panel.get_by_text("First text: step by step").click()
-    expect(panel.get_by_role("button", name="bits")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    def test_nothing_scrolls_sideways_on_a_small_phone(self, page: Page) -> None:
+        page.set_viewport_size({"width": 360, "height": 740})
+        panel = opened(page)
+        expect(panel.get_by_role("row", name="tea")).to_be_visible()
+        expect(panel.get_by_role("button", name="bits")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
