@@ -23,27 +23,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.mark.parametrize(
-    ("tab", "button"),
-    [
-        ("Sentiment", "Read it"),
-        ("Write on", "Write on"),
-        ("Inside", "Look inside"),
-    ],
-)
-def test_the_place_in_line_is_said_in_words(server: Server, page: Page, tab: str, button: str) -> None:
-    page.get_by_role("tab", name=tab).click()
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    expect(panel.get_by_role("button", name=button, exact=True)).to_be_visible()
-    others = [f"visitor {number} before {tab}" for number in range(6)]
-    before = [called(server, "translation", _SLOW, session).json()["event_id"] for session in others]
-    press(panel, button)
-    in_line = panel.get_by_text(re.compile(r"You are (next|\w+ of \d+) in line"))
-    expect(in_line.first).to_be_visible()
-    for session, event_id in zip(others, before, strict=True):
-        body = {"session_hash": session, "fn_index": _translation(server), "event_id": event_id}
-        httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=60).raise_for_status()
-    expect(panel.get_by_text(re.compile("in line"))).to_have_count(0)
+class TestPlaceInLine:
+    @pytest.mark.parametrize(
+        ("tab", "button"),
+        [
+            ("Sentiment", "Read it"),
+            ("Write on", "Write on"),
+            ("Inside", "Look inside"),
+        ],
+    )
+    def test_the_place_in_line_is_said_in_words(self, server: Server, page: Page, tab: str, button: str) -> None:
+        page.get_by_role("tab", name=tab).click()
+        panel = page.get_by_role("tabpanel").filter(visible=True)
+        expect(panel.get_by_role("button", name=button, exact=True)).to_be_visible()
+        others = [f"visitor {number} before {tab}" for number in range(6)]
+        before = [called(server, "translation", _SLOW, session).json()["event_id"] for session in others]
+        press(panel, button)
+        in_line = panel.get_by_text(re.compile(r"You are (next|\w+ of \d+) in line"))
+        expect(in_line.first).to_be_visible()
+        for session, event_id in zip(others, before, strict=True):
+            body = {"session_hash": session, "fn_index": _translation(server), "event_id": event_id}
+            httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=60).raise_for_status()
+        expect(panel.get_by_text(re.compile("in line"))).to_have_count(0)
 
 
 def test_a_page_that_is_closed_frees_the_model_and_its_run_says_so(server: Server, page: Page) -> None:

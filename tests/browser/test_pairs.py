@@ -2,8 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Open
-from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, open_tab, press
 
 
 class TestOnePage:
@@ -45,10 +44,8 @@ class TestOnePage:
         expect(panel.get_by_label("Endings")).to_have_value("Its mother took it in her arms.\nThe bank opens at nine.")
         expect(panel.get_by_role("list", name="Probability that it comes next")).to_contain_text("Its mother")
 
-
-def test_nothing_scrolls_sideways_on_a_small_phone(open_page: Open) -> None:
-    page = open_page(viewport={"width": 360, "height": 740})
-    panel = choose_tab(page, "Two sentences")
-    panel.get_by_role("button", name="Which ending?").click()
-    expect(panel.get_by_label("Endings")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    def test_nothing_scrolls_sideways_on_a_small_phone(self, page: Page) -> None:
+        page.set_viewport_size({"width": 360, "height": 740})
+        panel = open_tab(page, "Two sentences")
+        expect(panel.get_by_label("Endings")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
