@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class LectureError(SettingError):
-    """A file that is no lecture; its message is one sentence for the host."""
+    """A file that is no lecture, or no tour; its message is one sentence for the host."""
 
 
 @dataclass(frozen=True)
@@ -131,14 +131,7 @@ def lectures_of(folder: str | None, inside_steps: Collection[str], limits: Limit
 
 def _read(path: Path, inside_steps: Collection[str], limits: Limits, shipped: bool) -> Lecture:
     """The lecture in a file; raises `LectureError` that names the file, the step and what is wrong with it."""
-    if not re.fullmatch(_NAME, path.stem):
-        raise LectureError(f"{path.name}: a lecture's file name is made of a to z, digits and hyphens, 40 at most.")
-    try:
-        written = _WrittenLecture.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise LectureError(f"{path.name} cannot be read as a text file.") from error
-    except ValidationError as error:
-        raise LectureError(f"{path.name}: {_first_fault(error)}") from error
+    written = written_in(path, _WrittenLecture, "lecture")
     steps = []
     for number, step in enumerate(written.steps, start=1):
         try:
@@ -157,11 +150,28 @@ def _read(path: Path, inside_steps: Collection[str], limits: Limits, shipped: bo
     return Lecture(path.stem, written.title, written.about, tuple(steps))
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A part of a file that has these fields and no others."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _WrittenInside(_Strict):
+Written = TypeVar("Written", bound=Strict)
+
+
+def written_in(path: Path, form: type[Written], what: str) -> Written:
+    """What a JSON file of a `what` says, which has the given form; raises `LectureError` for one that has not."""
+    if not re.fullmatch(_NAME, path.stem):
+        raise LectureError(f"{path.name}: a {what}'s file name is made of a to z, digits and hyphens, 40 at most.")
+    try:
+        return form.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise LectureError(f"{path.name} cannot be read as a text file.") from error
+    except ValidationError as error:
+        raise LectureError(f"{path.name}: {_first_fault(error)}") from error
+
+
+class _WrittenInside(Strict):
     step: str
     text: str
     checkpoint: str = ""
@@ -171,7 +181,7 @@ class _WrittenInside(_Strict):
     picture: int = Field(default=1, ge=1, le=2)
 
 
-class _WrittenPlace(_Strict):
+class _WrittenPlace(Strict):
     kind: str = ""
     how: str = Field(default="mean", pattern="^(mean|maximum|head|rollout)$")
     layer: int = Field(default=0, ge=0, le=999)
@@ -179,21 +189,21 @@ class _WrittenPlace(_Strict):
     step: int = Field(default=0, ge=0, le=999)
 
 
-class _WrittenTask(_Strict):
+class _WrittenTask(Strict):
     task: str
     fields: dict[str, JsonValue]
     checkpoint: str = ""
     attention: _WrittenPlace = _WrittenPlace()
 
 
-class _WrittenStep(_Strict):
+class _WrittenStep(Strict):
     title: str = Field(min_length=1, max_length=80)
     text: str = Field(min_length=1, max_length=400)
     inside: _WrittenInside | None = None
     tab: _WrittenTask | None = None
 
 
-class _WrittenLecture(_Strict):
+class _WrittenLecture(Strict):
     title: str = Field(min_length=1, max_length=80)
     about: str = Field(min_length=1, max_length=200)
     # What layers, heads and tokens of Inside count from: 1 as on the page; files that say nothing are older, and 0.
@@ -202,10 +212,10 @@ class _WrittenLecture(_Strict):
 
 
 def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: Limits, first: int) -> InsideRequest:
-    _require_known(asked.step, inside_steps, f"Inside has no step “{asked.step}”; there are")
+    require_known(asked.step, inside_steps, f"Inside has no step “{asked.step}”; there are")
     bundled = [each.name for each in REGISTRY.values() if not each.hub_id]
     checkpoint = asked.checkpoint or bundled[0]
-    _require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model; there are")
+    require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model; there are")
     text = clean_fields(INSIDE_FIELDS, {"text": asked.text}, limits)["text"]
     layer, head = (first if each is None else each for each in (asked.layer, asked.head))
     position = max(0, asked.position - first) if asked.position >= 0 else asked.position
@@ -214,28 +224,33 @@ def _inside_view(asked: _WrittenInside, inside_steps: Collection[str], limits: L
 
 def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     tasks = {each.endpoint: each for each in Task}
-    _require_known(asked.task, tasks, f"There is no task “{asked.task}”; there are")
+    require_known(asked.task, tasks, f"There is no task “{asked.task}”; there are")
     task = tasks[asked.task]
     given = expanded(asked.fields) if task is Task.TEACH else asked.fields
     for name in given:
-        _require_known(name, FIELDS[task], f"“{asked.task}” has no field “{name}”; there are")
+        require_known(name, FIELDS[task], f"“{asked.task}” has no field “{name}”; there are")
     # A room has no network beyond this host.
     bundled = [each.name for each in checkpoints_for(task) if not each.hub_id]
     checkpoint = asked.checkpoint or bundled[0]
-    _require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model for “{asked.task}”; there is")
+    require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model for “{asked.task}”; there is")
     fields = clipped(task, given, limits) if clip else given
     return TaskView(task, clean(task, fields, limits), checkpoint, ReaderSettings(**asked.attention.model_dump()))
 
 
-def _require_known(name: str, known: Iterable[str], complaint: str) -> None:
+def require_known(name: str, known: Iterable[str], complaint: str) -> None:
+    """Raise `InputError` with the complaint and what there is, unless `name` is there."""
     if name not in known:
         raise InputError(f"{complaint} {', '.join(known)}.")
 
 
+_ONE_OF = {"steps": "step", "cards": "card"}
+
+
 def _first_fault(error: ValidationError) -> str:
-    """The first thing that is wrong with a file, in words, steps counted from 1."""
+    """The first thing that is wrong with a file, in words, steps and cards counted from 1."""
     fault = error.errors()[0]
-    place = [f"step {part + 1}" if isinstance(part, int) else f"“{part}”" for part in fault["loc"]]
-    if len(place) > 1 and place[0] == "“steps”":
+    one = _ONE_OF.get(str(next(iter(fault["loc"]), "")), "")
+    place = [f"{one} {part + 1}" if isinstance(part, int) else f"“{part}”" for part in fault["loc"]]
+    if len(place) > 1 and one:
         place = place[1:]
     return ", ".join([*place, fault["msg"][0].lower() + fault["msg"][1:]]) + "."

@@ -23,10 +23,12 @@ from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.surprise import create_surprise_tab
 from demo.tabs.teach import create_teach_tab
+from demo.tabs.tour import create_tour_bar, create_tour_offer, open_tours
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
+from demo.tours import tours_of
 from demo.web.gradio_private import Page, show_values_of_now
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.widgets import Updates
@@ -50,6 +52,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
     """The whole page, over `service`; no model is loaded by it."""
     settings = service.settings
     lectures = known_lectures(settings)
+    tours = tours_of(settings.tours, settings.limits)
     demo: gr.Blocks
     with Page(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
         # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
@@ -61,8 +64,10 @@ def build_demo(service: DemoService) -> gr.Blocks:
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):
             masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
+            create_tour_offer(tours)
             note = gr.HTML(kept_note(service, ""), elem_classes="kept-note", label="What is kept")
         lecture_bar = create_lecture_bar()
+        tour_bar = create_tour_bar()
         shared_notice = create_shared_notice()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
             task_tabs = {
@@ -88,6 +93,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         link_terms(demo)
         open_shared_runs(service, demo, tabs, task_tabs, shared_notice)
         open_lectures(lectures, settings.host, demo, lecture_bar, tabs, task_tabs, inside)
+        open_tours(service, tours, lectures, tour_bar, tabs, task_tabs)
         inside.connect_address(demo, tabs, masthead)
 
         def begin(session_id: str) -> Updates:

@@ -112,6 +112,7 @@ class Settings(_FromEnvironment):
     lectures: str | None = Field(
         None, description="a folder with lectures of your own, see docs/lectures.md (default: none)"
     )
+    tours: str | None = Field(None, description="a folder with tours of your own, see docs/tours.md (default: none)")
     limits: Limits = Field(default_factory=Limits)
     secret: str | None = Field(
         None,

@@ -6,7 +6,7 @@ const query = () => new URLSearchParams(location.search);
 const tabButton = (name) => document.getElementById(`tab-${name}-button`);
 const nameOf = (button) => /^tab-(.+)-button$/.exec(button?.id ?? '')?.[1];
 const openTab = () => nameOf(document.querySelector('.task-tabs [role="tab"][aria-selected="true"]'));
-const otherwise = () => ['shared', 'lecture'].some((each) => query().has(each));
+const otherwise = () => ['shared', 'lecture', 'tour'].some((each) => query().has(each));
 const FIRST = 'fill-mask';
 
 const wanted = () => (query().has('inside') ? 'inside' : query().get('tab') ?? FIRST);
@@ -29,7 +29,7 @@ document.addEventListener('click', (event) => {
     return;
   }
   const name = nameOf(event.target.closest('[role="tab"]'));
-  if (!name || going || query().has('lecture')) return;
+  if (!name || going || query().has('lecture') || query().has('tour')) return;
   add(name === 'inside' ? window.clearhead.inside ?? '?inside=tokens' : `?tab=${name}`);
 });
 addEventListener('popstate', () => {

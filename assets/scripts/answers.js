@@ -7,7 +7,8 @@ const gentle = () => (matchMedia('(prefers-reduced-motion: reduce)').matches ? '
 const reveal = (target) => {
   if (!target) return;
   const {top} = target.getBoundingClientRect();
-  if (top < 0 || top > innerHeight - 160) target.scrollIntoView({behavior: gentle(), block: 'start'});
+  const covered = document.querySelector('.tour-card')?.offsetHeight ?? 0;
+  if (top < 0 || top > innerHeight - covered - 160) target.scrollIntoView({behavior: gentle(), block: 'start'});
 };
 const announce = (said) => {
   const line = document.querySelector('.announced');
@@ -69,5 +70,6 @@ window.clearhead = {
     reveal(notice ?? form.querySelector('.answer'));
     if (!notice) announce(form.querySelector('.header-line .run-header')?.dataset.said ?? '');
     markForm(form);
+    if (!notice) document.dispatchEvent(new Event('clearhead-answered'));
   },
 };

@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from models.errors import Stopped
 from tests.api.server import Server, slowed
+from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
 from tests.web.calls import LONG_TEXT
 
@@ -79,20 +80,6 @@ class TestSteps:
         press(panel, "Write on")
         expect(samples).to_be_hidden()
 
-    def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(self, page: Page) -> None:
-        page.set_viewport_size({"width": 360, "height": 800})
-        panel = choose_tab(page, "Write on")
-        panel.get_by_role("button", name="Three strategies in one picture").click()
-        panel.get_by_label("number input for Steps to draw").fill("8")
-        panel.get_by_role("button", name="Draw the tree").click()
-        expect(panel.locator(".tree-frame .textpoint").nth(20)).to_be_attached()
-        expect(panel.locator(".strategies").get_by_role("listitem")).to_have_count(3)
-        panel.get_by_text("The tree as a table").click()
-        expect(panel.get_by_role("region", name="The tree as a table").get_by_role("row").nth(20)).to_be_attached()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        wide = panel.locator(".tree-frame").evaluate("frame => [frame.scrollWidth, frame.clientWidth]")
-        assert wide[0] > wide[1], "the picture scrolls in its frame"
-
 
 @pytest.mark.parametrize("tab", ["Translate", "Write on"])
 def test_a_text_goes_on_from_another_token_beside_the_old_one(page: Page, tab: str) -> None:
@@ -113,6 +100,21 @@ def test_a_text_goes_on_from_another_token_beside_the_old_one(page: Page, tab: s
     expect(panel.get_by_role("heading", name="Step 2 of")).to_contain_text(f"“{word}” was put in")
     page.get_by_role("tab", name="History").click()
     expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_count(1)
+
+
+def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open) -> None:
+    page = open_page(viewport={"width": 360, "height": 800}, has_touch=True)
+    panel = choose_tab(page, "Write on")
+    panel.get_by_role("button", name="Three strategies in one picture").click()
+    panel.get_by_label("number input for Steps to draw").fill("8")
+    panel.get_by_role("button", name="Draw the tree").click()
+    expect(panel.locator(".tree-frame .textpoint").nth(20)).to_be_attached()
+    expect(panel.locator(".strategies").get_by_role("listitem")).to_have_count(3)
+    panel.get_by_text("The tree as a table").click()
+    expect(panel.get_by_role("region", name="The tree as a table").get_by_role("row").nth(20)).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    wide = panel.locator(".tree-frame").evaluate("frame => [frame.scrollWidth, frame.clientWidth]")
+    assert wide[0] > wide[1], "the picture scrolls in its frame"
 
 
 def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page, server: Server) -> None:

@@ -54,16 +54,6 @@ class TestOwnText:
         ).to_contain_text("voiture")
         expect(panel.get_by_role("region", name="Four ways to score").get_by_role("row")).to_have_count(5)
 
-    def test_no_step_scrolls_sideways(self, page: Page) -> None:
-        page.set_viewport_size({"width": 360, "height": 740})
-        panel = open_tab(page, "Inside")
-        for width in (360, 768):
-            page.set_viewport_size({"width": width, "height": 740})
-            for step in ("Tokens become vectors", "Encoder and decoder", "Counting"):
-                panel.get_by_role("radio", name=step).check(force=True)
-                expect(panel.locator(".inside-step .read-out").filter(visible=True).first).to_be_visible()
-                assert page.evaluate("document.documentElement.scrollWidth") == width, step
-
 
 def test_an_address_opens_its_view(open_page: Open, server: Server) -> None:
     query = "?inside=vectors&text=A+quiet+street.&checkpoint=clearhead-stories&layer=0&head=0&position=1"
@@ -78,3 +68,14 @@ def test_an_address_opens_its_view(open_page: Open, server: Server) -> None:
     expect(panel.get_by_text(re.compile("In layer 2, head 3, “quiet” gives"))).to_be_visible()
     expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("2")
     expect(panel.get_by_role("spinbutton", name="Head")).to_have_value("3")
+
+
+def test_no_step_scrolls_sideways(open_page: Open) -> None:
+    page = open_page(viewport={"width": 360, "height": 740})
+    panel = look_inside(page)
+    for width in (360, 768):
+        page.set_viewport_size({"width": width, "height": 740})
+        for step in ("Tokens become vectors", "Encoder and decoder", "Counting"):
+            panel.get_by_role("radio", name=step).check(force=True)
+            expect(panel.locator(".inside-step .read-out").filter(visible=True).first).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") == width, step

@@ -110,19 +110,6 @@ def test_a_typed_blank_is_followed_and_a_chosen_word_stays_with_another_model(pa
 
 
 class TestHeads:
-    def test_what_reaches_a_token_is_drawn_and_said_as_the_sliders_move(self, page: Page) -> None:
-        panel = open_tab(page, "Inside")
-        panel.get_by_role("radio", name="Masked or not").check(force=True)
-        said = panel.locator(".read-out").filter(has_text="With cached segments")
-        expect(said).to_contain_text("6 layers × 4 tokens = 24 more come within reach.")
-        for name, value in (("Window", "8"), ("Layers", "1"), ("Token", "10")):
-            slider = panel.get_by_role("spinbutton", name=name)
-            slider.fill(value)
-            slider.press("Enter")
-        expect(said).to_contain_text("token 10 can know of the 1 token before it in its window")
-        expect(said).to_contain_text("1 layer × 8 tokens = 8 more come within reach.")
-        expect(panel.get_by_role("region", name="Perplexity by the length of the window")).to_contain_text("256 tokens")
-
     def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step(self, page: Page) -> None:
         panel = open_tab(page, "Inside")
         panel.get_by_role("radio", name="Queries, keys").check(force=True)
@@ -155,6 +142,20 @@ class TestHeads:
         expect(wrong).to_have_count(0)
         panel.get_by_role("button", name="Thinking, Machines").click()
         expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
+
+
+def test_what_reaches_a_token_is_drawn_and_said_as_the_sliders_move(page: Page) -> None:
+    panel = open_tab(page, "Inside")
+    panel.get_by_role("radio", name="Masked or not").check(force=True)
+    said = panel.locator(".read-out").filter(has_text="With cached segments")
+    expect(said).to_contain_text("6 layers × 4 tokens = 24 more come within reach.")
+    for name, value in (("Window", "8"), ("Layers", "1"), ("Token", "10")):
+        slider = panel.get_by_role("spinbutton", name=name)
+        slider.fill(value)
+        slider.press("Enter")
+    expect(said).to_contain_text("token 10 can know of the 1 token before it in its window")
+    expect(said).to_contain_text("1 layer × 8 tokens = 8 more come within reach.")
+    expect(panel.get_by_role("region", name="Perplexity by the length of the window")).to_contain_text("256 tokens")
 
 
 def test_no_step_has_a_serious_violation(open_page: Open) -> None:

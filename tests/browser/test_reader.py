@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_live_answer, fill, press
 
 
@@ -124,13 +125,13 @@ class TestTrying:
         layer, head = (panel.get_by_label(f"number input for {name}").input_value() for name in ("Layer", "Head"))
         expect(compared).to_contain_text(f"With layer {layer}, head {head} switched off")
 
-    def test_every_picture_has_a_name_and_a_table(self, page: Page) -> None:
-        page.set_viewport_size({"width": 360, "height": 740})
-        panel = choose_tab(page, "Questions")
-        expect(panel.locator(".heatmap-frame")).to_have_attribute("aria-label", re.compile("^Heatmap. “"))
-        panel.get_by_text("The same as a table").first.click()
-        row = panel.get_by_role("table").first.get_by_role("rowheader").first
-        expect(row).to_be_visible()
-        panel.get_by_label("Damp marks").check()
-        expect(panel.locator(".block.reading")).to_contain_text("not in the picture")
-        expect(row).to_be_visible()
+
+def test_every_picture_has_a_name_and_a_table(open_page: Open) -> None:
+    panel = choose_tab(open_page(viewport={"width": 360, "height": 740}), "Questions")
+    expect(panel.locator(".heatmap-frame")).to_have_attribute("aria-label", re.compile("^Heatmap. “"))
+    panel.get_by_text("The same as a table").first.click()
+    row = panel.get_by_role("table").first.get_by_role("rowheader").first
+    expect(row).to_be_visible()
+    panel.get_by_label("Damp marks").check()
+    expect(panel.locator(".block.reading")).to_contain_text("not in the picture")
+    expect(row).to_be_visible()

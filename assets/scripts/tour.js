@@ -1,0 +1,162 @@
+// A tour: the card at the foot of the page asks about the visitor's own run. Where a visitor is, the sentence and which
+// answers were right stays in this browser; the server is sent it with each event and keeps nothing.
+// `element`, `trigger` and `watch` come from Gradio.
+const KEPT = 'clearhead-tour', LOOK_EVERY_MS = 500;
+const body = document.body, root = document.documentElement;
+const query = () => new URLSearchParams(location.search);
+const openPanel = () => [...document.querySelectorAll('[role="tabpanel"]')].find((each) => each.offsetParent);
+const plain = (text) => text.replace(/\s+/g, ' ').trim();
+
+const said = document.createElement('p');
+said.className = 'sr-only';
+said.setAttribute('role', 'status');
+element.after(said);
+
+let kept = JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+const save = (changed) => {
+  kept = {...kept, ...changed};
+  localStorage.setItem(KEPT, JSON.stringify(kept));
+};
+const card = () => element.querySelector('.tour-card');
+const picked = () => element.querySelector('.tour-choice input:checked')?.value;
+const coloured = () => openPanel()?.querySelector('.sentence');
+const typed = () => plain([...(openPanel()?.querySelectorAll('.ask textarea') ?? [])].map((each) => each.value).join('\n'));
+
+// What the server is sent with each event.
+const tell = (event, more = {}) => trigger(event, {
+  tour: query().get('tour') ?? '', card: kept.card ?? 1, sentence: kept.sentence ?? '', example: false, chosen: '', query: -1,
+  layer: Number(coloured()?.dataset.layer ?? -1), head: Number(coloured()?.dataset.head ?? -1),
+  seen: coloured()?.querySelector('[aria-pressed="true"][data-query]')?.dataset.name ?? '', ...more,
+});
+const here = () => Number(card()?.dataset.card) === kept.card && card().dataset.tour === query().get('tour');
+
+// A question is about what stands in the fields: it is asked anew once they stand still again.
+let asked = null, before = null, waiting = 0;
+function ask() {
+  asked = typed();
+  waiting = Date.now();
+  tell('edit');
+}
+setInterval(() => {
+  const now = typed(), still = now === before;
+  before = now;
+  const {graded, asks, question} = card()?.dataset ?? {};
+  if (!here() || !asks || graded || !still || Date.now() - waiting < 10000 * Boolean(waiting)) return;
+  // What was said about a text stands until it is another.
+  if (element.querySelector('.tour-notice')) asked ??= now;
+  if (element.querySelector('.tour-notice') ? now !== asked : !(question && asks === 'attention') && now !== asked) ask();
+}, LOOK_EVERY_MS);
+
+const answered = (chosen) => {
+  const {query: at, layer, head} = card().dataset;
+  waiting = Date.now();
+  tell('submit', {chosen, ...(at === undefined ? {} : {query: Number(at), layer: Number(layer), head: Number(head)})});
+};
+document.addEventListener('clearhead-answered', () => {
+  if (!here() || card().dataset.graded) return;
+  if (kept.card === 1) save({sentence: typed()});
+  if (card().dataset.asks === 'attention') asked = null;
+  else answered(picked() ?? '');
+});
+
+// About attention, the answer is seen where the word is chosen in the head that is asked about.
+const isShown = () => {
+  const {layer, head, query: at} = card().dataset, shown = coloured();
+  const chosen = shown?.querySelector('[aria-pressed="true"][data-query]');
+  return shown?.dataset.layer === layer && shown.dataset.head === head && chosen?.dataset.query === at;
+};
+function look() {
+  if (!here() || card().dataset.query === undefined || card().dataset.graded) return;
+  const {layer, head, turns} = card().dataset;
+  if (turns === 'false' && (coloured()?.dataset.layer !== layer || coloured()?.dataset.head !== head)) ask();
+  else if (picked() && isShown() && !waiting) answered(picked());
+}
+document.addEventListener('clearhead-view', look, true);
+document.addEventListener('click', (event) => { if (event.target.closest('.sentence, .tour-choice')) setTimeout(look); });
+document.addEventListener('focusin', (event) => { if (event.target.closest('.sentence')) setTimeout(look); });
+element.addEventListener('change', () => setTimeout(look));
+
+// The address says that the page is in a tour: it is opened by a link, by Back and by a reload.
+function turn(number, more = {}) {
+  save({card: number});
+  asked = null;
+  waiting = Date.now();
+  tell('select', more);
+}
+function go(address) {
+  if (location.search !== address) history.pushState(null, '', location.pathname + address);
+  follow();
+}
+function follow() {
+  const tour = query().get('tour');
+  if (tour && kept.tour !== tour) save({tour, card: 1, sentence: '', right: {}});
+  if (tour || card()) turn(kept.card ?? 1);
+  offer();
+}
+addEventListener('popstate', follow);
+
+// The first visit is offered a tour, once; later ones have a quiet link.
+function offer() {
+  const line = document.querySelector('.tour-offer'), link = document.querySelector('.tour-link');
+  if (!line) return;
+  const on = ['tour', 'lecture'].some((each) => query().has(each));
+  line.hidden = on || Boolean(kept.offered);
+  link.hidden = on || !line.hidden;
+  link.firstElementChild.textContent = kept.tour ? 'Go on with the tour' : 'Take the tour';
+}
+const deeds = {
+  start: () => { save({offered: true}); go(document.querySelector('.tour-link a').getAttribute('href')); },
+  decline: () => { save({offered: true}); offer(); document.querySelector('.tour-link a').focus(); },
+  leave: () => { go(''); document.querySelector('.tour-link a')?.focus(); },
+  back: () => turn(Math.max(1, kept.card - 1)),
+  next: () => turn(kept.card + 1),
+  again: () => { save({sentence: '', right: {}}); turn(1); },
+  example: () => turn(kept.card, {example: true}),
+};
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('[data-tour]:is(button, a)');
+  if (button && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    deeds[button.dataset.tour]();
+  } else if (element.contains(event.target) && event.target.closest('a[href^="?tab="]')) go('');
+}, true);
+
+// The card covers the foot of the page, so the page gets as much room below.
+const fit = () => root.style.setProperty('--tour', `${card()?.offsetHeight ?? 0}px`);
+new ResizeObserver(fit).observe(element);
+
+const gentle = () => (matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
+const bringIn = (where) => [...(openPanel()?.querySelectorAll(where) ?? [])].find((each) => each.offsetParent)?.scrollIntoView({behavior: gentle(), block: 'nearest'});
+
+let shown = '', was = '', inside = false;
+document.addEventListener('focusin', (event) => { inside = element.contains(event.target); });
+function read() {
+  waiting = 0;
+  body.classList.toggle('touring', Boolean(card()));
+  fit();
+  offer();
+  if (!card()) { shown = ''; return; }
+  if (!here()) return void (query().has('tour') && turn(kept.card ?? 1));
+  const {graded, query: looksAt} = card().dataset, first = shown !== card().dataset.card;
+  if (graded && !(kept.card in (kept.right ?? {}))) save({right: {...kept.right, [kept.card]: graded === 'right'}});
+  const answers = Object.values(kept.right ?? {}), right = answers.filter(Boolean).length;
+  const score = answers.length ? `${right} of ${answers.length} right` : '';
+  const place = element.querySelector('.tour-right'), end = element.querySelector('.tour-score');
+  if (place) place.textContent = score;
+  if (end) end.textContent = answers.length ? `You answered ${answers.length} questions, ${right} of them right.` : 'You answered no question this time.';
+  const again = [...element.querySelectorAll('.tour-choice input:enabled')].find((each) => each.value === was);
+  if (again && !first) again.checked = true;
+  was = '';
+  if (first || inside) element.querySelector('h2').focus({preventScroll: true});
+  shown = card().dataset.card;
+  const news = element.querySelector(graded ? '.tour-verdict' : '.tour-notice, legend');
+  if (news) said.textContent = news.textContent;
+  // The reader may have turned to another head while the question was made.
+  setTimeout(look);
+  if (!graded) setTimeout(bringIn, 300, looksAt === undefined ? '.run-button' : '.sentence-box');
+}
+element.addEventListener('change', (event) => { was = event.target.value; });
+watch('value', read);
+// The masthead may be drawn after this.
+const begin = () => (document.querySelector('.tour-offer') ? follow() : setTimeout(begin, 100));
+begin();

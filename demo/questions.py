@@ -1,0 +1,188 @@
+"""Questions about a visitor's own run: from a typed result the choices, the right one and the numbers that say why."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from demo.plots.reading import link_to_read, named, percent, place
+from demo.plots.view import AttentionView, is_resting_place, shown, view_of
+from models.errors import InputError
+from models.outputs.attention import Attentions
+from models.outputs.base import Prediction
+from models.outputs.encoders import FillMaskOutput, QuestionAnsweringOutput, SentimentOutput
+from models.outputs.surprise import SurpriseOutput
+from models.outputs.writing import CompletionOutput
+from models.text.words import is_content_word, word_rows, word_text, words_of
+
+MOST_CHOICES = 4
+NO_ANSWER = "nowhere: no answer in this text"
+TOO_SHORT = "This text has too few words for the question."
+_NUMBERS_SAID = 3
+_PRONOUNS = frozenset(("it", "he", "she", "they", "him", "her", "them"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """The `choices` of a question, the `right` one of them, and the sentence that says why with the run's numbers."""
+
+    choices: tuple[str, ...]
+    right: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a question about attention asks: a word's place among the queries, in words, at a layer and head from 0.
+
+    `MEAN` as layer or head stands for the mean of them, as in `AttentionView`.
+    """
+
+    query: int
+    layer: int
+    head: int
+
+
+def label(output: SentimentOutput) -> Question:
+    """Which label is the likeliest?"""
+    scores = sorted(output.scores, key=lambda each: -each.score)
+    return Question(tuple(each.text for each in output.scores), output.label, f"The model gives {_shares(scores)}.")
+
+
+def blank(output: FillMaskOutput, own: str = "") -> Question:
+    """Which word is the likeliest at the first blank? `own` is the word that the visitor blanked out, if known."""
+    return _likeliest(output.predictions[0], own)
+
+
+def following(output: CompletionOutput, own: str = "") -> Question:
+    """Which token is the likeliest to follow the prompt? `own` is the word that the visitor wrote there, if any."""
+    first = output.generated[0]
+    found = {each.text.strip(): each.score for each in first.alternatives if each.text.strip()}
+    if first.token.text.strip() and not first.token.special:
+        found.setdefault(first.token.text.strip(), first.probability)
+    return _likeliest([Prediction(*each) for each in found.items()], own)
+
+
+def _likeliest(candidates: Iterable[Prediction], own: str) -> Question:
+    ranked = sorted(candidates, key=lambda each: -each.score)
+    top = list(dict.fromkeys(each.text for each in ranked))[:MOST_CHOICES]
+    because = f"The model gives {_shares(ranked)}."
+    if own and not any(own.casefold() == each.casefold() for each in top):
+        top = [*top[: MOST_CHOICES - 1], own]
+        score = next((each.score for each in ranked if each.text.casefold() == own.casefold()), None)
+        because += (
+            f" Your own word “{own}” has {percent(score)}."
+            if score is not None
+            else f" Your own word “{own}” is not among its first {len(ranked)}."
+        )
+    return _question(top, ranked[0].text if ranked else "", because)
+
+
+def answer(output: QuestionAnsweringOutput) -> Question:
+    """Where does the answer stand?"""
+    found = [Prediction(each.text, each.score) for each in output.answers]
+    spans = list(dict.fromkeys(each.text for each in found))[: MOST_CHOICES - 1]
+    right = output.answers[0].text if output.answered else NO_ANSWER
+    because = f"The model gives {_shares(found)}, and “no answer” {percent(output.no_answer_score)}."
+    return Question((*sorted(spans, key=str.casefold), NO_ANSWER), right, because)
+
+
+def surprise(output: SurpriseOutput) -> Question:
+    """Which word surprised the model most? A word's bits are the sum over its tokens."""
+    measured = output.text.tokens
+    tokens = [each.token for each in measured]
+    words = [word for word in words_of(tokens) if word_text(tokens, word).strip()]
+    words.sort(key=lambda word: -sum(measured[place].bits for place in word))
+    names = list(dict.fromkeys(word_text(tokens, word) for word in words))
+    most = []
+    for word in words[:_NUMBERS_SAID]:
+        pieces = " + ".join(f"“{tokens[place].text.strip()}” {measured[place].bits:.1f}" for place in word)
+        whole = f"“{word_text(tokens, word)}” {sum(measured[place].bits for place in word):.1f}"
+        most.append(whole if len(word) == 1 else f"{whole} ({pieces})")
+    return _question(names[:MOST_CHOICES], names[0] if names else "", f"Bits of surprise: {', '.join(most)}.")
+
+
+def looks(attentions: Attentions, look: Look) -> Question:
+    """Which word does a word give most weight to? Marks and full stops do not count, as in the coloured sentence."""
+    view = _view(attentions, look.layer, look.head)
+    if not 0 <= look.query < len(view.query_tokens):
+        raise InputError(TOO_SHORT)
+    view = replace(view, token=look.query)
+    row = np.where(view.masked[look.query], -1.0, view.weights[look.query])
+    order = [key for key in np.argsort(-row, kind="stable").tolist() if row[key] >= 0 and _is_word(view, key)]
+    best, word = link_to_read(view)[1], named(view.query_tokens[look.query])
+    # The word itself is no other word, unless it is what most goes to.
+    others = [key for key in order if view.two_texts or key != look.query]
+    names = list(dict.fromkeys(named(view.key_tokens[key]) for key in (best, *others)))
+    shares = [(percent(float(row[key])), f" to “{named(view.key_tokens[key])}”") for key in order[:2]]
+    most = " of its weight".join(shares[0]) + "".join(f", {share}{to}" for share, to in shares[1:])
+    return _question(names[:MOST_CHOICES], names[0], f"“{word}” gives {most} {place(view)}.")
+
+
+def word_to_ask(attentions: Attentions, layer: int, head: int, seen: str = "") -> Look:
+    """The word to ask about where the page shows this layer and head and points at the word `seen` already.
+
+    It is the one that gives most to another word, a content word if there is one. Raises `InputError` if none does.
+    """
+    view = _view(attentions, layer, head)
+    found = []
+    for query, token in enumerate(view.query_tokens):
+        name, key = named(token), link_to_read(replace(view, token=query))[1]
+        itself = not view.two_texts and query == key
+        if token.special or itself or name == seen or not _is_word(view, key) or not is_content_word(name, frozenset()):
+            continue
+        found.append((is_content_word(name), float(view.weights[query, key]), -query))
+    if not found:
+        raise InputError(TOO_SHORT)
+    return Look(-max(found)[-1], layer, head)
+
+
+def head_to_ask(attentions: Attentions, layer: int, head: int) -> Look:
+    """A pronoun, or else a content word, and the head in which it looks hardest at a content word further away.
+
+    The page shows another `layer` and `head`, where the word looks at another one. Raises `InputError` if there is no
+    such head.
+    """
+    attention, view = next(iter(attentions.values())), _view(attentions, layer, head)
+    names = [named(token) for token in view.query_tokens]
+    asked = [query for query, name in enumerate(names) if name.casefold() in _PRONOUNS]
+    asked = asked or [query for query, name in enumerate(names) if _is_word(view, query) and is_content_word(name)]
+    queries, found = words_of(attention.query_tokens), []
+    for query in asked:
+        now = link_to_read(replace(view, token=query))[1]
+        _, rows = word_rows(attention, queries[query])
+        rows = np.where([_is_word(view, key) for key in range(len(names))], rows, -1.0)
+        for key in range(len(names)):
+            if abs(key - query) > 1 and key != now and not view.key_tokens[key].special and is_content_word(names[key]):
+                given = np.where(rows.argmax(axis=-1) == key, rows[:, :, key], -1.0)
+                found.append((float(given.max()), query, int(given.argmax())))
+    if not found or max(found)[0] < 0:
+        raise InputError(TOO_SHORT)
+    _, query, place_of_head = max(found)
+    return Look(query, *divmod(place_of_head, attention.heads))
+
+
+def word_asked(attentions: Attentions, look: Look) -> str:
+    """The word that a look asks about."""
+    return named(_view(attentions, look.layer, look.head).query_tokens[look.query])
+
+
+def _view(attentions: Attentions, layer: int, head: int) -> AttentionView:
+    """What the reader shows of the first kind of attention, over words."""
+    return shown(view_of(attentions, layer=layer, head=head))
+
+
+def _is_word(view: AttentionView, key: int) -> bool:
+    return not is_resting_place(view.key_tokens[key])
+
+
+def _question(choices: list[str], right: str, because: str) -> Question:
+    if len(choices) < 2:
+        raise InputError(TOO_SHORT)
+    return Question(tuple(sorted(choices, key=str.casefold)), right, because)
+
+
+def _shares(ranked: Iterable[Prediction]) -> str:
+    first, *others = list(ranked)[:_NUMBERS_SAID] or [Prediction("", 0.0)]
+    said = ", ".join(f"“{each.text}” {percent(each.score)}" for each in others)
+    return f"“{first.text}” {percent(first.score)} of its probability" + (f", {said}" if said else "")

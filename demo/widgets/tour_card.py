@@ -1,0 +1,141 @@
+"""The card of a tour: one idea, one thing to do and a question; and the line that offers a tour."""
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from demo.lectures import Lecture, query_of
+from demo.questions import Look, Question
+from demo.tours import Card, Tour
+from demo.widgets.glossary import with_terms
+
+_SOON = "The question comes in a moment."
+_RIGHT, _WRONG, _UNGUESSED = "Right.", "Not this time: it is “{}”.", "You did not guess this time: it is “{}”."
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a card shows it; about attention, with the `word` and the `look` that it asks for."""
+
+    question: Question
+    look: Look | None = None
+    word: str = ""
+
+
+def tour_offer(tour: Tour) -> str:
+    """The offer of a first visit and the quiet link of later ones; the page's script shows the one that fits."""
+    return (
+        '<p class="tour-offer" hidden><span>New here?</span> <button type="button" data-tour="start">Take the tour'
+        '</button> <button type="button" data-tour="decline">No, thanks</button></p>'
+        f'<p class="tour-link" hidden><a href="?tour={tour.name}" data-tour="start">Take the tour</a></p>'
+    )
+
+
+def tour_card(
+    tour: Tour,
+    number: int,
+    button: str,
+    asked: Asked | None = None,
+    chosen: str | None = None,
+    notice: str = "",
+    *,
+    waits: bool = False,
+) -> str:
+    """Card `number` of `tour`, counted from 1, about a tab whose run starts with `button`.
+
+    Without a question the card is looking for one, or `waits` for the visitor to do something. `chosen` is the
+    visitor's answer, "" for none, once the run has shown the right one. `notice` says why a text has no question.
+    """
+    card = tour.cards[number - 1]
+    data = {"card": number, "tour": tour.name, "asks": "attention" if card.asks_of_attention else "answer"}
+    if asked:
+        data["question"] = "yes"
+    if asked and asked.look:
+        data |= {"query": asked.look.query, "layer": asked.look.layer, "head": asked.look.head, "word": asked.word}
+        data["turns"] = str(card.asks == "head").lower()
+    if asked and chosen is not None:
+        data["graded"] = "right" if chosen == asked.question.right else "wrong"
+    attributes = "".join(f' data-{name}="{html.escape(str(value))}"' for name, value in data.items())
+    if notice:
+        below = (
+            f'<p class="tour-notice" role="status">{html.escape(notice)}</p>'
+            '<button type="button" data-tour="example">Take the example</button>'
+        )
+    elif asked:
+        below = _question(card, asked, button, chosen)
+    else:
+        below = "" if waits else f'<p class="quiet">{_SOON}</p>'
+    # What is to be done for a question is over once it is there; what it is about stays.
+    to_do = waits or not (card.asks_of_attention or (asked and card.asks == "blank"))
+    do = f'<p class="tour-do">{html.escape(card.to_do)}</p>' if to_do and chosen is None else ""
+    idea = f'{_heading(tour, number, card.title)}<p class="tour-text">{with_terms(html.escape(card.text))}</p>{do}'
+    return (
+        f'<section class="tour-card" aria-label="Tour"{attributes}><div class="tour-idea">{idea}</div>'
+        f'<div class="tour-asks">{below}{_steps(number)}</div></section>'
+    )
+
+
+def tour_end(tour: Tour, lectures: Iterable[Lecture]) -> str:
+    """The last card: how many answers were right, and where to go on."""
+    number = len(tour.cards) + 1
+    links = ", ".join(f'<a href="{html.escape(query_of(each))}">{html.escape(each.title)}</a>' for each in lectures)
+    return (
+        f'<section class="tour-card" aria-label="Tour" data-card="{number}" data-tour="{tour.name}">'
+        f'<div class="tour-idea">{_heading(tour, number, "That was the tour")}'
+        '<p class="tour-score"></p></div><div class="tour-asks"><ul class="tour-on">'
+        '<li><a href="?tab=inside">Inside</a> works out every number of it, step by step, on your own text.</li>'
+        f"<li>The lectures go on from here: {links}.</li></ul>{_steps()}</div></section>"
+    )
+
+
+def _heading(tour: Tour, number: int, title: str) -> str:
+    return (
+        f'<p class="quiet tour-place">Card {number} of {len(tour.cards) + 1} <span class="tour-right"></span>'
+        '<button type="button" data-tour="leave">Leave the tour</button></p>'
+        f'<h2 tabindex="-1">{html.escape(title)}</h2>'
+    )
+
+
+def _steps(number: int = 0) -> str:
+    """Back and on; from the last card, whose number is not said, to the first."""
+    back = "" if number == 1 else '<button type="button" data-tour="back">Back</button>'
+    onwards = ("next", "Next") if number else ("again", "Start again")
+    return f'<p class="tour-steps">{back}<button type="button" data-tour="{onwards[0]}">{onwards[1]}</button></p>'
+
+
+def _question(card: Card, asked: Asked, button: str, chosen: str | None) -> str:
+    question, graded = asked.question, chosen is not None
+    places = {"{word}": f"“{asked.word}”"}
+    if asked.look:
+        places |= {"{layer}": str(asked.look.layer + 1), "{head}": str(asked.look.head + 1)}
+    text = card.question
+    for place, shown in places.items():
+        text = text.replace(place, shown)
+    choices = "".join(
+        f'<label class="tour-choice{_mark(each, question, chosen)}"><input type="radio" name="tour-choice" '
+        f'value="{html.escape(each)}"{" checked" if each == chosen else ""}{" disabled" if graded else ""}>'
+        f"<bdi>{html.escape(each)}</bdi></label>"
+        for each in question.choices
+    )
+    if graded:
+        said = _RIGHT if chosen == question.right else (_WRONG if chosen else _UNGUESSED).format(question.right)
+        then = f'<p class="tour-verdict"><strong>{html.escape(said)}</strong> {html.escape(question.because)}</p>'
+    else:
+        then = f'<p class="tour-then">{html.escape(_then(card, asked, button))}</p>'
+    return f"<fieldset><legend>{html.escape(text)}</legend>{choices}</fieldset>{then}"
+
+
+def _mark(choice: str, question: Question, chosen: str | None) -> str:
+    if chosen is None:
+        return ""
+    return " is-right" if choice == question.right else " is-wrong" if choice == chosen else ""
+
+
+def _then(card: Card, asked: Asked, button: str) -> str:
+    """What shows the answer, once a choice is made."""
+    if asked.look is None:
+        return f"Choose, then press “{button}”."
+    if card.asks == "head":
+        place = f"layer {asked.look.layer + 1}, head {asked.look.head + 1}"
+        return f"Choose, then turn to {place} and tap “{asked.word}” in the sentence."
+    return f"Choose, then tap “{asked.word}” in the coloured sentence."
