@@ -30,13 +30,16 @@ def strip_top(*vectors: NDArray[np.float64] | Numbers) -> float:
     return float(np.quantile(np.abs(np.concatenate([vector.ravel() for vector in vectors])), _UNSATURATED)) or 1.0
 
 
-def strip_image(vector: Numbers, top: float) -> str:
-    """A pixel for each number of `vector`, in full colour from ±`top` on, as the address of a PNG."""
+def strip_image(vector: Numbers, top: float, *, upright: bool = False) -> str:
+    """A pixel for each number of `vector`, in full colour from ±`top` on, as the address of a PNG.
+
+    They stand in a row, or in a column where it is `upright`.
+    """
     pixels = np.zeros((1, len(vector), 4), dtype=np.uint8)
     pixels[0, :, :3] = np.where(vector[:, None] < 0, _MINUS, _PLUS)
     pixels[0, :, 3] = np.rint(255 * np.minimum(np.abs(vector) / top, 1))
     file = io.BytesIO()
-    Image.fromarray(pixels, "RGBA").save(file, "PNG")
+    Image.fromarray(pixels.transpose(1, 0, 2) if upright else pixels, "RGBA").save(file, "PNG")
     return data_uri(file.getvalue())
 
 

@@ -19,8 +19,9 @@ from demo.walk.formulas import folded_formulas
 from demo.walk.step import BuiltStep, WalkStep
 from demo.walk.steps import STEPS, as_json, step_part
 from demo.walk.view import ChosenWord, InsideRequest, WalkChoices, checkpoints_inside, from_query
+from demo.walk.whole import whole_picture
 from demo.web.gradio_private import component_class
-from demo.widgets import Updates
+from demo.widgets import PRESSED, Updates
 from demo.widgets.glossary import terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_list
 from demo.widgets.notice import create_notice, noticed
@@ -28,8 +29,8 @@ from demo.widgets.picker import offered_for
 from demo.widgets.saved import SavedFile, TextFile, html_file, json_file, offline_page
 from models.errors import InputError
 from models.inside.outputs import Piece
-from models.inside.parameters import shape_of
-from models.registry import REGISTRY
+from models.inside.parameters import sizes_of
+from models.registry import REGISTRY, Task, find
 
 _LEAD = (
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
@@ -115,6 +116,13 @@ class InsideTab:
             show_label=False,
             elem_classes="stepper",
         )
+        sizes = sizes_of(REGISTRY[request.checkpoint].folder)
+        self.whole = gr.HTML(
+            whole_picture(REGISTRY[request.checkpoint], sizes, first.key, request.layer),
+            js_on_load=PRESSED,
+            elem_classes="whole-box",
+            label="The whole model",
+        )
         self.heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
         with gr.Row(elem_classes="step-head"):
             self.back = gr.Button("Back", scale=0, min_width=96, interactive=False)
@@ -122,16 +130,15 @@ class InsideTab:
             gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
                 None, None, None, js=_COPY_STEP
             )
-        layers, heads = shape_of(REGISTRY[request.checkpoint].folder)
         words, word = _words_of(request, recorded_tokens()[0].pieces), str(ChosenWord.of(request))
         with gr.Row(elem_classes="settings"):
             # Each is seen in the steps that use it; the first step uses none.
             self.choices: dict[str, Component] = {
                 "layer": gr.Slider(
-                    1, layers, request.layer + 1, step=1, label="Layer", info="one round of mixing", visible=False
+                    1, sizes.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing", visible=False
                 ),
                 "head": gr.Slider(
-                    1, heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
+                    1, sizes.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
                     visible=False,
                 ),
                 "position": _WordList(
@@ -158,7 +165,7 @@ class InsideTab:
             *choices,
             *self.groups.values(),
         ]
-        self.drawn = [self.here, *self.notices.values(), *choices, *outputs]
+        self.drawn = [self.here, self.whole, *self.notices.values(), *choices, *outputs]
 
     def _create_take_away(self) -> None:
         with gr.Accordion("Take it away: page, numbers", open=False, elem_classes="tool"):
@@ -180,6 +187,7 @@ class InsideTab:
             self.back.click(for_visitors(lambda key: self._move(key, -1)), self.stepper, self.turned, **QUICK),
             self.forward.click(for_visitors(lambda key: self._move(key, 1)), self.stepper, self.turned, **QUICK),
             self.examples.click(for_visitors(self.try_example), self.examples, self.shared, **QUICK),
+            self.whole.select(for_visitors(self.go_to), None, self.turned, **QUICK),
         ]
         for turned in turns:
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
@@ -248,7 +256,18 @@ class InsideTab:
             # A word says whose list it is of: this list is there, too.
             del choices[self.choices["position"]]
         pictures = dict(zip(built.outputs, drawn, strict=True))
-        return {**terms_linked(self._silent | choices | pictures), self.here: request.to_query()}
+        whole = self._whole(request, place)
+        return {**terms_linked(self._silent | choices | pictures), self.whole: whole, self.here: request.to_query()}
+
+    def _whole(self, request: InsideRequest, place: WalkChoices) -> str:
+        """The whole model with the part that the step is about; the seventh step always is the translator's."""
+        checkpoint, sizes = REGISTRY[request.checkpoint], place.sizes
+        if request.step == "translation":
+            checkpoint = find("", Task.TRANSLATION)
+            sizes = sizes_of(checkpoint.folder)
+        follows = "position" in _BY_KEY[request.step].uses
+        vectors = self.inside.vectors(request) if follows else None
+        return whole_picture(checkpoint, sizes, request.step, request.layer, vectors)
 
     def _request(self, step: str, values: Mapping[Component, Any]) -> InsideRequest:
         """The request that the values make, with a word that belongs to the text."""
@@ -289,6 +308,14 @@ class InsideTab:
             **{group: gr.update(visible=key == step) for key, group in self.groups.items()},
         }
 
+    def go_to(self, event: gr.EventData) -> Updates:
+        """Turns to the step of a part of the whole, and to its layer if it has one."""
+        turned = self.turn(event.step if event.step in _BY_KEY else STEPS[0].key)
+        if hasattr(event, "layer"):
+            layer = self.choices["layer"]
+            turned[layer] = turned[layer] | gr.update(value=int(event.layer) + 1)
+        return turned
+
     def _move(self, key: str, by: int) -> Updates:
         """Turns to the step `by` places on."""
         number = min(max(_BY_KEY[key].number + by, 1), len(STEPS))
@@ -312,7 +339,7 @@ class InsideTab:
         updates: Updates = {control: gr.update(value=value) for control, value in values}
         if place is not None:
             layer, head, position = (updates[control] for control in self.choices.values())
-            layer["maximum"], head["maximum"] = place.shape
+            layer["maximum"], head["maximum"] = place.sizes.layers, place.sizes.heads
             position["choices"] = _words_of(request, place.tokens.pieces)
         return updates
 

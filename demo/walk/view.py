@@ -12,8 +12,8 @@ from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
-from models.inside.outputs import EmbeddedText, Look, ParameterCount, TokenizedText, TranslationSteps
-from models.inside.parameters import Shape, count_parameters, shape_of
+from models.inside.outputs import EmbeddedText, Look, Numbers, ParameterCount, TokenizedText, TranslationSteps
+from models.inside.parameters import Sizes, count_parameters, sizes_of
 from models.inside.tokens import FROM_THE_MODEL, SIDE_BY_SIDE, place_to_follow, texts_of, tokenize
 from models.loading import import_looks
 from models.loading.store import ModelStore
@@ -100,10 +100,10 @@ class ChosenWord:
 
 
 class WalkChoices(NamedTuple):
-    """The choices that a text and a checkpoint leave: tokens, layers and heads."""
+    """The choices that a text and a checkpoint leave: its tokens, and the sizes of the model."""
 
     tokens: TokenizedText
-    shape: Shape
+    sizes: Sizes
 
 
 _PUBLISHED = ("BERT", "ModernBERT", "GPT-2", "Llama")
@@ -141,15 +141,15 @@ class Inside:
         return replace(
             request,
             text=text,
-            layer=_within(layer, place.shape.layers),
-            head=_within(head, place.shape.heads),
+            layer=_within(layer, place.sizes.layers),
+            head=_within(head, place.sizes.heads),
             position=_within(position if position >= 0 else position + count, count),
         ), place
 
     def _choices(self, checkpoint: Checkpoint, text: str) -> WalkChoices:
         """Raise `InputError` for a text too long to draw, and for a published checkpoint that is not on this host."""
         if not checkpoint.hub_id:
-            return WalkChoices(_drawable(checkpoint, tokenize(checkpoint, text)), shape_of(checkpoint.folder))
+            return WalkChoices(_drawable(checkpoint, tokenize(checkpoint, text)), sizes_of(checkpoint.folder))
         from models.loading.hub import is_downloaded
 
         if not is_downloaded(checkpoint):
@@ -160,7 +160,7 @@ class Inside:
         with self.model(checkpoint.name) as model:
             from models.inside.reading import tokenized
 
-            return WalkChoices(_drawable(checkpoint, tokenized(model, text)), shape_of(model.folder))
+            return WalkChoices(_drawable(checkpoint, tokenized(model, text)), sizes_of(model.folder))
 
     def follow(self, request: InsideRequest, chosen: ChosenWord) -> InsideRequest:
         """The request with the word that was `chosen`, be it in another model's pieces.
@@ -202,6 +202,13 @@ class Inside:
             from models.inside.look import embed
 
             return embed(model, request.text)
+
+    def vectors(self, request: InsideRequest) -> Numbers:
+        """The vector of the word that is followed before the first layer and after each, `[layer + 1, width]`."""
+        with self.model(request.checkpoint) as model:
+            from models.inside.look import vectors_through
+
+            return vectors_through(model, request.text, request.position)
 
     def translation(self, request: InsideRequest) -> TranslationSteps:
         """Step 7: the text as the bundled encoder-decoder translates it, whatever model was chosen."""

@@ -100,6 +100,13 @@ def look_inside(
     )  # fmt: skip
 
 
+def vectors_through(model: AnyTaskModel, text: str, position: int) -> Numbers:
+    """The vector of the token at `position` before the first layer and after each, `[layer + 1, width]`."""
+    reading = read(model, text)
+    require_there("token", position, len(reading.tokens), of="text", field="position")
+    return np.stack([array(vectors[position]) for vectors in record(model, reading).vectors])
+
+
 def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
     """The translation of `text` by greedy search, with the cross-attention of every step; raises `InputError`."""
     if not isinstance(model, Translation):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -172,17 +173,35 @@ def _bert_total(layers: int, width: int) -> int:
     return sum(count for *_, count in _bert(sizes))
 
 
-class Shape(NamedTuple):
-    """The blocks of the stack that reads the text, and the heads in each."""
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a model: blocks and heads of the stack that reads the text, of an encoder-decoder the encoder.
+
+    Vectors have `width` numbers, `inner` in the middle of the feed-forward layer; `vocabulary` counts pieces, and
+    `decoder_layers` the blocks of a decoder behind an encoder.
+    """
 
     layers: int
     heads: int
+    width: int
+    inner: int
+    vocabulary: int
+    decoder_layers: int = 0
+
+
+_NAMES = {
+    "gpt2": ("n_layer", "n_head", "n_embd", "n_inner"),
+    "marian": ("encoder_layers", "encoder_attention_heads", "d_model", "encoder_ffn_dim"),
+}
+"""What configurations call layers, heads, width and inner width, where not as BERT does."""
 
 
 @cache
-def shape_of(folder: Path) -> Shape:
-    """The stack that reads the text, of the checkpoint in `folder`: of an encoder-decoder, the encoder."""
+def sizes_of(folder: Path) -> Sizes:
+    """The sizes of the checkpoint in `folder`, from its configuration."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    names = {"gpt2": ("n_layer", "n_head"), "marian": ("encoder_layers", "encoder_attention_heads")}
-    layers, heads = names.get(config["model_type"], ("num_hidden_layers", "num_attention_heads"))
-    return Shape(config[layers], config[heads])
+    bert = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
+    layers, heads, width, inner = (config.get(name) for name in _NAMES.get(config["model_type"], bert))
+    # GPT-2 leaves the inner width out where it is four times the width.
+    decoder = config["decoder_layers"] if config.get("is_encoder_decoder") else 0
+    return Sizes(layers, heads, width, inner or 4 * width, config["vocab_size"], decoder)

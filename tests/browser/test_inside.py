@@ -37,6 +37,21 @@ class TestOwnText:
         segments = panel.get_by_role("region", name="BERT’s input").get_by_role("row").nth(2).get_by_role("cell")
         expect(segments).to_have_text(["0"] * 8 + ["1"] * 7)
 
+    def test_a_part_of_the_whole_opens_its_step_at_its_layer(self, page: Page) -> None:
+        panel = look_inside(page)
+        whole = panel.get_by_role("navigation", name="The whole model")
+        expect(whole.locator("[aria-current]")).to_contain_text("tokens")
+        whole.get_by_role("button", name="Layer 2: feed-forward").click()
+        expect(panel.get_by_role("heading", name="5. Many heads, and the rest")).to_be_visible()
+        here = whole.locator("[aria-current]")
+        expect(here).to_have_accessible_name("Layer 2: feed-forward, 1536 wide")
+        expect(whole.locator("img.way")).to_have_count(7)
+        expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("2")
+        whole.get_by_role("button", name="in all").click()
+        expect(panel.get_by_role("heading", name="8. Counting")).to_be_visible()
+        whole.get_by_role("button", name="tokens").click()
+        expect(panel.get_by_role("heading", name="1. Text becomes tokens")).to_be_visible()
+
     def test_a_translation_is_followed_token_by_token(self, page: Page) -> None:
         panel = look_inside(page)
         fill(panel, "Your text", "The red car is in front of the house.")

@@ -27,7 +27,7 @@ from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from models.errors import InputError
-from models.inside.parameters import shape_of
+from models.inside.parameters import sizes_of
 from models.registry import REGISTRY
 
 KEYS = tuple(step.key for step in STEPS)
@@ -71,7 +71,7 @@ def test_every_shipped_step_asks_for_what_is_there(service: DemoService, name: s
         checked, _ = service.inside.checked(view)
         assert checked == (replace(view, position=checked.position) if view.position < 0 else view)
     else:
-        shape = shape_of(REGISTRY[view.checkpoint].folder)
+        shape = sizes_of(REGISTRY[view.checkpoint].folder)
         assert view.place.layer <= shape.layers
         assert view.place.head <= shape.heads
 
