@@ -26,7 +26,7 @@ def until(true: Callable[[], bool], what: str) -> None:
     ends = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < ends, what
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 @dataclass(frozen=True)
