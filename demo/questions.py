@@ -23,15 +23,6 @@ _PRONOUNS = frozenset(("it", "he", "she", "they", "him", "her", "them"))
 
 
 @dataclass(frozen=True)
-class Question:
-    """The `choices` of a question, the `right` one of them, and the sentence that says why with the run's numbers."""
-
-    choices: tuple[str, ...]
-    right: str
-    because: str
-
-
-@dataclass(frozen=True)
 class Look:
     """What a question about attention asks: a word's place among the queries, in words, at a layer and head from 0.
 
@@ -41,6 +32,20 @@ class Look:
     query: int
     layer: int
     head: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """The `choices` of a question, the `right` one of them, and the sentence that says why with the run's numbers.
+
+    One about attention has the `look` that it asks about, and the `word` there.
+    """
+
+    choices: tuple[str, ...]
+    right: str
+    because: str
+    look: Look | None = None
+    word: str = ""
 
 
 def label(output: SentimentOutput) -> Question:
@@ -116,7 +121,8 @@ def looks(attentions: Attentions, look: Look) -> Question:
     names = list(dict.fromkeys(named(view.key_tokens[key]) for key in (best, *others)))
     shares = [(percent(float(row[key])), f" to “{named(view.key_tokens[key])}”") for key in order[:2]]
     most = " of its weight".join(shares[0]) + "".join(f", {share}{to}" for share, to in shares[1:])
-    return _question(names[:MOST_CHOICES], names[0], f"“{word}” gives {most} {place(view)}.")
+    asked = _question(names[:MOST_CHOICES], names[0], f"“{word}” gives {most} {place(view)}.")
+    return replace(asked, look=look, word=word)
 
 
 def word_to_ask(attentions: Attentions, layer: int, head: int, seen: str = "") -> Look:
@@ -160,11 +166,6 @@ def head_to_ask(attentions: Attentions, layer: int, head: int) -> Look:
         raise InputError(TOO_SHORT)
     _, query, place_of_head = max(found)
     return Look(query, *divmod(place_of_head, attention.heads))
-
-
-def word_asked(attentions: Attentions, look: Look) -> str:
-    """The word that a look asks about."""
-    return named(_view(attentions, look.layer, look.head).query_tokens[look.query])
 
 
 def _view(attentions: Attentions, layer: int, head: int) -> AttentionView:

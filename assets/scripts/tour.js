@@ -1,7 +1,7 @@
 // A tour: the card at the foot of the page asks about the visitor's own run. Where a visitor is, the sentence and which
 // answers were right stays in this browser; the server is sent it with each event and keeps nothing.
 // `element`, `trigger` and `watch` come from Gradio.
-const KEPT = 'clearhead-tour', LOOK_EVERY_MS = 500;
+const KEPT = 'clearhead-tour', LOOK_EVERY_MS = 500, ANSWER_WITHIN_MS = 10000;
 const body = document.body, root = document.documentElement;
 const query = () => new URLSearchParams(location.search);
 const openPanel = () => [...document.querySelectorAll('[role="tabpanel"]')].find((each) => each.offsetParent);
@@ -40,11 +40,11 @@ function ask() {
 setInterval(() => {
   const now = typed(), still = now === before;
   before = now;
-  const {graded, asks, question} = card()?.dataset ?? {};
-  if (!here() || !asks || graded || !still || Date.now() - waiting < 10000 * Boolean(waiting)) return;
-  // What was said about a text stands until it is another.
+  const {asks, graded, question} = card()?.dataset ?? {};
+  if (!here() || !asks || graded || !still || (waiting && Date.now() - waiting < ANSWER_WITHIN_MS)) return;
+  // What was said about a text stands until it is another; a question about attention stands by its run.
   if (element.querySelector('.tour-notice')) asked ??= now;
-  if (element.querySelector('.tour-notice') ? now !== asked : !(question && asks === 'attention') && now !== asked) ask();
+  if (now !== asked && !(question && asks === 'attention')) ask();
 }, LOOK_EVERY_MS);
 
 const answered = (chosen) => {
@@ -55,7 +55,7 @@ const answered = (chosen) => {
 document.addEventListener('clearhead-answered', () => {
   if (!here() || card().dataset.graded) return;
   if (kept.card === 1) save({sentence: typed()});
-  if (card().dataset.asks === 'attention') asked = null;
+  if (card().dataset.asks === 'attention') ask();
   else answered(picked() ?? '');
 });
 
@@ -126,7 +126,7 @@ const fit = () => root.style.setProperty('--tour', `${card()?.offsetHeight ?? 0}
 new ResizeObserver(fit).observe(element);
 
 const gentle = () => (matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
-const bringIn = (where) => [...(openPanel()?.querySelectorAll(where) ?? [])].find((each) => each.offsetParent)?.scrollIntoView({behavior: gentle(), block: 'nearest'});
+const bringIn = (where, behavior = gentle()) => [...(openPanel()?.querySelectorAll(where) ?? [])].find((each) => each.offsetParent)?.scrollIntoView({behavior, block: 'nearest'});
 
 let shown = '', was = '', inside = false;
 document.addEventListener('focusin', (event) => { inside = element.contains(event.target); });
@@ -138,7 +138,7 @@ function read() {
   if (!card()) { shown = ''; return; }
   if (!here()) return void (query().has('tour') && turn(kept.card ?? 1));
   const {graded, query: looksAt} = card().dataset, first = shown !== card().dataset.card;
-  if (graded && !(kept.card in (kept.right ?? {}))) save({right: {...kept.right, [kept.card]: graded === 'right'}});
+  if (graded && graded !== 'unguessed' && !(kept.card in (kept.right ?? {}))) save({right: {...kept.right, [kept.card]: graded === 'right'}});
   const answers = Object.values(kept.right ?? {}), right = answers.filter(Boolean).length;
   const score = answers.length ? `${right} of ${answers.length} right` : '';
   const place = element.querySelector('.tour-right'), end = element.querySelector('.tour-score');
@@ -153,7 +153,12 @@ function read() {
   if (news) said.textContent = news.textContent;
   // The reader may have turned to another head while the question was made.
   setTimeout(look);
-  if (!graded) setTimeout(bringIn, 300, looksAt === undefined ? '.run-button' : '.sentence-box');
+  if (graded) return;
+  setTimeout(() => {
+    if (looksAt !== undefined) return bringIn('.sentence-box');
+    if (first) bringIn('.ask', 'auto');
+    bringIn('.run-button');
+  }, 300);
 }
 element.addEventListener('change', (event) => { was = event.target.value; });
 watch('value', read);

@@ -18,7 +18,7 @@ from demo.theme import script
 from demo.tours import ASKS, Card, Tour, left_out
 from demo.widgets import Updates
 from demo.widgets.chips import MASK
-from demo.widgets.tour_card import Asked, tour_card, tour_end, tour_offer
+from demo.widgets.tour_card import tour_card, tour_end, tour_offer
 from models.errors import InputError
 from models.outputs.attention import MEAN
 from models.outputs.base import TaskOutput
@@ -111,9 +111,9 @@ def open_tours(
             if card.asks_of_attention:
                 asked = _about_attention(service, card, finished, fields, event)
             elif chosen is not None:
-                asked = Asked(_about(finished.output, finished.run.fields, place.sentence))
+                asked = _about(finished.output, finished.run.fields, place.sentence)
             elif _is_ready(card.task, fields):
-                asked = Asked(_about(_foreseen(service, card.task, fields, checkpoint), fields, place.sentence))
+                asked = _about(_foreseen(service, card.task, fields, checkpoint), fields, place.sentence)
         except InputError as error:
             notice = error.sentence
         chosen, waits = chosen if asked else None, not asked and not notice
@@ -175,7 +175,7 @@ def _about(output: TaskOutput, fields: Mapping[str, Any], sentence: str) -> Ques
 
 def _about_attention(
     service: DemoService, card: Card, finished: Finished, fields: Mapping[str, Any], event: gr.EventData
-) -> Asked | None:
+) -> Question | None:
     """The question about a run's attention in the head that is shown; none before the fields were run."""
     read = finished.run.fields
     texts = [name for name, field in FIELDS[card.task].items() if field.is_text and name in fields]
@@ -189,4 +189,4 @@ def _about_attention(
         look = questions.head_to_ask(attentions, layer, head)
     else:
         look = questions.word_to_ask(attentions, layer, head, str(event.seen))
-    return Asked(questions.looks(attentions, look), look, questions.word_asked(attentions, look))
+    return questions.looks(attentions, look)

@@ -2,24 +2,14 @@
 
 import html
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from demo.lectures import Lecture, query_of
-from demo.questions import Look, Question
+from demo.questions import Question
 from demo.tours import Card, Tour
 from demo.widgets.glossary import with_terms
 
 _SOON = "The question comes in a moment."
 _RIGHT, _WRONG, _UNGUESSED = "Right.", "Not this time: it is “{}”.", "You did not guess this time: it is “{}”."
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question as a card shows it; about attention, with the `word` and the `look` that it asks for."""
-
-    question: Question
-    look: Look | None = None
-    word: str = ""
 
 
 def tour_offer(tour: Tour) -> str:
@@ -35,7 +25,7 @@ def tour_card(
     tour: Tour,
     number: int,
     button: str,
-    asked: Asked | None = None,
+    asked: Question | None = None,
     chosen: str | None = None,
     notice: str = "",
     *,
@@ -51,10 +41,10 @@ def tour_card(
     if asked:
         data["question"] = "yes"
     if asked and asked.look:
-        data |= {"query": asked.look.query, "layer": asked.look.layer, "head": asked.look.head, "word": asked.word}
+        data |= {"query": asked.look.query, "layer": asked.look.layer, "head": asked.look.head}
         data["turns"] = str(card.asks == "head").lower()
     if asked and chosen is not None:
-        data["graded"] = "right" if chosen == asked.question.right else "wrong"
+        data["graded"] = ("right" if chosen == asked.right else "wrong") if chosen else "unguessed"
     attributes = "".join(f' data-{name}="{html.escape(str(value))}"' for name, value in data.items())
     if notice:
         below = (
@@ -103,8 +93,8 @@ def _steps(number: int = 0) -> str:
     return f'<p class="tour-steps">{back}<button type="button" data-tour="{onwards[0]}">{onwards[1]}</button></p>'
 
 
-def _question(card: Card, asked: Asked, button: str, chosen: str | None) -> str:
-    question, graded = asked.question, chosen is not None
+def _question(card: Card, asked: Question, button: str, chosen: str | None) -> str:
+    graded = chosen is not None
     places = {"{word}": f"“{asked.word}”"}
     if asked.look:
         places |= {"{layer}": str(asked.look.layer + 1), "{head}": str(asked.look.head + 1)}
@@ -112,14 +102,14 @@ def _question(card: Card, asked: Asked, button: str, chosen: str | None) -> str:
     for place, shown in places.items():
         text = text.replace(place, shown)
     choices = "".join(
-        f'<label class="tour-choice{_mark(each, question, chosen)}"><input type="radio" name="tour-choice" '
+        f'<label class="tour-choice{_mark(each, asked, chosen)}"><input type="radio" name="tour-choice" '
         f'value="{html.escape(each)}"{" checked" if each == chosen else ""}{" disabled" if graded else ""}>'
         f"<bdi>{html.escape(each)}</bdi></label>"
-        for each in question.choices
+        for each in asked.choices
     )
     if graded:
-        said = _RIGHT if chosen == question.right else (_WRONG if chosen else _UNGUESSED).format(question.right)
-        then = f'<p class="tour-verdict"><strong>{html.escape(said)}</strong> {html.escape(question.because)}</p>'
+        said = _RIGHT if chosen == asked.right else (_WRONG if chosen else _UNGUESSED).format(asked.right)
+        then = f'<p class="tour-verdict"><strong>{html.escape(said)}</strong> {html.escape(asked.because)}</p>'
     else:
         then = f'<p class="tour-then">{html.escape(_then(card, asked, button))}</p>'
     return f"<fieldset><legend>{html.escape(text)}</legend>{choices}</fieldset>{then}"
@@ -131,7 +121,7 @@ def _mark(choice: str, question: Question, chosen: str | None) -> str:
     return " is-right" if choice == question.right else " is-wrong" if choice == chosen else ""
 
 
-def _then(card: Card, asked: Asked, button: str) -> str:
+def _then(card: Card, asked: Question, button: str) -> str:
     """What shows the answer, once a choice is made."""
     if asked.look is None:
         return f"Choose, then press “{button}”."

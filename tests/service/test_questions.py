@@ -87,7 +87,7 @@ def test_a_word_looks_at_what_gets_most_of_it_marks_left_aside() -> None:
     asked = questions.looks(attention(FAR), Look(3, 0, 0))
     assert (asked.choices, asked.right) == (("animal", "tired"), "animal")
     assert said(asked.because) == "“it” gives 48 % of its weight to “animal”, 12 % to “tired” in layer 1, head 1."
-    assert questions.word_asked(attention(FAR), Look(3, 0, 0)) == "it"
+    assert (asked.look, asked.word) == (Look(3, 0, 0), "it")
     assert "on average over all layers and heads" in questions.looks(attention(FAR), Look(3, MEAN, MEAN)).because
 
 
