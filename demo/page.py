@@ -88,7 +88,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             task_tabs[Task.GENERATIONS] = generations = create_generations_tab(service, session)
             task_tabs[Task.CELLS] = create_cells_form(service, session, generations)
             create_history_tab(service, session, tabs, task_tabs, note)
-            create_about_tab(service, task_tabs)
+            create_about_tab(service, tabs, task_tabs)
         create_sentences()
         link_terms(demo)
         open_shared_runs(service, demo, tabs, task_tabs, shared_notice)

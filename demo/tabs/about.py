@@ -11,6 +11,7 @@ from demo.defaults import BUNDLED
 from demo.events import PROGRESS, QUICK, for_visitors, told
 from demo.limits import limits_in_words
 from demo.runs import DemoService
+from demo.tabs.course import create_course
 from demo.tabs.history import UNKEPT
 from demo.tabs.task_tab import TaskTab, lead
 from demo.web.visitors import is_from_this_machine, is_this_machine
@@ -58,8 +59,11 @@ _CHOSEN_BY_HOST = "Which they are is for the host to say, with <code>make models
 _NOT_FROM_HERE = "The default models can be changed only from the machine that serves this page."
 
 
-def create_about_tab(service: DemoService, task_tabs: Mapping[Task, TaskTab]) -> None:
-    """The tab; nothing on it changes but the host's choice of the default models, which `task_tabs` follow."""
+def create_about_tab(service: DemoService, tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
+    """The tab; nothing on it changes but the host's choice of the default models, which `task_tabs` follow.
+
+    Its buttons open others of the `tabs` with an example.
+    """
     settings = service.settings
     with gr.Tab("About", id="about", elem_id="tab-about", alignment="right") as tab:
         lead(_LEAD)
@@ -68,6 +72,7 @@ def create_about_tab(service: DemoService, task_tabs: Mapping[Task, TaskTab]) ->
         _prose(_TEXT, kept, f"<h2>Limits</h2><ul>{limits}</ul>", _MODELS)
         _create_choice(service, task_tabs, tab)
         _prose(_models(), glossary_section())
+        create_course(tabs, task_tabs)
 
 
 def _prose(*parts: str) -> None:

@@ -1,0 +1,60 @@
+"""The calls that courses on Transformers begin with, each as a button into its tab and as a line of Python."""
+
+import html
+from collections.abc import Mapping
+
+import gradio as gr
+
+from demo.events import QUICK, for_visitors
+from demo.limits import FIELDS
+from demo.recorded import examples_of
+from demo.tabs.task_tab import TaskTab
+from demo.widgets import Updates
+from demo.widgets.runs import TASK_TITLES
+from models.registry import Task
+
+CHAPTER: dict[str, tuple[Task, bool]] = {
+    "fill-mask": (Task.FILL_MASK, True),
+    "sentiment-analysis": (Task.SENTIMENT, True),
+    "ner": (Task.NAMES, True),
+    "text-generation": (Task.COMPLETION, True),
+    "question-answering": (Task.QUESTION_ANSWERING, False),
+    "translation": (Task.TRANSLATION, False),
+    "feature-extraction": (Task.WORD_IN_CONTEXT, True),
+}
+"""What `pipeline` calls each task, the task here, and whether transformers 5 still has that pipeline."""
+
+_SAID = """
+<h2 id="course">A course’s first chapter, running</h2>
+<p>Courses on Transformers often begin with <code>pipeline(…)</code> and a task’s name. transformers 5 took question
+answering and translation out, and every one of them wants a download first. Here they run, without a network: press
+a button to open the tab with an example, or ask from Python in this project’s folder, after
+<code>from models import load_model</code>.</p>
+"""
+
+
+def create_course(tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
+    """The section: a row for each call, whose button fills the form of its tab with an example and opens it."""
+    gr.HTML(f'<div class="prose-page">{_SAID}</div>', label="A course’s first chapter")
+    for name, (task, lasts) in CHAPTER.items():
+        with gr.Row(elem_classes="course-row"):
+            button = gr.Button(f"Open: {TASK_TITLES[task]}", size="sm", scale=0, min_width=190)
+            gone = "" if lasts else ", gone from transformers 5"
+            gr.HTML(
+                f"<p><code>pipeline(\"{name}\")</code><span class='quiet'>{gone}</span><br>"
+                f"<code>{html.escape(call(task))}</code></p>",
+                label=f"{name} from Python",
+            )
+        form = task_tabs[task]
+
+        def open_tab(form: TaskTab = form) -> Updates:
+            return {tabs: gr.Tabs(selected=form.opens), **form.fields_of_example(0)}
+
+        button.click(for_visitors(open_tab), None, [tabs, *form.form], **QUICK)
+
+
+def call(task: Task) -> str:
+    """The line of Python that asks what the first example of `task` asks, all settings as they are by default."""
+    fields = FIELDS[task]
+    given = {name: value for name, value in examples_of(task)[0].fields.items() if fields[name].is_text}
+    return f'load_model("{task.endpoint}")({", ".join(f"{name}={value!r}" for name, value in given.items())})'
