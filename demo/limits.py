@@ -89,6 +89,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "num_beams": Field("The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, _SIDE_BY_SIDE)),
         "kept": _KEPT,
     },
+    Task.TRANSLATORS: {"text": _TEXT},
     Task.COMPLETION: {
         "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
         "max_new_tokens": Field(

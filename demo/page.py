@@ -25,6 +25,7 @@ from demo.tabs.surprise import create_surprise_tab
 from demo.tabs.teach import create_teach_tab
 from demo.tabs.tour import create_tour_bar, create_tour_offer, open_tours
 from demo.tabs.translation import create_translation_tab
+from demo.tabs.translators import create_translators_form
 from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
@@ -77,7 +78,8 @@ def build_demo(service: DemoService) -> gr.Blocks:
                 Task.NAMES: create_names_tab(service, session),
                 Task.SENTENCE_PAIR: (pairs := create_sentence_pair_tab(service, session)),
                 Task.ENDINGS: create_endings_form(service, session, pairs),
-                Task.TRANSLATION: create_translation_tab(service, session),
+                Task.TRANSLATION: (translation := create_translation_tab(service, session)),
+                Task.TRANSLATORS: create_translators_form(service, session, translation),
                 Task.COMPLETION: create_completion_tab(service, session),
             }
             inside = create_inside_tab(service, lectures.values())

@@ -257,7 +257,7 @@ class DemoService(Inspection):
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for one that failed or has none."""
         if not run.task.kinds:
-            raise InputError("A character LSTM has no attention to look at.", "run_id")
+            raise InputError("This run has no attention to look at beyond its answer.", "run_id")
         return self.reopen(run).source
 
     def output_of(self, run: Run) -> TaskOutput:

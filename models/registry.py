@@ -17,6 +17,8 @@ class Task(StrEnum):
     SENTENCE_PAIR = "sentence-similarity"
     ENDINGS = "multiple-choice"
     TRANSLATION = "translation"
+    TRANSLATORS = "early-translators"
+    """The Hub has no name for it."""
     COMPLETION = "text-generation"
     WORD_IN_CONTEXT = "feature-extraction"
     TEACH = "few-shot-classification"
@@ -43,6 +45,7 @@ class Task(StrEnum):
             Task.WORD_IN_CONTEXT: Task.FILL_MASK,
             Task.TEACH: Task.FILL_MASK,
             Task.GENERATIONS: Task.SENTIMENT,
+            Task.TRANSLATORS: Task.TRANSLATION,
             Task.SURPRISE: Task.COMPLETION,
             Task.WRITTEN_BY: Task.COMPLETION,
         }
@@ -55,8 +58,11 @@ class Task(StrEnum):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of attention that its models have, the one to show first in front; an LSTM has none."""
-        if self is Task.CELLS:
+        """The kinds of attention to look at in its models, the one to show first in front.
+
+        An LSTM over characters has none, and earlier translators bring theirs with the answer.
+        """
+        if self in (Task.CELLS, Task.TRANSLATORS):
             return ()
         if self is Task.TRANSLATION:
             return ("cross", "encoder", "decoder")
@@ -231,12 +237,13 @@ STANDARD: dict[Task, Checkpoint] = {
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
     """The checkpoints that answer `task`, the bundled one first.
 
-    `Task.WRITTEN_BY` has that one alone: its detector was trained on the ranks that this model gives.
+    Two tasks have that one alone: the detector of `Task.WRITTEN_BY` was trained on the ranks that this model gives, and
+    the earlier translators of `Task.TRANSLATORS` know its vocabulary.
     """
     if task is Task.CELLS:
         return (CHARACTERS,)
     found = tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)
-    return found[:1] if task is Task.WRITTEN_BY else found
+    return found[:1] if task in (Task.WRITTEN_BY, Task.TRANSLATORS) else found
 
 
 def task_called(name: str) -> Task | None:

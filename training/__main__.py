@@ -27,6 +27,7 @@ SCRIPTS = {
     "written-by": "written_by",
     "before-transformers": "before",
     "single-cells": "characters",
+    "early-translators": "early_translators",
 }
 """The scripts by what they make: a checkpoint for a task of the Hub, and files for tabs that look into them."""
 

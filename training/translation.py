@@ -154,10 +154,10 @@ def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[Pair]) -> Encoded:
     return [(torch.tensor(s), torch.tensor(t)) for s, t in encoded if max(len(s), len(t)) <= LONGEST_PIECES]
 
 
-def batches(encoded: Encoded, pad: int, step: int) -> Iterator[Batch]:
-    """Endless batches from `step` on: padded pieces of sources [row, S] and of targets [row, T]."""
+def batches(encoded: Encoded, pad: int, step: int, tokens: int = BATCH_TOKENS) -> Iterator[Batch]:
+    """Endless batches of about `tokens` pieces, from `step` on: padded sources [row, S] and targets [row, T]."""
     lengths = [max(len(source), len(target)) for source, target in encoded]
-    for places in epochs_of(lengths, BATCH_TOKENS, SEED, step):
+    for places in epochs_of(lengths, tokens, SEED, step):
         sources, targets = zip(*(encoded[place] for place in places), strict=True)
         yield {
             "source": pad_sequence(list(sources), batch_first=True, padding_value=pad),

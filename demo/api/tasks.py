@@ -7,7 +7,7 @@ import gradio as gr
 
 from demo.api.callers import add_endpoint, run_to_read, session_to_log
 from demo.api.contract.answers import SHAPES, Shape, answer_of, shaped
-from demo.api.contract.before import Cells, Generations
+from demo.api.contract.before import Cells, EarlyTranslations, Generations
 from demo.api.contract.encoders import FilledMasks, FoundAnswers, FoundNames, PairAnswer, RankedEndings, Sentiment
 from demo.api.contract.surprise import Surprise, WrittenBy
 from demo.api.contract.vectors import LabelledText, Taught, WordInSentences
@@ -187,6 +187,14 @@ def add_task_endpoints(service: DemoService) -> None:
         """
         return run(Generations, request, checkpoint, text=text, changed=changed)
 
+    def translators(request: gr.Request, text: str) -> EarlyTranslations:
+        """Translate a sentence into French with four LSTM translators from before Transformers, and with a Transformer.
+
+        Args:
+            text: The English sentence, of at most 64 tokens.
+        """
+        return run(EarlyTranslations, request, "", text=text)
+
     def cells(
         request: gr.Request,
         text: str,
@@ -204,7 +212,7 @@ def add_task_endpoints(service: DemoService) -> None:
 
     for endpoint in (
         fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
-        word_in_context, teach, surprise, written_by, generations, cells,
+        word_in_context, teach, surprise, written_by, generations, cells, translators,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

@@ -8,7 +8,7 @@ from typing import Any, TextIO, TypedDict, cast
 
 from demo.log.run import Run, load_answer
 from models.outputs.base import TaskOutput
-from models.outputs.before import CellsOutput, GenerationsOutput, WatchedCell
+from models.outputs.before import CellsOutput, GenerationsOutput, TranslatorsOutput, WatchedCell
 from models.outputs.encoders import (
     EndingsOutput,
     FillMaskOutput,
@@ -113,6 +113,8 @@ def answer_in_words(output: TaskOutput) -> str:
             return "; ".join(cell_in_words(each) for each in output.cells)
         case TranslationOutput():
             return output.translations[0].text
+        case TranslatorsOutput():
+            return "; ".join(f"{row.name}: {row.text}" for row in output.rows)
         case CompletionOutput():
             return output.text
         case WordInContextOutput():

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from models.outputs.base import TaskOutput
-from models.outputs.before import CellsOutput, GenerationsOutput
+from models.outputs.before import CellsOutput, GenerationsOutput, TranslatorsOutput
 from models.outputs.encoders import (
     EndingsOutput,
     FillMaskOutput,
@@ -92,6 +92,7 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.SENTENCE_PAIR: SentencePairOutput,
     Task.ENDINGS: EndingsOutput,
     Task.TRANSLATION: TranslationOutput,
+    Task.TRANSLATORS: TranslatorsOutput,
     Task.COMPLETION: CompletionOutput,
     Task.WORD_IN_CONTEXT: WordInContextOutput,
     Task.TEACH: TeachOutput,

@@ -34,6 +34,7 @@ TAB_NAMES = {
     Task.SENTENCE_PAIR: "two-sentences",
     Task.ENDINGS: "two-sentences",
     Task.TRANSLATION: "translate",
+    Task.TRANSLATORS: "translate",
     Task.COMPLETION: "write-on",
     Task.WORD_IN_CONTEXT: "one-word",
     Task.TEACH: "teach-it",

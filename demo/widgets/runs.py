@@ -95,6 +95,7 @@ TASK_TITLES = {
     Task.SENTENCE_PAIR: "Two sentences",
     Task.ENDINGS: "Which ending?",
     Task.TRANSLATION: "Translate",
+    Task.TRANSLATORS: "Translating before Transformers",
     Task.COMPLETION: "Write on",
     Task.WORD_IN_CONTEXT: "One word",
     Task.TEACH: "Teach it",

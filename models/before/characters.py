@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from models.before.lstm import lstm_step
+
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "characters"
 FIGURES = "figures.json"
 PROSE, CODE = "prose", "code"
@@ -77,10 +79,7 @@ class CharacterModel:
         return int(self.weights["cell.weight_hh_l0"].shape[1])
 
     def read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """After each of `ids` `[character, …]` tanh of every cell `[character, …, cell]`, and logits of the next one.
-
-        i, f, o = σ(W x + U h + b), c = f · c + i · tanh(W x + U h + b), h = o · tanh(c); the guess is made from h.
-        """
+        """After each of `ids` `[character, …]` tanh of every cell `[character, …, cell]`, and the next one's logits."""
         weights, size = self.weights, self.cells
         into = weights["vectors.weight"] @ weights["cell.weight_ih_l0"].T
         into += weights["cell.bias_ih_l0"] + weights["cell.bias_hh_l0"]
@@ -90,18 +89,10 @@ class CharacterModel:
         cells, states = (np.zeros((*ids.shape, size), np.float32) for _ in range(2))
         cell = state = np.zeros((*ids.shape[1:], size), np.float32)
         for place, each in enumerate(ids):
-            mixed = into[each] + product(state, again)
-            entering, forgetting, leaving = (_sigmoid(mixed[..., at * size : (at + 1) * size]) for at in (0, 1, 3))
-            cell = forgetting * cell + entering * np.tanh(mixed[..., 2 * size : 3 * size])
-            cells[place] = np.tanh(cell)
-            states[place] = state = leaving * cells[place]
+            state, cell = lstm_step(into[each] + product(state, again), cell)
+            states[place], cells[place] = state, np.tanh(cell)
         logits: NDArray[np.float32] = states @ weights["guess.weight"].T + weights["guess.bias"]
         return cells, logits
-
-
-def _sigmoid(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    # The same as 1 / (1 + exp(-x)), which overflows where x is far below zero.
-    return np.asarray((np.tanh(values / 2) + 1) / 2)
 
 
 def file_of(model: str, folder: Path = FOLDER) -> Path:

@@ -25,6 +25,7 @@ from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
 from models.tasks.translation import Translation
+from models.tasks.translators import Translators
 from models.tasks.word_in_context import WordInContext
 from models.tasks.written_by import WrittenBy
 
@@ -39,6 +40,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.SENTENCE_PAIR: (SentencePair, "AutoModelForSequenceClassification"),
     Task.ENDINGS: (Endings, "AutoModelForSequenceClassification"),
     Task.TRANSLATION: (Translation, "AutoModelForSeq2SeqLM"),
+    Task.TRANSLATORS: (Translators, "AutoModelForSeq2SeqLM"),
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
     Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),
     Task.TEACH: (Teach, "AutoModelForMaskedLM"),

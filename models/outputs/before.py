@@ -1,4 +1,4 @@
-"""Answers of models from before Transformers: their judgement of a text, how each read it, and the cells of an LSTM."""
+"""Answers of models from before Transformers: judgements and how each read, translations, and the cells of an LSTM."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs.base import Prediction, TaskOutput
+from models.outputs.base import Prediction, TaskOutput, Token
 from models.outputs.encoders import SentimentOutput
 
 POSITIVE, NEGATIVE = "positive", "negative"
@@ -111,6 +111,39 @@ class GenerationsReading:
     readings: tuple[Reading, ...]
     reaches: tuple[Reach, ...]
     untrained: tuple[Reach, ...]
+
+
+@dataclass(frozen=True)
+class EarlyTranslation:
+    """What one translator wrote: its `key`, its name, when and where its idea was published, and what it wrote.
+
+    `bleu` was measured on captions; `alignment` has for each written token the weights of the source's tokens, and no
+    rows for the translator without attention; `repeated` are the spans `(start, end)` of `text` that say again what it
+    has just said.
+    """
+
+    key: str
+    name: str
+    year: int
+    paper: str
+    parameters: int
+    bleu: float
+    text: str
+    tokens: tuple[Token, ...]
+    alignment: tuple[tuple[float, ...], ...]
+    repeated: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class TranslatorsOutput(TaskOutput):
+    """A sentence through translators from before Transformers, and through the Transformer, whose row is the last.
+
+    The weights in its row are those of cross-attention in one `head` of one `layer`, both counted from 0.
+    """
+
+    rows: tuple[EarlyTranslation, ...]
+    layer: int
+    head: int
 
 
 @dataclass(frozen=True)

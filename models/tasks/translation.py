@@ -88,7 +88,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         spans = sentences_of(text)
         ends = [0, *(end for _, end in spans)]
         sentences = [
-            self._encoded(text[start:end], start, text[before:start])
+            self.encoded_sentence(text[start:end], start, text[before:start])
             for before, (start, end) in zip(ends, spans, strict=False)
         ]
         require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
@@ -100,7 +100,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         sentences = [replace(each, kept=part) for each, part in zip(sentences, kept, strict=True)]
         return EncodedSource(tuple(sentences), inputs.num_beams)
 
-    def _encoded(self, sentence: str, start: int, gap: str) -> EncodedSentence:
+    def encoded_sentence(self, sentence: str, start: int, gap: str) -> EncodedSentence:
         """A sentence that stands at the character `start` of the text, after `gap`."""
         prefix = self.checkpoint.prefix
         read = true_cased(sentence, lambda word: len(self.tokenizer.encode(word, special=False).ids))
@@ -127,19 +127,19 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
         """Beam search behind the decoder's start token and what is kept; once more where it has lost a copy."""
         copies = sentence.copies
-        found = self._found(sentence, num_beams)
-        if is_kept(self._text(found[0].ids), copies):
+        found = self.hypotheses(sentence, num_beams)
+        if is_kept(self.text_of(found[0].ids), copies):
             return found
         beams = max(num_beams, min(4 * len(copies) + 4, _MOST_COPYING_BEAMS))
         copying = Copying(self._pieces, copies, self.generation.end_ids)
-        again = self._found(sentence, beams, copying)[:num_beams]
-        if not is_kept(self._text(again[0].ids), copies):
+        again = self.hypotheses(sentence, beams, copying)[:num_beams]
+        if not is_kept(self.text_of(again[0].ids), copies):
             return found
         return list(best_first(self._marked(each, copies) for each in again))
 
-    def _found(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
+    def hypotheses(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
         """The texts that one beam search finds, best first."""
-        room, ends = self._room(sentence), self.generation.end_ids
+        room, ends = self.room_for(sentence), self.generation.end_ids
         given = np.concatenate([self.start, batch_of_one(sentence.kept)], axis=1)
         steps: tuple[Step, ...] = ()
         if sentence.kept:
@@ -194,9 +194,10 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def _written(self, before: str, sentence: EncodedSentence, ids: Sequence[int]) -> str:
         """The text `before` a sentence, the gap between them, and its translation, which `ids` spell."""
-        return (before + (sentence.gap or " ") if before else "") + self._text(ids)
+        return (before + (sentence.gap or " ") if before else "") + self.text_of(ids)
 
-    def _text(self, ids: Sequence[int]) -> str:
+    def text_of(self, ids: Sequence[int]) -> str:
+        """What `ids` spell, without the tokens that mark its ends."""
         return self.tokenizer.decode(ids, skip_special_tokens=True).strip()
 
     def _notes(self, encoded: EncodedSource, best: Sequence[Hypothesis]) -> tuple[str, ...]:
@@ -226,13 +227,13 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         parts = self._split(written, sentences)
         if len(parts) != len(sentences):
             # A run that was logged before translation went sentence by sentence was written in one go.
-            sentences, parts = [self._encoded(inputs.text, 0, "")], [written]
+            sentences, parts = [self.encoded_sentence(inputs.text, 0, "")], [written]
         lengths = accumulate(len(sentence.tokens) for sentence in sentences)
         count = max(1, sum(length <= self.settings.window for length in lengths))
-        pictures = [self._attention(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
+        pictures = [self.attend_sentence(*each) for each in zip(sentences[:count], parts[:count], strict=True)]
         return {kind: side_by_side([each[kind] for each in pictures]) for kind in pictures[0]}
 
-    def _attention(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
+    def attend_sentence(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
         read = np.concatenate([self.start, batch_of_one(written)], axis=1)[:, :-1]
         output = self.look(input_ids=sentence.ids, decoder_input_ids=read)
@@ -249,7 +250,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         """The decoder's first token, `[1, 1]`."""
         return batch_of_one([self.generation.start_id or 0])
 
-    def _room(self, sentence: EncodedSentence) -> int:
+    def room_for(self, sentence: EncodedSentence) -> int:
         """How many tokens the translation of a sentence may have."""
         wanted = len(sentence.tokens) * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
         return min(wanted, self.settings.window - 1)
@@ -263,7 +264,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         for sentence in sentences:
             if not ids:
                 return parts
-            room, ends = self._room(sentence), self.generation.end_ids
+            room, ends = self.room_for(sentence), self.generation.end_ids
             length = next((place for place, each in enumerate(ids[:room], start=1) if each in ends), room)
             parts.append(ids[:length])
             ids = ids[length:]

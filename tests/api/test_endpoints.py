@@ -27,6 +27,7 @@ INPUTS: dict[Task, dict[str, Any]] = {
         "endings": ["He bought a gallon of milk.", "Penguins are flightless."],
     },
     Task.TRANSLATION: {"text": "The dog sleeps."},
+    Task.TRANSLATORS: {"text": "A boy plays in the snow."},
     Task.COMPLETION: {"prompt": "Once upon a time", "max_new_tokens": 6},
     Task.WORD_IN_CONTEXT: {
         "word": "bank",
@@ -125,6 +126,20 @@ def test_cells_have_a_state_at_each_character_and_no_attention(client: Client) -
     for changes in ({"text": "x" * 1001}, {"model": "verse"}, {"cells": [400]}, {"cells": ["a"]}, {"text": " "}):
         with pytest.raises(AppError, match=r"^[A-Z][^\n]*\.$"):
             answer_of(client, Task.CELLS, **changes)
+
+
+def test_five_translators_say_what_each_looked_at(client: Client) -> None:
+    answer = answer_of(client, Task.TRANSLATORS)
+    first, *others = answer["rows"]
+    assert [row["year"] for row in answer["rows"]] == [2014, 2015, 2015, 2015, 2017]
+    assert first["alignment"] == []
+    for row in others:
+        assert row["text"] and len(row["alignment"]) == len(row["tokens"])
+        assert all(len(weights) == len(answer["tokens"]) for weights in row["alignment"])
+    with pytest.raises(AppError, match="no attention to look at"):
+        client.predict(answer["run_id"], api_name="/attention")
+    with pytest.raises(AppError, match="at most 64"):
+        answer_of(client, Task.TRANSLATORS, text="word " * 90)
 
 
 def test_names_stand_in_their_text_and_every_token_has_a_label(client: Client) -> None:

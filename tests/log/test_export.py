@@ -9,7 +9,14 @@ import pytest
 from demo.log.export import answer_in_words, as_csv, as_json
 from demo.log.run import dump_answer, load_answer
 from models.outputs.base import LoadedCheckpoint, Prediction, TaskOutput, Token
-from models.outputs.before import CellsOutput, GenerationRow, GenerationsOutput, WatchedCell
+from models.outputs.before import (
+    CellsOutput,
+    EarlyTranslation,
+    GenerationRow,
+    GenerationsOutput,
+    TranslatorsOutput,
+    WatchedCell,
+)
 from models.outputs.encoders import (
     Answer,
     Ending,
@@ -115,6 +122,19 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.SURPRISE: (
         SurpriseOutput(_USED, _TOKENS, _LIKELY, _UNLIKELY, "<s>", 512, _USED),
         "The model finds the first text 8.0 times as likely as the second",
+    ),
+    Task.TRANSLATORS: (
+        TranslatorsOutput(
+            _USED,
+            _TOKENS,
+            (
+                EarlyTranslation("dot", "LSTM", 2015, "A, 2015", 5, 31.5, "un un", _TOKENS, ((0.5, 0.5),), ((3, 5),)),
+                EarlyTranslation("transformer", "Transformer", 2017, "B, 2017", 7, 60.0, "une", _TOKENS, (), ()),
+            ),
+            1,
+            2,
+        ),
+        "LSTM: un un; Transformer: une",
     ),
     Task.WRITTEN_BY: (
         WrittenByOutput(_USED, _TOKENS, 0.834, 40, (0.25, 0.25, 0.25, 0.25, 0.0), WrittenByFigures(25, 0.25, 0.75)),

@@ -84,7 +84,7 @@ def assert_equal_to_beam_search(model: AnyTaskModel, fields: dict[str, Any]) -> 
     raw = model.forward(encoded)
     if model.checkpoint.task is Task.TRANSLATION:
         for sentence, hypotheses in zip(encoded.sentences, raw, strict=True):
-            room = model._room(sentence)  # type: ignore[attr-defined]
+            room = model.room_for(sentence)  # type: ignore[attr-defined]
             assert_equal_to_generate(model, sentence.ids, hypotheses, fields["num_beams"], room, 1)
     else:
         room, prompt_length = fields["max_new_tokens"], encoded.ids.shape[1]

@@ -14,6 +14,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
 
+from models.before.translators import KINDS, THE_TRANSFORMER
 from models.loading.store import ModelStore
 from models.registry import BUNDLED, REGISTRY
 from models.tasks.written_by import BITS, RANKS
@@ -29,6 +30,7 @@ WITHOUT_CHECKPOINT = (
     "perplexity-by-window",
     "written-by",
     "single-cells",
+    "early-translators",
 )
 """Scripts that make no checkpoint, with tests of their own below or in `test_words.py`."""
 
@@ -240,6 +242,24 @@ def test_the_character_models_are_trained_and_their_cells_named(
     assert all(each["cells"] == 8 and each["named"] and each["bits_per_character"] > 1 for each in figures.values())
     assert "| code | " in (folder / "README.md").read_text()
     assert {file.name for file in folder.glob("*.safetensors")} == {"prose.safetensors", "code.safetensors"}
+
+
+def test_four_early_translators_learn_the_pairs_and_are_measured_beside_the_transformer(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, folder = import_module("training.early_translators"), tmp_path / "translators"
+    monkeypatch.setattr("models.before.translators.FOLDER", folder)
+    stages = {"one_vector": (2, 1), "dot": (2,), "additive": (1,), "bilinear": (1,)}
+    less = {"WIDTH": 8, "STATES": 16, "ADDITIVE_STATES": 8, "STAGES": stages, "WARMUP_STEPS": 1, "BATCH_TOKENS": 200}
+    for name, value in {**less, "DEVELOPMENT_BATCHES": 1, "SENTENCES": 3, "ALIGNED_SENTENCES": 5}.items():
+        monkeypatch.setattr(script, name, value)
+    monkeypatch.setattr("training.translation.DEVELOPMENT_PAIRS", 10)
+    script.build(data, tmp_path / "work")
+    found = json.loads((folder / "figures.json").read_text())
+    assert list(found["figures"]) == [*(kind.key for kind in KINDS), THE_TRANSFORMER.key]
+    assert all(len(each["by_length"]) == len(found["lengths"]) for each in found["figures"].values())
+    assert {file.stem for file in folder.glob("*.safetensors")} == {kind.key for kind in KINDS}
+    assert "| transformer | " in (folder / "README.md").read_text()
 
 
 def test_a_detector_learns_from_people_and_models_and_is_measured_on_other_texts(

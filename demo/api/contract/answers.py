@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints, is_
 import numpy as np
 
 from demo.api.contract.base import Answered, CheckpointUsed, TokenScore
-from demo.api.contract.before import Cells, Generations
+from demo.api.contract.before import Cells, EarlyTranslations, Generations
 from demo.api.contract.encoders import (
     FilledMasks,
     FoundAnswers,
@@ -114,6 +114,7 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.SENTENCE_PAIR: PairAnswer,
     Task.ENDINGS: RankedEndings,
     Task.TRANSLATION: Translations,
+    Task.TRANSLATORS: EarlyTranslations,
     Task.COMPLETION: Completion,
     Task.WORD_IN_CONTEXT: WordInSentences,
     Task.TEACH: Taught,

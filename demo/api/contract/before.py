@@ -30,6 +30,36 @@ class Generations(Answered):
     unknown: list[str]
 
 
+class EarlyTranslation(TypedDict):
+    """What one translator wrote, with its tokens; `year` and `paper` are those of its idea, `bleu` is on captions.
+
+    `alignment` has for each token of it the weights of the source's tokens, and is empty for the translator without
+    attention; `repeated` are the characters, from and to, that say again what it has just said.
+    """
+
+    name: str
+    year: int
+    paper: str
+    parameters: int
+    bleu: float
+    text: str
+    tokens: list[str]
+    alignment: list[list[float]]
+    repeated: list[list[int]]
+
+
+class EarlyTranslations(Answered):
+    """A sentence, as its tokens, through earlier translators and the Transformer, which is the last row.
+
+    Its weights are those of one head in one layer of cross-attention, counted from 0.
+    """
+
+    tokens: list[str]
+    rows: list[EarlyTranslation]
+    layer: int
+    head: int
+
+
 class Cell(TypedDict):
     """A cell and its state after each character; what it watches, if that has a name, and their correlation."""
 

@@ -1,0 +1,66 @@
+"""Translating before Transformers: who looked where, and how BLEU falls as sentences grow."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from demo.plots.heatmap import attention_heatmap
+from demo.plots.template import AMBER, INK, MUTED, TEMPLATE
+from demo.plots.view import AttentionView, in_words
+from models.outputs.attention import MEAN
+from models.outputs.before import EarlyTranslation, TranslatorsOutput
+
+_LINES = (
+    {"color": AMBER, "width": 3, "dash": "dash"},
+    {"color": MUTED, "width": 2, "dash": "dot"},
+    {"color": MUTED, "width": 2, "dash": "dashdot"},
+    {"color": MUTED, "width": 2},
+    {"color": INK, "width": 3},
+)
+_ACROSS, _LABELS = 250, 110
+"""Pixels for the cells and for the names beside them, so that two pictures stand side by side."""
+
+_LARGEST_CELL, _SMALLEST_CELL = 28, 13
+_MARKS = ("diamond", "square", "triangle-up", "cross", "circle")
+
+
+def alignment_figure(output: TranslatorsOutput, row: EarlyTranslation) -> go.Figure:
+    """The weights that the words of one translation gave to those of the source."""
+    weights = np.array(row.alignment, np.float32)
+    masked = np.zeros(weights.shape, bool)
+    one = AttentionView("cross", MEAN, MEAN, weights, masked, row.tokens, output.tokens, ("cross",), 1, 1)
+    figure = attention_heatmap(in_words(one))
+    written, read = (len(figure.data[0][axis]) for axis in "yx")
+    cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _ACROSS / read))
+    figure.data[0].showscale = False
+    return figure.update_layout(width=round(cell * read) + _LABELS, height=round(cell * written) + _LABELS)
+
+
+def length_figure(
+    figures: Mapping[str, Mapping[str, Any]], lengths: Sequence[int], names: Mapping[str, str]
+) -> go.Figure:
+    """BLEU on captions kept out against their length in English words: a line for each translator."""
+    between = [f"{low + 1}–{high}" for low, high in pairwise(lengths[:-1])]
+    labels = [f"to {lengths[0]}", *between, f"over {lengths[-2]}"]
+    figure = go.Figure(layout={"template": TEMPLATE})
+    for (key, measured), line, mark in zip(figures.items(), _LINES, _MARKS, strict=True):
+        figure.add_scatter(
+            x=labels,
+            y=measured["by_length"],
+            mode="lines+markers",
+            line=line,
+            marker={"symbol": mark, "size": 8},
+            name=names[key],
+            hovertemplate=f"{names[key]}, %{{x}} words: %{{y:.1f}}<extra></extra>",
+        )
+    return figure.update_layout(
+        height=320,
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
+        xaxis={"type": "category", "title": {"text": "English words in the sentence"}},
+        yaxis={"title": {"text": "BLEU"}, "rangemode": "tozero", "showgrid": True,
+               "gridcolor": "rgba(127,127,127,0.2)"},
+    )  # fmt: skip

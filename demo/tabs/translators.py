@@ -1,0 +1,166 @@
+"""Translating before Transformers: a second form in the tab Translate, one sentence through five translators."""
+
+import html
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+from gradio.components.plot import PlotData
+
+from demo.events import PROGRESS, QUICK, for_visitors
+from demo.log.run import Run
+from demo.plots.translators import alignment_figure, length_figure
+from demo.runs import DemoService, Finished
+from demo.sharing import ReaderSettings
+from demo.tabs.second_form import SecondForm
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.widgets import Updates
+from demo.widgets.figure import drawn
+from demo.widgets.runs import run_header
+from models.before.translators import ADDITIVE, BILINEAR, DOT, KINDS, THE_TRANSFORMER, figures
+from models.outputs.base import TaskOutput
+from models.outputs.before import EarlyTranslation, TranslatorsOutput
+from models.registry import Task
+
+_LEAD = (
+    "Four <em>LSTMs</em>, trained here on the very pairs of the Transformer. The first squeezes a sentence into one "
+    "vector and writes from that alone; the others look back at the English with <em>attention</em>, which was "
+    "invented for this, three years before Transformers."
+)
+_HINT = "One English sentence. <span class='keys'>Enter translates; Shift+Enter starts a new line.</span>"
+_ATTENTIONS = {
+    ADDITIVE: "additive (Bahdanau)",
+    DOT: "dot (Luong)",
+    BILINEAR: "bilinear (Luong)",
+}
+_ALIGNMENT = "<h2>Where did it look while it wrote?</h2>"
+_LENGTHS = (
+    "<h2>Why one vector is not enough</h2><p class='quiet'>BLEU on 1,014 captions kept out of training, by their "
+    "length: the longer a sentence, the less of it fits into a vector of 256 numbers. Greedy search for all five, "
+    "measured once by <code>training/early_translators.py</code>. The Transformer is larger and learned for longer.</p>"
+)
+
+
+class TranslatorsForm(SecondForm):
+    """The form. Its pictures are its own; the reader above stays with the translation that the tab made.
+
+    `attention` chooses whose weights `looked` shows; the Transformer's stand beside them.
+    """
+
+    attention: gr.Radio
+    looked: gr.Plot
+    transformer: gr.Plot
+
+    def create_pictures(self) -> None:
+        """The weights of one earlier translator beside the Transformer's, and BLEU by length."""
+        output = self.example.output
+        assert isinstance(output, TranslatorsOutput)  # noqa: S101
+        layer, head = figures()["head"]
+        with gr.Column(elem_classes="more"):
+            gr.HTML(_ALIGNMENT, label="Where it looked")
+            self.attention = gr.Radio(
+                [(name, key) for key, name in _ATTENTIONS.items()], value=ADDITIVE, label="The LSTM’s attention"
+            )
+            with gr.Row(elem_classes="alignments"):
+                with gr.Column(min_width=280):
+                    gr.HTML("<h3>The LSTM</h3>", label="The LSTM")
+                    self.looked = gr.Plot(
+                        alignment(output, ADDITIVE), label="What the LSTM looked at", show_label=False, container=False,
+                        elem_classes="heatmap-frame",
+                    )  # fmt: skip
+                with gr.Column(min_width=280):
+                    gr.HTML(f"<h3>The Transformer, layer {layer + 1}, head {head + 1}</h3>", label="Transformer")
+                    self.transformer = gr.Plot(
+                        alignment(output, THE_TRANSFORMER.key), label="What the Transformer looked at",
+                        show_label=False, container=False, elem_classes="heatmap-frame",
+                    )  # fmt: skip
+            gr.HTML(_LENGTHS, label="BLEU by length")
+            names = {kind.key: kind.name for kind in (*KINDS, THE_TRANSFORMER)}
+            by_length = length_figure(figures()["figures"], figures()["lengths"], names)
+            gr.Plot(drawn(by_length), label="BLEU by length", show_label=False, container=False)
+
+    @property
+    def outputs(self) -> list[Component]:
+        """See `TaskTab`."""
+        shown = [self.answer, self._header, self.kept, self.fold, self.looked, self.transformer]
+        return [*shown, *self.notices.values(), self.notice, self.picker]
+
+    def run(
+        self, progress: gr.Progress = PROGRESS, session_id: str = "", _checkpoint: str = "", *values: Any
+    ) -> Updates:
+        """See `TaskTab`; the earlier translators know the words of the bundled one alone, whichever the tab chose."""
+        return super().run(progress, session_id, "", *values)
+
+    def show(self, finished: Finished) -> Updates:
+        """The translations and both pictures; the fold opens."""
+        output = finished.output
+        assert isinstance(output, TranslatorsOutput)  # noqa: S101
+        return {
+            self.answer: draw_translators(output),
+            self._header: run_header(finished.run, output, kept=self.service.is_kept(finished.run)),
+            self.kept: finished,
+            self.fold: gr.update(open=True),
+            self.looked: alignment(output, ADDITIVE),
+            self.transformer: alignment(output, THE_TRANSFORMER.key),
+            **self.clear(),
+        }
+
+    def restore(self, run: Run, place: ReaderSettings) -> Updates:
+        """See `TaskTab`; there is no reader to turn to a place."""
+        return self.reopen(run)
+
+    def choose(self, finished: Finished, key: str) -> PlotData | None:
+        """The weights of another translator."""
+        assert isinstance(finished.output, TranslatorsOutput)  # noqa: S101
+        return alignment(finished.output, key)
+
+
+def create_translators_form(service: DemoService, session: gr.BrowserState, translation: TaskTab) -> TaskTab:
+    """The form with its events, in the tab `translation`."""
+    form = TranslatorsForm(
+        service, session, translation, Task.TRANSLATORS, lambda _run, output, _step: draw_translators(output)
+    )
+    with form.page():
+        with left_column(), form.asking("Ask them all", _HINT):
+            form.create_text("text", "Your English sentence", max_lines=4)
+            gr.HTML(f'<p class="lead">{_LEAD}</p>', label="About this form")
+        with result():
+            form.create_answer("Five translations")
+            form.create_header()
+            form.create_pictures()
+    form.connect()
+    form.attention.input(
+        for_visitors(form.choose), [form.kept, form.attention], form.looked, trigger_mode="always_last", **QUICK
+    )
+    return form
+
+
+def alignment(output: TranslatorsOutput, key: str) -> PlotData | None:
+    """The picture of what the translator called `key` looked at, drawn for the page."""
+    row = next(row for row in output.rows if row.key == key)
+    return drawn(alignment_figure(output, row)) if row.alignment else None
+
+
+def draw_translators(output: TaskOutput) -> str:
+    """Every translation with what made it; what one says twice in a row is marked."""
+    assert isinstance(output, TranslatorsOutput)  # noqa: S101
+    again = [row.name for row in output.rows if row.repeated]
+    said = f"{len(again)} of {len(output.rows)} repeat themselves" if again else "Nobody repeats itself"
+    if len(again) == 1:
+        said = f"One repeats itself: {again[0]}"
+    rows = "".join(
+        f"<li><span class='generation-name'>{html.escape(row.name)}</span> {_marked(row)}"
+        f"<span class='quiet about'>{html.escape(row.paper)} · {row.parameters:,} weights · BLEU {row.bleu:.1f} on "
+        "captions</span></li>"
+        for row in output.rows
+    )
+    return f"<h3>{html.escape(said)}</h3><ol class='translators'>{rows}</ol>"
+
+
+def _marked(row: EarlyTranslation) -> str:
+    """The text of a translation, with what it says again marked."""
+    parts, end = [], 0
+    for start, stop in row.repeated:
+        parts += [html.escape(row.text[end:start]), f"<mark>{html.escape(row.text[start:stop])}</mark>"]
+        end = stop
+    return f"<div class='translation' lang='fr' dir='auto'>{''.join(parts)}{html.escape(row.text[end:])}</div>"

@@ -1,0 +1,167 @@
+"""Translators from before Transformers: LSTM encoder-decoders without attention and with three kinds of it.
+
+Their answers are worked out in NumPy, so that torch stays out. Their vocabulary is that of the bundled translator.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from models.before.lstm import Numbers, lstm_step
+from models.outputs.base import softmax
+
+FOLDER = Path(__file__).resolve().parents[2] / "assets" / "translators"
+FIGURES = "figures.json"
+ONE_VECTOR, ADDITIVE, DOT, BILINEAR = "one_vector", "additive", "dot", "bilinear"
+
+
+@dataclass(frozen=True)
+class TranslatorKind:
+    """A kind of translator by its `key` in files, and when and where its idea was published."""
+
+    key: str
+    name: str
+    year: int
+    paper: str
+
+
+KINDS = (
+    TranslatorKind(ONE_VECTOR, "LSTM, one vector", 2014, "Sutskever, Vinyals and Le, 2014"),
+    TranslatorKind(ADDITIVE, "LSTM, additive attention", 2015, "Bahdanau, Cho and Bengio, 2015"),
+    TranslatorKind(DOT, "LSTM, dot attention", 2015, "Luong, Pham and Manning, 2015"),
+    TranslatorKind(BILINEAR, "LSTM, bilinear attention", 2015, "Luong, Pham and Manning, 2015"),
+)
+"""The earlier ones in the order of their years, the one without attention first."""
+
+THE_TRANSFORMER = TranslatorKind("transformer", "Transformer", 2017, "Vaswani et al., 2017")
+
+
+@dataclass(frozen=True, eq=False)
+class Translated:
+    """The `ids` that were written, and how much each looked at each piece of the source, `[written, source]`.
+
+    Without attention `alignment` has no rows.
+    """
+
+    ids: tuple[int, ...]
+    alignment: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class EarlyTranslator:
+    """An LSTM encoder in both directions and an LSTM decoder; `key` says what attention they have.
+
+    `weights` are in float32, by the names that `training/early_translators.py` has for them.
+    """
+
+    key: str
+    weights: dict[str, Numbers]
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers it learned."""
+        return sum(each.size for each in self.weights.values())
+
+    def encode(self, source: Sequence[int]) -> tuple[Numbers, Numbers, Numbers]:
+        """The states `[piece, 2 × half]` of both directions, and their last states and cells, side by side.
+
+        The decoder begins with the last ones: without attention they are all that it knows of the source.
+        """
+        vectors = self.weights["vectors.weight"][list(source)]
+        ahead, back = (self._run("encoder", suffix, vectors[::way]) for suffix, way in (("", 1), ("_reverse", -1)))
+        states = np.concatenate([ahead[0], back[0][::-1]], axis=1)
+        state, cell = (np.concatenate([one, other]) for one, other in zip(ahead[1:], back[1:], strict=True))
+        return states, state, cell
+
+    def _run(self, layer: str, suffix: str, vectors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """One direction over `vectors` `[piece, width]`: every state, and the last state and cell."""
+        into, again, bias = self._lstm(layer, suffix)
+        state = cell = np.zeros(again.shape[1], np.float32)
+        states = []
+        for mixed in vectors @ into.T + bias:
+            state, cell = lstm_step(mixed + again @ state, cell)
+            states.append(state)
+        return np.stack(states), state, cell
+
+    def _lstm(self, layer: str, suffix: str = "") -> tuple[Numbers, Numbers, Numbers]:
+        into, again, one, other = (
+            self.weights[f"{layer}.{name}_l0{suffix}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        return into, again, one + other
+
+    def translate(self, source: Sequence[int], start: int, end: int, most: int) -> Translated:
+        """What greedy search writes of `source`, at most `most` ids with the `end`; `start` is never written."""
+        encoded, state, cell = self.encode(source)
+        into, again, bias = self._lstm("decoder")
+        vectors, written = self.weights["vectors.weight"], [start]
+        rows = []
+        while len(written) <= most and (len(written) == 1 or written[-1] != end):
+            state, cell = lstm_step(into @ vectors[written[-1]] + again @ state + bias, cell)
+            features = state
+            if self.key != ONE_VECTOR:
+                rows.append(softmax(self.scores(state, encoded)))
+                features = np.concatenate([rows[-1] @ encoded, state])
+            mixed = np.tanh(self.weights["mix.weight"] @ features + self.weights["mix.bias"])
+            logits = vectors @ mixed + self.weights["bias"]
+            logits[start] = -np.inf
+            written.append(int(logits.argmax()))
+        alignment = np.array(rows, np.float32).reshape(-1, len(source))
+        return Translated(tuple(written[1:]), alignment)
+
+    def scores(self, state: Numbers, encoded: Numbers) -> Numbers:
+        """How well each piece of the source fits the decoder's `state`, `[piece]`.
+
+        Additive: v · tanh(W s + U h) (Bahdanau et al., 2015, appendix A.1.2); dot: s · h; bilinear: s W h (Luong et
+        al., 2015, section 3.1).
+        """
+        weights = self.weights
+        if self.key == ADDITIVE:
+            query = weights["of_query.weight"] @ state + weights["of_query.bias"]
+            return np.asarray(np.tanh(query + encoded @ weights["of_key.weight"].T) @ weights["of_both.weight"][0])
+        return np.asarray(encoded @ (weights["of_query.weight"] @ state if self.key == BILINEAR else state))
+
+
+def file_of(key: str, folder: Path = FOLDER) -> Path:
+    """The weights of the translator called `key`."""
+    return folder / f"{key}.safetensors"
+
+
+@cache
+def load(key: str, folder: Path = FOLDER) -> EarlyTranslator:
+    """The translator called `key`."""
+    weights = load_file(file_of(key, folder))
+    return EarlyTranslator(key, {name: each.astype(np.float32) for name, each in weights.items()})
+
+
+@cache
+def figures(folder: Path = FOLDER) -> dict[str, Any]:
+    """What `training/early_translators.py` measured: by translator BLEU, BLEU by length, and how many repeat."""
+    return dict(json.loads((folder / FIGURES).read_text(encoding="utf-8")))
+
+
+_WORD = re.compile(r"\w+")
+_TWICE_IN_FRENCH = {"nous", "vous"}
+_LONGEST_REPEAT = 4
+
+
+def repeats(text: str) -> tuple[tuple[int, int], ...]:
+    """The spans `(start, end)` of `text` that say again what it has just said, one to four words.
+
+    “Nous nous lavons” does not repeat itself.
+    """
+    words = [(each[0].casefold(), *each.span()) for each in _WORD.finditer(text)]
+    again = np.zeros(len(words), bool)
+    for length in range(1, _LONGEST_REPEAT + 1):
+        for place in range(length, len(words) - length + 1):
+            run, before = ([word for word, *_ in words[at : at + length]] for at in (place, place - length))
+            if run == before and not (length == 1 and run[0] in _TWICE_IN_FRENCH):
+                again[place : place + length] = True
+    edges = np.flatnonzero(np.diff(again, prepend=False, append=False)).tolist()
+    return tuple((words[first][1], words[end - 1][2]) for first, end in zip(edges[::2], edges[1::2], strict=True))
