@@ -23,13 +23,13 @@ from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.surprise import create_surprise_tab
 from demo.tabs.teach import create_teach_tab
-from demo.tabs.tour import create_tour_bar, create_tour_offer, open_tours
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.translators import create_translators_form
 from demo.tabs.word_in_context import create_word_in_context_tab
 from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
-from demo.tours import tours_of
+from demo.tour.events import create_tour_bar, create_tour_offer, open_tours
+from demo.tour.files import tours_of
 from demo.web.gradio_private import Page, show_values_of_now
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.widgets import Updates

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from demo.settings import Limits
-from demo.tours import tours_of
+from demo.tour.files import tours_of
 from tests.browser.conftest import Open
 from tests.browser.reading import fill, settle
 from tests.browser.test_accessibility import violations

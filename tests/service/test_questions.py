@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from demo import questions
-from demo.questions import NO_ANSWER, Look
+from demo.tour import questions
+from demo.tour.questions import NO_ANSWER, Look
 from models.errors import InputError
 from models.outputs.attention import MEAN, Attention
 from models.outputs.base import LoadedCheckpoint, Prediction, Token

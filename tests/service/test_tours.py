@@ -8,7 +8,7 @@ import pytest
 
 from demo.lectures import LectureError
 from demo.settings import Limits
-from demo.tours import beginning, left_out, tours_of, without_negation
+from demo.tour.files import beginning, left_out, tours_of, without_negation
 from models.errors import InputError
 
 GOOD: dict[str, Any] = {

@@ -11,12 +11,12 @@ from pydantic import Field
 
 from demo.lectures import LectureError, Strict, require_known, written_in
 from demo.limits import FIELDS, clean
-from demo.questions import TOO_SHORT
 from demo.settings import Limits
+from demo.tour.questions import TOO_SHORT
 from models.errors import InputError
 from models.registry import Task
 
-SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "tours"
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "tours"
 ASKS: dict[str, tuple[Task, ...]] = {
     "label": (Task.SENTIMENT,),
     "blank": (Task.FILL_MASK,),

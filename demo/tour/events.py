@@ -7,18 +7,18 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from demo import questions
 from demo.events import QUICK, for_visitors, in_line
 from demo.lectures import Lecture
 from demo.limits import FIELDS
-from demo.questions import Look, Question
 from demo.runs import DemoService, Finished
 from demo.tabs.task_tab import TaskTab
 from demo.theme import script
-from demo.tours import ASKS, Card, Tour, left_out
+from demo.tour import questions
+from demo.tour.card import tour_card, tour_end, tour_offer
+from demo.tour.files import ASKS, Card, Tour, left_out
+from demo.tour.questions import Look, Question
 from demo.widgets import Updates
 from demo.widgets.chips import MASK
-from demo.widgets.tour_card import tour_card, tour_end, tour_offer
 from models.errors import InputError
 from models.outputs.attention import MEAN
 from models.outputs.base import TaskOutput

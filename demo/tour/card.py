@@ -4,8 +4,8 @@ import html
 from collections.abc import Iterable
 
 from demo.lectures import Lecture, query_of
-from demo.questions import Question
-from demo.tours import Card, Tour
+from demo.tour.files import Card, Tour
+from demo.tour.questions import Question
 from demo.widgets.glossary import with_terms
 
 _SOON = "The question comes in a moment."
