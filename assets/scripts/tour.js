@@ -38,6 +38,7 @@ function ask() {
   tell('edit');
 }
 setInterval(() => {
+  if (!card()) return;
   const now = typed(), still = now === before;
   before = now;
   const {asks, graded, question} = card()?.dataset ?? {};
