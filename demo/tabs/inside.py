@@ -121,7 +121,7 @@ class InsideTab:
             whole_picture(REGISTRY[request.checkpoint], sizes, first.key, request.layer),
             js_on_load=PRESSED,
             elem_classes="whole-box",
-            label="The whole model",
+            label="The whole",
         )
         self.heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
         with gr.Row(elem_classes="step-head"):

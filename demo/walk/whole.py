@@ -7,7 +7,7 @@ from models.inside.outputs import Numbers
 from models.inside.parameters import Sizes
 from models.registry import Checkpoint, Task
 
-_TITLE = "The whole model; each part opens its step"
+_TITLE = "The whole in one picture: each part opens its step"
 
 
 def whole_picture(checkpoint: Checkpoint, sizes: Sizes, step: str, layer: int, vectors: Numbers | None = None) -> str:
@@ -45,14 +45,17 @@ def _part(key: str, name: str, size: str, meaning: str, step: str) -> str:
 
 
 def _stack(sizes: Sizes, step: str, layer: int, strips: Sequence[str], *, looks_back: bool) -> str:
-    """A column for each layer: its heads, one square each, over its feed-forward part."""
+    """A column for each layer: its heads, one square each, over its feed-forward part.
+
+    They are small, and the choice of a step and the slider of layers do the same: so the keyboard passes them by.
+    """
     attention = "masking" if step == "masking" else "head"
     columns = []
     for number in range(sizes.layers):
         chosen = number == layer
         cells = "".join(
             f'<button type="button" class="{kind}" data-action="select" data-step="{key}" data-layer="{number}" '
-            f'tabindex="{0 if chosen else -1}" aria-label="Layer {number + 1}: {said}"'
+            f'tabindex="-1" aria-label="Layer {number + 1}: {said}"'
             f"{' aria-current=step' if chosen and key == step else ''}>{drawn}</button>"
             for kind, key, said, drawn in (
                 ("heads", attention, f"attention, {sizes.heads} heads", "<i></i>" * sizes.heads),

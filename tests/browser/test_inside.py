@@ -39,7 +39,7 @@ class TestOwnText:
 
     def test_a_part_of_the_whole_opens_its_step_at_its_layer(self, page: Page) -> None:
         panel = look_inside(page)
-        whole = panel.get_by_role("navigation", name="The whole model")
+        whole = panel.get_by_role("navigation", name="The whole in one picture")
         expect(whole.locator("[aria-current]")).to_contain_text("tokens")
         whole.get_by_role("button", name="Layer 2: feed-forward").click()
         expect(panel.get_by_role("heading", name="5. Many heads, and the rest")).to_be_visible()

@@ -175,7 +175,7 @@ def test_published_models_of_todays_kind_are_shown_in_every_step(
     with gr.Blocks():
         for step in OF_THE_CHOSEN_MODEL:
             request, place = inside.checked(InsideRequest(step.key, text, name, layer=1, head=2))
-            assert place.shape == (2, model.network.config.num_attention_heads)
+            assert (place.sizes.layers, place.sizes.heads) == (2, model.network.config.num_attention_heads)
             drawn = step.create(inside).draw(request)
             assert said[step.key] in "".join(each for each in drawn if isinstance(each, str))
             assert json.loads(as_json(step, request, step.numbers(inside, request)))["numbers"]
