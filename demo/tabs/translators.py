@@ -25,7 +25,7 @@ from models.registry import Task
 _LEAD = (
     "Four <em>LSTMs</em>, trained here on the very pairs of the Transformer. The first squeezes a sentence into one "
     "vector and writes from that alone; the others look back at the English with <em>attention</em>, which was "
-    "invented for this, three years before Transformers."
+    "invented for this, before there were Transformers."
 )
 _HINT = "One English sentence. <span class='keys'>Enter translates; Shift+Enter starts a new line.</span>"
 _ATTENTIONS = {
