@@ -1,4 +1,4 @@
-"""Recorded answers of 40 inputs a bundled checkpoint, in float32: whatever computes them, they stay.
+"""Recorded answers of 100 inputs a bundled checkpoint, in float32: whatever computes them, they stay.
 
 `python -m tests.models.test_golden` records them again, which is right only after a checkpoint was trained anew.
 """
@@ -13,9 +13,10 @@ from models.loading.store import ModelStore
 from models.registry import REGISTRY
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel
-from tests.models.test_precision import COUNT, INPUTS, MOST_MOVED, first_answer
+from tests.models.test_precision import INPUTS, MOST_MOVED, first_answer
 
 RECORDED = Path(__file__).parent / "golden.json"
+COUNT = 100
 LONGER = {"clearhead-stories": {"max_new_tokens": 12}, "clearhead-en-fr": {"num_beams": 4}}
 """Of what is written, more than a first token is recorded."""
 
