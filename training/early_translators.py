@@ -262,7 +262,7 @@ something twice in a row.
 
 ## Limits
 
-They are a tenth of what was trained in 2014 and 2015, on everyday sentences and captions alone, and they are here to be
+They are far smaller than those of the papers, learned from everyday sentences and captions alone, and are here to be
 compared. To translate, take the Transformer.
 
 ## Files

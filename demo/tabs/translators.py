@@ -82,7 +82,7 @@ class TranslatorsForm(SecondForm):
     @property
     def outputs(self) -> list[Component]:
         """See `TaskTab`."""
-        shown = [self.answer, self._header, self.kept, self.fold, self.looked, self.transformer]
+        shown = [self.answer, self._header, self.kept, self.fold, self.attention, self.looked, self.transformer]
         return [*shown, *self.notices.values(), self.notice, self.picker]
 
     def run(
@@ -100,6 +100,7 @@ class TranslatorsForm(SecondForm):
             self._header: run_header(finished.run, output, kept=self.service.is_kept(finished.run)),
             self.kept: finished,
             self.fold: gr.update(open=True),
+            self.attention: ADDITIVE,
             self.looked: alignment(output, ADDITIVE),
             self.transformer: alignment(output, THE_TRANSFORMER.key),
             **self.clear(),

@@ -24,7 +24,7 @@ def whole_picture(checkpoint: Checkpoint, sizes: Sizes, step: str, layer: int, v
     if sizes.decoder_layers:
         parts.append(_part("translation", "decoder", f"{sizes.decoder_layers} layers", "which look across", step))
     parts.append(_part("guess", "out", *choices, step))
-    parts.append(_part("counting", "in all", f"{checkpoint.parameters / 1e6:,.1f} M", "million learned numbers", step))
+    parts.append(_part("counting", "in all", f"{checkpoint.parameters / 1e6:,.1f} M", "learned numbers", step))
     return f'<nav class="whole" aria-label="{_TITLE}">{"".join(parts)}</nav>'
 
 
@@ -32,6 +32,7 @@ _CHOICES = {
     Task.SENTIMENT: ("2", "labels"),
     Task.QUESTION_ANSWERING: ("2", "places: where the answer starts and ends"),
     Task.NAMES: ("9", "labels for each token"),
+    Task.SENTENCE_PAIR: ("7", "labels of three questions"),
 }
 """What encoders that do not choose among all pieces choose among."""
 

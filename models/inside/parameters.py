@@ -178,7 +178,7 @@ class Sizes:
     """The sizes of a model: blocks and heads of the stack that reads the text, of an encoder-decoder the encoder.
 
     Vectors have `width` numbers, `inner` in the middle of the feed-forward layer; `vocabulary` counts pieces, and
-    `decoder_layers` the blocks of a decoder behind an encoder.
+    `decoder_layers` the blocks of the decoder of an encoder-decoder.
     """
 
     layers: int

@@ -22,6 +22,9 @@ def test_a_sentence_goes_through_five_translators_and_another_attention_is_drawn
     page.wait_for_function(
         "([plot, before]) => JSON.stringify(plot.data[0]) !== before", arg=[looked.element_handle(), drawn]
     )
+    press(fold, "Ask them all")
+    # A new answer begins with additive attention again, and so does the switch.
+    expect(fold.get_by_role("radio", name="additive")).to_be_checked()
     page.get_by_role("tab", name="History").click()
     page.get_by_role("button", name="Open: Translating before Transformers: Two dogs").first.click()
     expect(fold.get_by_label("Your English sentence")).to_have_value("Two dogs run on the beach.")
