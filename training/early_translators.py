@@ -36,7 +36,7 @@ WIDTH, STATES, ADDITIVE_STATES = 96, 256, 128
 """The numbers of a piece's vector, the states of the decoder (half of them in each direction of the encoder), and the
 hidden units of the additive score."""
 
-STAGES = {ONE_VECTOR: (3_400, 2_400), DOT: (3_400,), ADDITIVE: (1_600,), BILINEAR: (1_000,)}
+STAGES = {ONE_VECTOR: (3_400, 2_400, 2_400), DOT: (3_400,), ADDITIVE: (1_600,), BILINEAR: (1_000,)}
 """The steps of each stage, in the order in which they are trained; the rate rises and falls anew in each."""
 
 FROM_DOT = (ADDITIVE, BILINEAR)
