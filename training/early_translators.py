@@ -216,7 +216,7 @@ def card(found: dict[str, Any]) -> str:
     files = [translators.file_of(kind.key, translators.FOLDER) for kind in translators.KINDS]
     digests = "\n".join(f"- `{file.name}`: sha256 `{sha256(file)}`" for file in files)
     stages = "\n".join(
-        f"- `{key}`: {' and '.join(f'{steps:,}' for steps in stages)} steps{', from `dot`' * (key in FROM_DOT)}"
+        f"- `{key}`: {' + '.join(f'{steps:,}' for steps in stages)} steps{', from `dot`' * (key in FROM_DOT)}"
         for key, stages in STAGES.items()
     )
     lengths = ", ".join(f"at most {most}" for most in LENGTHS[:-1])

@@ -68,7 +68,7 @@ def test_the_transformer_is_the_bundled_translator_with_the_weights_of_one_head(
 
 def test_all_four_learned_to_translate_and_attention_helps_more_as_sentences_grow() -> None:
     found = figures()["figures"]
-    assert found[ONE_VECTOR]["captions"] >= 13
+    assert found[ONE_VECTOR]["captions"] >= 15
     for kind in KINDS[1:]:
         assert found[kind.key]["captions"] >= 30
         gains = [with_it - without for with_it, without in zip(
