@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from itertools import starmap
 from typing import Any
 
 import gradio as gr
@@ -24,7 +25,7 @@ from demo.runs import DemoService, Finished
 from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
-from demo.web.gradio_private import States, page_script, write_tool_answers
+from demo.web.gradio_private import States, page_scripts, write_tool_answers
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
 from demo.web.metrics import Metrics, memory_bytes
@@ -52,7 +53,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
         routes=[
             *routes(Readiness(service, store), metrics, store, settings.host_password, visitors),
             preview_route,
-            _page_script_route(),
+            *starmap(_script_route, page_scripts().items()),
             Route("/monitoring/summary", _monitoring_summary),
         ],
         openapi_url=None,
@@ -94,9 +95,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     return PackedPage(SecurityHeaders(site, settings.framed_by, settings.root_path))
 
 
-def _page_script_route() -> Route:
-    address, text = page_script()
-
+def _script_route(address: str, text: str) -> Route:
     async def script(scope: Scope, receive: Receive, send: Send) -> None:
         response = Response(text, media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
         await response(scope, receive, send)

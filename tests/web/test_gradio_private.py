@@ -13,7 +13,7 @@ from gradio.utils import LRUCache
 from starlette.testclient import TestClient
 
 from demo.settings import MODEL_QUEUE
-from demo.web.gradio_private import States, component_class, page_script
+from demo.web.gradio_private import States, component_class, page_scripts
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from tests.api.server import Server
 from tests.web.calls import called, outcome
@@ -23,12 +23,15 @@ def test_gradio_is_the_version_whose_private_names_were_looked_through() -> None
     assert gr.__version__ == "6.31.0"
 
 
-def test_the_page_gets_the_script_that_indexes_its_events(server: Server) -> None:
-    address, text = page_script()
-    assert "this.indexed" in text and "t.targets.find" not in text
-    for _ in range(2):
-        served = httpx.get(f"{server.url}{address[1:]}")
-        assert served.text == text and served.headers["content-type"].startswith("text/javascript")
+def test_the_page_gets_scripts_that_search_less(server: Server) -> None:
+    scripts = page_scripts()
+    core, blocks = scripts.values()
+    assert "this.indexed" in core and "t.targets.find" not in core
+    assert blocks.count("if(!Object.keys(t).length)return") == 1
+    for address, text in scripts.items():
+        for _ in range(2):
+            served = httpx.get(f"{server.url}{address[1:]}")
+            assert served.text == text and served.headers["content-type"].startswith("text/javascript")
 
 
 @pytest.fixture
