@@ -15,7 +15,7 @@ from demo.plots.sheet import data_uri
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, TRANSPARENT, harmless, label
 from demo.plots.view import AttentionView
 from models.inside.formulas import layer_costs
-from models.inside.outputs import Look, Numbers
+from models.inside.outputs import Look, Numbers, Temperatures
 
 _MINUS, _PLUS = (180, 83, 9), (31, 75, 184)
 SIGNED_SCALE = ((0.0, f"rgba{(*_MINUS, 1)}"), (0.5, "rgba(127,127,127,0)"), (1.0, f"rgba{(*_PLUS, 1)}"))
@@ -146,6 +146,16 @@ def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.F
     xaxis = {"title": {"text": "after layer (0: the input)"}, "dtick": 1}
     yaxis = {"title": {"text": named}, "range": bounds}
     return go.Figure(lines, {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
+
+
+def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
+    """The entropy of the answer over the temperature, with a point at number `at` of the temperatures."""
+    x, y = seen.temperatures.round(2), seen.entropies.round(3)
+    line = go.Scatter(x=x, y=y, mode="lines", line=_LINES[0], hovertemplate="T = %{x}: %{y:.2f} bits<extra></extra>")
+    point = go.Scatter(x=x[[at]], y=y[[at]], mode="markers", marker={"color": INK, "size": 12}, hoverinfo="skip")
+    xaxis = {"title": {"text": "temperature T"}, "range": [0, 3.05]}
+    yaxis = {"title": {"text": "entropy, bits"}, "range": [0, max(1.0, float(y.max())) * 1.08]}
+    return go.Figure([line, point], {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
 
 
 _LENGTHS = [2**power for power in range(15)]

@@ -1,8 +1,9 @@
 """Inside: a walk through a Transformer in numbered steps, one on the page at a time, with the model's own numbers."""
 
 import html
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,7 +17,7 @@ from demo.runs import DemoService
 from demo.settings import MODEL_QUEUE
 from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
 from demo.walk.formulas import folded_formulas
-from demo.walk.step import BuiltStep, WalkStep
+from demo.walk.step import BuiltStep, Turn, WalkStep
 from demo.walk.steps import STEPS, as_json, step_part
 from demo.walk.view import ChosenWord, InsideRequest, WalkChoices, checkpoints_inside, from_query
 from demo.walk.whole import whole_picture
@@ -153,9 +154,10 @@ class InsideTab:
                 self.built[step.key] = step.create(self.inside)
         self.here = gr.Textbox("", visible="hidden", label="Address of this step")
 
-        choices, outputs = self.choices.values(), [each for built in self.built.values() for each in built.outputs]
+        parts = [part for built in self.built.values() for part in built.parts]
+        choices, outputs = self.choices.values(), [each for part in parts for each in part.outputs]
         self.shared: list[Component] = [self.text, self.checkpoint, *choices]
-        self.own: list[Component] = [each for built in self.built.values() for each in built.inputs]
+        self.own: list[Component] = [each for part in parts for each in part.inputs]
         self.inputs = [self.stepper, *self.shared, *self.own]
         self.turned: list[Component | gr.Column] = [
             self.stepper,
@@ -165,7 +167,7 @@ class InsideTab:
             *choices,
             *self.groups.values(),
         ]
-        self.drawn = [self.here, self.whole, *self.notices.values(), *choices, *outputs]
+        self.drawn = list(dict.fromkeys([self.here, self.whole, *self.notices.values(), *choices, *outputs, *self.own]))
 
     def _create_take_away(self) -> None:
         with gr.Accordion("Take it away: page, numbers", open=False, elem_classes="tool"):
@@ -181,19 +183,26 @@ class InsideTab:
     def _connect(self, line: Mapping[str, Any]) -> None:
         """Let the stepper turn the page, and every control draw the step that is shown."""
         drawing: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": self.heading, **line}
-        show = for_visitors(self.show)
+        show, show_untouched = for_visitors(self.show), for_visitors(self.show_untouched)
         turns = [
             self.stepper.input(for_visitors(self.turn), self.stepper, self.turned, **QUICK),
             self.back.click(for_visitors(lambda key: self._move(key, -1)), self.stepper, self.turned, **QUICK),
             self.forward.click(for_visitors(lambda key: self._move(key, 1)), self.stepper, self.turned, **QUICK),
-            self.examples.click(for_visitors(self.try_example), self.examples, self.shared, **QUICK),
             self.whole.select(for_visitors(self.go_to), None, self.turned, **QUICK),
         ]
         for turned in turns:
             # Whoever turns on before a step is drawn gets the last one, and no empty one.
             turned.then(show, self.inputs, self.drawn, **drawing)
-        moved = [each.input for each in (self.checkpoint, *self.choices.values(), *self.own)]  # type: ignore[attr-defined]
-        gr.on([self.button.click, self.text.submit, *moved], show, self.inputs, self.drawn, **drawing)
+        tried = self.examples.click(for_visitors(self.try_example), self.examples, self.shared, **QUICK)
+        tried.then(show_untouched, self.inputs, self.drawn, **drawing)
+        anew = [self.button.click, self.text.submit, self.checkpoint.input]
+        gr.on(anew, show_untouched, self.inputs, self.drawn, **drawing)
+        stepwise = [each for built in self.built.values() for each in built.inputs]
+        gr.on(_moves([*self.choices.values(), *stepwise]), show, self.inputs, self.drawn, **drawing)
+        for turn in (each for built in self.built.values() for each in built.turns):
+            outputs = list(dict.fromkeys([*turn.outputs, *self.notices.values()]))
+            redraw = for_visitors(partial(self.show_turn, turn))
+            gr.on(_moves(turn.inputs), redraw, self.inputs, outputs, **drawing)
 
     def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs, masthead: gr.HTML) -> None:
         """Show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.
@@ -238,13 +247,32 @@ class InsideTab:
         except InputError as error:
             return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
 
+    def show_untouched(self, step: str, *asked: Any) -> Updates:
+        """The picture of the step for another text or model, with all that can be turned as it was at first."""
+        untouched: Updates = {each: each.value for each in self.own}
+        shown = self.show(step, *asked[: len(self.shared)], *untouched.values())
+        return {each: gr.update(value=value) for each, value in untouched.items()} | shown
+
+    def show_turn(self, turn: Turn, step: str, *asked: Any) -> Updates:
+        """What is turned in the step, drawn anew, or a sentence beside the field that is to be mended."""
+        values = dict(zip(self.inputs[1:], asked, strict=True))
+        try:
+            request, _ = self.inside.checked(self._request(step, values))
+            pictures = turn.draw(request, *(values[each] for each in turn.inputs))
+        except InputError as error:
+            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+        return {**self._silent, **terms_linked(dict(zip(turn.outputs, pictures, strict=True)))}
+
     def picture(self, step: str, *asked: Any) -> Updates:
         """The picture of the step and no sentence anywhere; raises `InputError`."""
         values = dict(zip(self.inputs[1:], asked, strict=True))
         wanted = self._request(step, values)
         request, place = self.inside.checked(wanted)
         built = self.built[step]
-        drawn = built.draw(request, *(values[each] for each in built.inputs))
+        pictures: Updates = {}
+        for part in built.parts:
+            drawn = part.draw(request, *(values[each] for each in part.inputs))
+            pictures |= zip(part.outputs, drawn, strict=True)
         # The words belong to the text as it stands in the field.
         controls = self._set_to(replace(request, text=wanted.text), place)
         choices = {control: controls[control] for control in self.choices.values()}
@@ -255,7 +283,6 @@ class InsideTab:
         if "value" not in choices[self.choices["position"]]:
             # A word says whose list it is of: this list is there, too.
             del choices[self.choices["position"]]
-        pictures = dict(zip(built.outputs, drawn, strict=True))
         whole = self._whole(request, place)
         return {**terms_linked(self._silent | choices | pictures), self.whole: whole, self.here: request.to_query()}
 
@@ -279,7 +306,8 @@ class InsideTab:
     def part(self, step: str, *asked: Any) -> tuple[str, list[str]]:
         """The step as a part of a page to save, and the figures in it; raises `InputError`."""
         chosen, request = self._asked_for(step, *asked)
-        return step_part(chosen, request, self.built[step].outputs, self.picture(step, *asked))
+        outputs = [each for part in self.built[step].parts for each in part.outputs]
+        return step_part(chosen, request, outputs, self.picture(step, *asked))
 
     def page_file(self, step: str, *asked: Any) -> TextFile:
         """The step as a page of its own; raises `InputError`."""
@@ -290,7 +318,13 @@ class InsideTab:
     def numbers_file(self, step: str, *asked: Any) -> TextFile:
         """The numbers that the step is drawn from; raises `InputError`."""
         chosen, request = self._asked_for(step, *asked)
-        return json_file(as_json(chosen, request, chosen.numbers(self.inside, request)), f"clearhead-inside-{step}")
+        values = dict(zip(self.inputs[1:], asked, strict=True))
+        turned = {}
+        for turn in self.built[step].turns:
+            at = {each.label: values[each] for each in turn.inputs}
+            turned[turn.name] = at | {"numbers": turn.numbers(request, *at.values())}
+        numbers = chosen.numbers(self.inside, request)
+        return json_file(as_json(chosen, request, numbers, turned), f"clearhead-inside-{step}")
 
     def _asked_for(self, step: str, *asked: Any) -> tuple[WalkStep, InsideRequest]:
         request = self._request(step, dict(zip(self.inputs[1:], asked, strict=True)))
@@ -351,6 +385,15 @@ class InsideTab:
 def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) -> InsideTab:
     """The tab with its events and the `lectures` on offer; it opens on the first step of its first example."""
     return InsideTab(service, lectures)
+
+
+def _moves(controls: Iterable[Component]) -> list[Any]:
+    """The events of controls that were moved; of a text, that it is done with."""
+    return [
+        event
+        for each in controls
+        for event in ([each.submit, each.blur] if isinstance(each, gr.Textbox) else [each.input])  # type: ignore[attr-defined]
+    ]
 
 
 def _both(first: Updates, then: Updates) -> Updates:

@@ -26,6 +26,7 @@ from demo.walk.step import (
     strip,
     track,
 )
+from demo.walk.turning import create_query_turn
 from demo.walk.view import Inside, InsideRequest, look, look_at_source
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
@@ -55,6 +56,7 @@ def _create_head(inside: Inside) -> BuiltStep:
         place("Query, keys and values", "inside-picture", "room-1"),
         place("The numbers", "inside-numbers"),
     ]
+    turn = create_query_turn(inside)
     gr.HTML("<h3>Work it out with numbers of your own</h3>", label="Your own numbers")
     with gr.Row(elem_classes="settings"):
         scores = gr.Textbox(
@@ -67,7 +69,7 @@ def _create_head(inside: Inside) -> BuiltStep:
         seen = look_at_source(inside, request)
         return head_said(seen), head_picture(seen), head_table(seen)
 
-    return BuiltStep(outputs, draw)
+    return BuiltStep(outputs, draw, turns=[turn])
 
 
 def head_said(seen: Look) -> str:

@@ -24,6 +24,7 @@ from demo.walk.step import (
     strip,
     track,
 )
+from demo.walk.turning import create_block_turn, create_temperature
 from demo.walk.view import Inside, InsideRequest, look_at_guess, look_at_source
 from demo.widgets.figure import drawn
 from demo.widgets.tables import fold_out, framed, named, table
@@ -62,8 +63,9 @@ def _create_block(inside: Inside) -> BuiltStep:
         place("The block", "inside-finding"),
         place("The way through the block", "inside-picture", "room-1"),
         place("The numbers", "inside-numbers"),
-        place("Through the layers", "inside-finding"),
     ]
+    turn = create_block_turn(inside)
+    outputs.append(place("Through the layers", "inside-finding"))
     with gr.Row():
         outputs += [plot("Lengths", min_width=280), plot("Cosines", min_width=280)]
     outputs.append(place("Lengths and cosines", "inside-numbers"))
@@ -80,7 +82,7 @@ def _create_block(inside: Inside) -> BuiltStep:
             _path_table(seen),
         )
 
-    return BuiltStep(outputs, draw)
+    return BuiltStep(outputs, draw, turns=[turn])
 
 
 def _block_said(seen: Look) -> str:
@@ -215,6 +217,7 @@ _ABOUT = {
     "label here": "Which label has “{token}”? O is no name; a name begins with B and goes on with I.",
     "next word": "Which word comes after “{token}”?",
     "label": "Which label fits the text? A classifier reads it off its first token.",
+    "label of the pair": "Does the second text follow from the first?",
     "first token of the answer": "Where in the second text does the answer begin? At [CLS] it would say: nowhere.",
 }
 _FIRST_WORD = "With which word does the translation begin?"
@@ -225,6 +228,9 @@ def _create_guess(inside: Inside) -> BuiltStep:
     outputs: list[Component] = [
         place("The guess", "inside-finding", "room-1"),
         place("From the vector to the word", "inside-picture", "room-2"),
+    ]
+    turn = create_temperature(inside)
+    outputs += [
         place("The guess after every layer", "inside-picture", "room-1"),
         place("The numbers", "inside-numbers"),
     ]
@@ -239,7 +245,7 @@ def _create_guess(inside: Inside) -> BuiltStep:
             _lens_table(seen.lens),
         )
 
-    return BuiltStep(outputs, draw)
+    return BuiltStep(outputs, draw, turns=[turn])
 
 
 def lens_said(seen: Look, lens: Lens) -> str:
@@ -316,6 +322,6 @@ def _shown(guess: Guess) -> str:
 
 
 BLOCK = WalkStep(
-    5, "block", "Many heads, and the rest", _BLOCK_TEXT, _create_block, look_at_source, ("layer", "position")
+    5, "block", "Many heads, and the rest", _BLOCK_TEXT, _create_block, look_at_source, ("layer", "head", "position")
 )
 GUESS = WalkStep(6, "guess", "Out again", _GUESS_TEXT, _create_guess, look_at_guess, ("position",))

@@ -15,15 +15,36 @@ from models.inside.outputs import Numbers
 
 
 @dataclass(frozen=True, eq=False)
+class Turn:
+    """Something to turn in a step, called `name` in its numbers: its `inputs` draw its `outputs` and nothing else anew.
+
+    `numbers(request, *values of inputs)` returns a typed result or raises `InputError`, and `draw(request, *values of
+    inputs)` the values of `outputs`.
+    """
+
+    name: str
+    inputs: list[Component]
+    outputs: list[Component]
+    numbers: Callable[..., Any]
+    draw: Callable[..., Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
 class BuiltStep:
     """A step on the page; `draw(request, *values of inputs)` returns the values of `outputs` or raises `InputError`.
 
-    Each of the step's own `inputs` draws it anew.
+    Each of the step's own `inputs` draws it anew, those of its `turns` a part of it.
     """
 
     outputs: list[Component]
     draw: Callable[..., Sequence[Any]]
     inputs: list[Component] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list["BuiltStep | Turn"]:
+        """What is drawn by itself: the step and what is turned in it."""
+        return [self, *self.turns]
 
 
 @dataclass(frozen=True, eq=False)

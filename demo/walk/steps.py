@@ -1,7 +1,7 @@
 """The steps in their order, and each of them as a part of a page to save and as numbers."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,16 @@ def step_part(
     return f'<section class="prose inside-step"><h1>{html.escape(step.title)}</h1>{said}{pictures}</section>', figures
 
 
-def as_json(step: WalkStep, request: InsideRequest, numbers: Any) -> str:
-    """The request (layer, head and token count from 1) and the typed result that the step is drawn from, as JSON."""
+def as_json(step: WalkStep, request: InsideRequest, numbers: Any, turned: Mapping[str, Any] | None = None) -> str:
+    """The request (layer, head and token count from 1) and the typed result that the step is drawn from, as JSON.
+
+    `turned` has what was turned, where something can be, and what came of it.
+    """
     asked: dict[str, Any] = {"step": step.key, "text": request.text, "checkpoint": request.checkpoint}
     for name in ("layer", "head", "position"):
         asked[name] = getattr(request, name) + 1 if name in step.uses else None
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
     # orjson writes no array whose numbers do not lie in a row in memory.
-    return orjson.dumps(asked | {"numbers": numbers}, default=np.ndarray.tolist, option=options).decode()
+    return orjson.dumps(
+        asked | {"numbers": numbers, "turned": turned or {}}, default=np.ndarray.tolist, option=options
+    ).decode()

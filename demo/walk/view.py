@@ -12,7 +12,17 @@ from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
 from models.errors import CheckpointUnavailable, InputError
-from models.inside.outputs import EmbeddedText, Look, Numbers, ParameterCount, TokenizedText, TranslationSteps
+from models.inside.outputs import (
+    Answers,
+    EmbeddedText,
+    Look,
+    Numbers,
+    ParameterCount,
+    Temperatures,
+    TokenizedText,
+    TranslationSteps,
+    TurnedQuery,
+)
 from models.inside.parameters import Sizes, count_parameters, sizes_of
 from models.inside.tokens import FROM_THE_MODEL, SIDE_BY_SIDE, place_to_follow, texts_of, tokenize
 from models.loading import import_looks
@@ -209,6 +219,28 @@ class Inside:
             from models.inside.look import vectors_through
 
             return vectors_through(model, request.text, request.position)
+
+    def turn_query(self, request: InsideRequest, component: int, added: float) -> TurnedQuery:
+        """Step 3: the weights of the followed word with `added` to number `component` of its query, counted from 0."""
+        seen = look_at_source(self, request)
+        from models.inside.turning import turn_query
+
+        return turn_query(seen, min(component, seen.numbers.width - 1), added)
+
+    def turn_block(self, request: InsideRequest, feed_forward: float, head_scale: float) -> Answers:
+        """Step 5: the answer as it is, and with the chosen layer's feed-forward part and head times a number each."""
+        with self.model(request.checkpoint) as model:
+            from models.inside.turning import turn_block
+
+            place = request.layer, request.head, request.position
+            return turn_block(model, request.text, *place, head_scale=head_scale, feed_forward=feed_forward)
+
+    def temperatures(self, request: InsideRequest) -> Temperatures:
+        """Step 6: the answer at every temperature."""
+        with self.model(request.checkpoint) as model:
+            from models.inside.turning import temperatures
+
+            return temperatures(model, request.text, request.position)
 
     def translation(self, request: InsideRequest) -> TranslationSteps:
         """Step 7: the text as the bundled encoder-decoder translates it, whatever model was chosen."""

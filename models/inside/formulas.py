@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.inside.outputs import Numbers
+from models.inside.outputs import HeadNumbers, Numbers
 from models.outputs.base import softmax
 
 Array = NDArray[np.float64]
@@ -18,6 +18,31 @@ def shares(scores: Numbers, divisor: float, masked: NDArray[np.bool_] | None = N
     scaled = np.asarray(scores, dtype=np.float32) / np.float32(divisor)
     hidden = scaled if masked is None else np.where(masked, -np.inf, scaled).astype(np.float32)
     return scaled, softmax(hidden)
+
+
+def turned_shares(head: HeadNumbers, token: int, component: int, value: float) -> Numbers:
+    """The weights `[key]` of `token` with `value` as number `component` of its query, counted from 0."""
+    query = head.queries[token].copy()
+    query[component] = value
+    return shares(head.keys @ query, head.divisor, head.masked[token])[1]
+
+
+def strongest_component(head: HeadNumbers, token: int) -> int:
+    """The number of the query of `token`, counted from 0, that moves its weights most when 1 is added to it."""
+    query, before = head.queries[token], head.weights[token]
+    moved = [
+        np.abs(turned_shares(head, token, component, query[component] + 1) - before).sum()
+        for component in range(head.width)
+    ]
+    return int(np.argmax(moved))
+
+
+def at_temperatures(logits: Numbers, temperatures: Numbers) -> tuple[Numbers, Numbers]:
+    """The probabilities `[temperature, choice]` of softmax(logits / T), and their entropy in bits, `[temperature]`."""
+    probabilities = softmax(logits[None, :] / temperatures[:, None])
+    # What has no probability adds nothing, and has no logarithm.
+    surprise = -np.log2(probabilities, where=probabilities > 0, out=np.zeros_like(probabilities))
+    return probabilities, (probabilities * surprise).sum(axis=1)
 
 
 def reach(window: int, layers: int, token: int, *, cached: bool) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """The guess after every layer (the "logit lens"), and the layer that decided each written token."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from models.inside.reading import NetworkInput, Recording
 from models.tasks.base import AnyTaskModel, batch_of_one
 from models.tasks.fill_mask import FillMask
 from models.tasks.question_answering import QuestionAnswering
+from models.tasks.sentence_pair import GROUPS, SentencePair
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.token_classification import TokenClassification, class_of
@@ -22,48 +24,78 @@ from models.text.tokenizer import readable
 _TOP = 5
 
 
-def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, position: int) -> Lens | None:
-    """The guesses of `model` at `position` if it stopped after each layer; `None` for a translator's encoder.
+class Choices(NamedTuple):
+    """What a model chooses among: `names`, or the pieces of its vocabulary, with their `logits` `[text, choice]`.
+
+    `about` says what is guessed, and `position` is the token that it is read at.
+    """
+
+    about: str
+    position: int
+    names: Sequence[str] | None
+    logits: Tensor
+
+    def name(self, model: AnyTaskModel, choice: int) -> str:
+        """A choice as visitors read it."""
+        return self.names[choice] if self.names else readable(model.tokenizer, choice)
+
+
+def choices(
+    model: AnyTaskModel, reading: NetworkInput, recording: Recording, vectors: Tensor, position: int
+) -> Choices | None:
+    """What `model` makes of the last layer's output `vectors` `[text, token, width]` at `position`.
 
     A classifier guesses from its start token, and where an answer begins is a choice among all tokens, so that
-    `position` makes no difference to them.
+    `position` makes no difference to them. It is `None` for a translator's encoder.
     """
-    vectors = torch.stack(recording.vectors)
-    names: Sequence[str] | None = None
     match model:
         case TextClassification():
-            about, position, names = "label", 0, model.settings.labels
             logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
+            return Choices("label", 0, model.settings.labels, logits)
+        case SentencePair():
+            # Of its three questions the one with most labels.
+            labels = [model.settings.labels.index(name) for name in GROUPS[1]]
+            logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
+            return Choices("label of the pair", 0, GROUPS[1], logits[:, labels])
         case QuestionAnswering():
-            about, position, names = "first token of the answer", 0, [token.text for token in reading.tokens]
             logits = final_logits(model, recording, vectors) / model.settings.calibration.temperature
             if any(reading.segments):
                 # Of two texts, an answer begins in the second one or, where there is none, at the start token.
                 pairs = zip(reading.tokens, reading.segments, strict=True)
                 barred = [token.is_mark or not segment for token, segment in pairs]
                 logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
+            return Choices("first token of the answer", 0, [token.text for token in reading.tokens], logits)
         case TokenClassification():
-            about, names = "label here", [class_of(label) for label in model.settings.labels]
             logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
+            return Choices("label here", position, [class_of(label) for label in model.settings.labels], logits)
         case _ if reading.kind == "encoder" and not isinstance(model, FillMask):
             return None
         case _:
-            about = "word here" if isinstance(model, FillMask) else "next word"
             logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
+            return Choices("word here" if isinstance(model, FillMask) else "next word", position, None, logits)
+
+
+def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, position: int) -> Lens | None:
+    """The guesses of `model` at `position` if it stopped after each layer; `None` for a translator's encoder."""
+    vectors = torch.stack(recording.vectors)
+    guessed = choices(model, reading, recording, vectors, position)
+    if guessed is None:
+        return None
+    logits = guessed.logits
     best = logits.softmax(dim=-1).topk(min(_TOP, logits.shape[-1]), dim=-1)
     rows = zip(logits.tolist(), best.indices.tolist(), best.values.tolist(), strict=True)
     layers = tuple(
         LayerGuesses(
             layer,
             tuple(
-                Guess(names[choice] if names else readable(model.tokenizer, choice), share, scores[choice])
-                for choice, share in zip(choices, shares, strict=True)
+                Guess(guessed.name(model, choice), share, scores[choice])
+                for choice, share in zip(likeliest, shares, strict=True)
                 if share > 0
             ),
         )
-        for layer, (scores, choices, shares) in enumerate(rows)
+        for layer, (scores, likeliest, shares) in enumerate(rows)
     )
-    return Lens(about, position, logits.shape[-1], array(vectors[-1, position]), layers)
+    return Lens(guessed.about, guessed.position, logits.shape[-1], array(vectors[-1, guessed.position]), layers)
 
 
 def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> Tensor:

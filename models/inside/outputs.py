@@ -210,9 +210,9 @@ class LayerGuesses:
 class Lens:
     """The model's guess after every layer (the "logit lens"), read at `position` by the model's own last step.
 
-    `about` says what is guessed: `word here`, `next word`, `label`, `label here` or `first token of the answer`.
-    `choices` is how many there are, and `vector` `[component]` what the last guess is read off, the last layer's
-    output.
+    `about` says what is guessed: `word here`, `next word`, `label`, `label here`, `label of the pair` or `first token
+    of the answer`. `choices` is how many there are, and `vector` `[component]` what the last guess is read off, the
+    last layer's output.
     """
 
     about: str
@@ -220,6 +220,58 @@ class Lens:
     choices: int
     vector: Numbers
     layers: tuple[LayerGuesses, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TurnedQuery:
+    """The weights of the followed token after number `component` of its `query`, counted from 0, became `value`.
+
+    `before` and `after` are the weights of all keys, `[key]`. `strongest` is the component that moves them most.
+    """
+
+    tokens: tuple[Token, ...]
+    position: int
+    query: Numbers
+    component: int
+    value: float
+    before: Numbers
+    after: Numbers
+    strongest: int
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The model's answer in several cases, read at `token`: the `probabilities` `[case, choice]` of these `choices`.
+
+    They are the likeliest of each case, those of the first case in front. `about` is as in `Lens`.
+    """
+
+    about: str
+    token: Token
+    choices: tuple[str, ...]
+    probabilities: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Temperatures:
+    """The answer at each of `temperatures`, and the entropy in bits over all choices, `[temperature]`."""
+
+    answers: Answers
+    temperatures: Numbers
+    entropies: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Patched:
+    """The answer to a text into which the state of a word of another text was put.
+
+    The cases of `answers` are: the other text, the text itself, and then the text with the word's state before the
+    first layer and after each, one at a time. `there` and `here` are the two words, each by the last of its tokens.
+    """
+
+    there: Token
+    here: Token
+    answers: Answers
 
 
 @dataclass(frozen=True, eq=False)

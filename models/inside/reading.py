@@ -1,6 +1,6 @@
 """A text read by a network as transformers runs it, with every layer recorded as it passes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from models.architectures import LayerNames, architecture
 from models.errors import InputError
@@ -200,13 +201,21 @@ class Recording:
     cross: list[Tensor] = field(default_factory=list)
 
 
-def record(model: AnyTaskModel, reading: NetworkInput) -> Recording:
-    """One eager forward pass of the trunk of `model`, the part below its task's head, recorded."""
+def record(
+    model: AnyTaskModel, reading: NetworkInput, turn: Callable[[], Iterable[RemovableHandle]] = tuple
+) -> Recording:
+    """One eager forward pass of the trunk of `model`, the part below its task's head, recorded.
+
+    `turn` sets hooks that change what passes; they are gone when the pass is over.
+    """
     recording = Recording(layers_of(model, reading.kind))
     first = recording.parts[0].layer
     # The lock keeps other passes out of the hooks.
     with model.lock, ExitStack() as hooks, torch.inference_mode():
-        handles = [first.register_forward_pre_hook(lambda _, inputs: recording.vectors.append(inputs[0][0]))]
+        handles = [
+            *turn(),
+            first.register_forward_pre_hook(lambda _, inputs: recording.vectors.append(inputs[0][0])),
+        ]
         for parts in recording.parts:
             handles += [
                 parts.layer.register_forward_hook(lambda _, _in, output: recording.vectors.append(output[0])),

@@ -144,6 +144,42 @@ class TestHeads:
         expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
 
 
+class TestThingsToTurn:
+    def test_sliders_move_the_numbers_by_keyboard_and_a_new_text_turns_them_back(self, page: Page) -> None:
+        panel = open_tab(page, "Inside")
+        panel.get_by_role("radio", name="Queries, keys").check(force=True)
+        said = panel.locator(".inside-turned .read-out").filter(visible=True)
+        expect(said).to_contain_text("as the model has it")
+        weights = panel.get_by_role("list", name="Weights as they are, and turned")
+        untouched = weights.inner_text()
+        panel.get_by_role("slider", name="Added to it").focus()
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+        expect(said).to_contain_text(re.compile(r"With number 1 of the query at .+ instead of .+, “it” gives"))
+        expect(panel.get_by_role("spinbutton", name="Added to it")).to_have_value("3")
+        assert weights.inner_text() != untouched
+        find(panel, "Your text").fill("The robot knew that it was late.")
+        find(panel, "Your text").press("Enter")
+        expect(said).to_contain_text("Number 1 of the query of “late”")
+        expect(panel.get_by_role("spinbutton", name="Added to it")).to_have_value("0")
+
+        panel.get_by_role("radio", name="Many heads").check(force=True)
+        expect(said).to_contain_text("All parts are on, and the answer is “late”")
+        panel.get_by_role("slider", name="Feed-forward ×").focus()
+        page.keyboard.press("Home")
+        expect(said).to_contain_text("With the feed-forward layer off in layer 4, the answer")
+        panel.get_by_role("slider", name="Attention ×").focus()
+        page.keyboard.press("Home")
+        expect(said).to_contain_text("With the feed-forward layer off and head 2 off in layer 4")
+
+        panel.get_by_role("radio", name="Out again").check(force=True)
+        expect(said).to_contain_text("At T = 1.00, “late” has")
+        panel.get_by_role("slider", name="Temperature T").focus()
+        page.keyboard.press("End")
+        expect(said).to_contain_text(re.compile(r"At T = 3\.00, “late” has .+ bits; at T = 1 it is"))
+        assert not violations(page)
+
+
 def test_what_reaches_a_token_is_drawn_and_said_as_the_sliders_move(page: Page) -> None:
     panel = open_tab(page, "Inside")
     panel.get_by_role("radio", name="Masked or not").check(force=True)

@@ -1,6 +1,7 @@
 """What the service behind the tab Inside accepts, puts right and refuses; and what its examples show."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pytest
 from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
 from demo.settings import Settings
+from demo.tabs.inside import create_inside_tab
 from demo.walk.attention import HEAD
 from demo.walk.counting import COUNTING
 from demo.walk.input import VECTORS
 from demo.walk.layers import BLOCK, GUESS
 from demo.walk.steps import as_json
-from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, mark_of
+from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, checkpoints_inside, mark_of
 from models.engine import TORCH, EngineSettings
 from models.errors import InputError
 from models.loading import hub
@@ -179,6 +181,53 @@ def test_published_models_of_todays_kind_are_shown_in_every_step(
             drawn = step.create(inside).draw(request)
             assert said[step.key] in "".join(each for each in drawn if isinstance(each, str))
             assert json.loads(as_json(step, request, step.numbers(inside, request)))["numbers"]
+
+
+GUITAR = "A man plays a guitar. [SEP] A man makes music."
+
+
+@pytest.mark.parametrize("checkpoint", [each.name for each in checkpoints_inside() if not each.hub_id])
+def test_every_bundled_model_has_something_to_turn_that_says_what_it_did(inside: Inside, checkpoint: str) -> None:
+    turned = {"query": (7, 2.0), "layer": (0.0, 1.0), "temperature": (0.5,)}
+    said = {
+        "query": r"With number 7 of the query at [−\d.]+ instead of [−\d.]+, “.+” gives .+ to “.+” instead of ",
+        "layer": r"With the feed-forward layer off in layer 2, the answer ",
+        "temperature": r"At T = 0\.50, “.+” has .+ of the probability, and the entropy is [\d.]+ bits; at T = 1 it is ",
+    }
+    with gr.Blocks():
+        for step in (HEAD, BLOCK, GUESS):
+            request, _ = inside.checked(InsideRequest(step.key, GUITAR, checkpoint, 1, 2))
+            built = step.create(inside)
+            drawn = built.draw(request)
+            assert any(isinstance(each, str) and "read-out" in each for each in drawn)
+            for turn in built.turns:
+                shown = "".join(each for each in turn.draw(request, *turned[turn.name]) if isinstance(each, str))
+                assert re.search(said[turn.name], re.sub("<[^>]+>", "", shown)), shown
+                untouched = turn.draw(request, *(each.value for each in turn.inputs))  # type: ignore[attr-defined]
+                shown = "".join(each for each in untouched if isinstance(each, str))
+                for share, before in re.findall(r'bar-number">(.+?) <small>was (.+?)</small>', shown):
+                    assert share == before
+
+
+def test_what_was_turned_is_saved_and_another_text_turns_it_back(service: DemoService) -> None:
+    with gr.Blocks():
+        tab = create_inside_tab(service)
+    request = InsideRequest("head", ANIMAL, "clearhead-minilm", 3, 1, 10)
+    own = {each.label: each.value for each in tab.own}
+    own |= {"Query number": 7, "Added to it": 4.0}
+    asked = [*tab.values(request), *own.values()]
+    saved = json.loads(tab.numbers_file("head", *asked).text)["turned"]["query"]
+    numbers = saved["numbers"]
+    assert (saved["Query number"], saved["Added to it"], numbers["component"]) == (7, 4.0, 6)
+    assert numbers["value"] == pytest.approx(numbers["query"][6] + 4)
+    assert "With number 7 of the query at" in tab.page_file("head", *asked).text
+    (turn,) = tab.built["head"].turns
+    at_once = tab.show_turn(turn, "head", *asked)
+    assert "With number 7 of the query at" in at_once[turn.outputs[1]]
+    assert set(turn.outputs) <= set(at_once) <= {*turn.outputs, *tab.notices.values()}
+    anew = tab.show_untouched("head", *asked)
+    assert "as the model has it" in anew[turn.outputs[1]]
+    assert [anew[each]["value"] for each in turn.inputs] == [1, 0]
 
 
 def test_the_first_step_needs_no_network_and_is_as_recorded() -> None:

@@ -1,0 +1,164 @@
+"""What can be turned in steps 3, 5 and 6: a number of a query, two parts of a layer, and the temperature."""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from demo.plots.reading import decimals, percent
+from demo.plots.walk import entropy_figure
+from demo.walk.step import Turn, number, place, plot, quiet, read_out
+from demo.walk.view import Inside, InsideRequest
+from demo.widgets.figure import drawn
+from demo.widgets.tables import fold_out, named, table
+from models.inside.outputs import Answers, Numbers, Temperatures, TurnedQuery
+
+_MOST_ADDED = 8
+_SHOWN_TOKENS = 8
+_MOST_SCALE = 2
+
+
+def create_query_turn(inside: Inside) -> Turn:
+    """Sliders for one number of the followed word's query, and what its weights become."""
+    gr.HTML("<h3>Turn one number of the query</h3>", label="Turn the query")
+    with gr.Row(elem_classes="settings"):
+        component = gr.Slider(1, 32, 1, step=1, label="Query number", info="which of its d_k")
+        added = gr.Slider(-_MOST_ADDED, _MOST_ADDED, 0, step=0.5, label="Added to it", info="0: as the model has it")
+    shown = place("Turned query", "inside-turned")
+
+    def numbers(request: InsideRequest, place: int, more: float) -> TurnedQuery:
+        return inside.turn_query(request, max(int(place), 1) - 1, float(more))
+
+    def draw(request: InsideRequest, place: int, more: float) -> Sequence[Any]:
+        seen = numbers(request, place, more)
+        return gr.update(maximum=len(seen.query), value=seen.component + 1), _turned_query(seen, float(more))
+
+    return Turn("query", [component, added], [component, shown], numbers, draw)
+
+
+def _turned_query(seen: TurnedQuery, added: float) -> str:
+    name, component = named(seen.tokens[seen.position]), seen.component + 1
+    own = decimals(seen.query[seen.component])
+    moved = int(np.abs(seen.after - seen.before).argmax())
+    if added:
+        said = (
+            f"With number {component} of the query at {decimals(seen.value)} instead of {own}, “{name}” "
+            f"gives {percent(seen.after[moved])} to “{named(seen.tokens[moved])}” instead of "
+            f"{percent(seen.before[moved])}."
+        )
+    else:
+        said = (
+            f"Number {component} of the query of “{name}” is {own}, as the model has it. Number "
+            f"{seen.strongest + 1} moves these weights most."
+        )
+    most = np.argsort(-np.maximum(seen.before, seen.after), kind="stable")[:_SHOWN_TOKENS]
+    rows = [(named(seen.tokens[key]), seen.before[key], seen.after[key]) for key in sorted(most)]
+    every = [
+        (named(token), number(before, 4), number(after, 4))
+        for token, before, after in zip(seen.tokens, seen.before, seen.after, strict=True)
+    ]
+    of_all = fold_out(
+        "All weights as a table", table(("token", "as it is", "turned"), every), "Weights before and after"
+    )
+    return read_out(said) + _before_and_after(rows, "Weights as they are, and turned") + of_all
+
+
+def create_block_turn(inside: Inside) -> Turn:
+    """Sliders for the feed-forward part and the head of the chosen layer, and what the answer becomes."""
+    gr.HTML(
+        "<h3>Turn a part of this layer</h3>"
+        + quiet(
+            "The network runs once more with the part’s output times your number, and answers as it does at its end."
+        ),
+        label="Turn the layer",
+    )
+    scale: dict[str, Any] = {"minimum": 0, "maximum": _MOST_SCALE, "value": 1, "step": 0.1}
+    with gr.Row(elem_classes="settings"):
+        feed_forward = gr.Slider(**scale, label="Feed-forward ×", info="0: off, 1: as it is")
+        head = gr.Slider(**scale, label="Attention ×", info="what the chosen head hands on")
+    shown = place("Turned layer", "inside-turned")
+
+    def numbers(request: InsideRequest, feed_forward: float, head: float) -> Answers:
+        return inside.turn_block(request, float(feed_forward), float(head))
+
+    def draw(request: InsideRequest, feed_forward: float, head: float) -> Sequence[str]:
+        return (_turned_block(request, numbers(request, feed_forward, head), feed_forward, head),)
+
+    return Turn("layer", [feed_forward, head], [shown], numbers, draw)
+
+
+def _turned_block(request: InsideRequest, seen: Answers, feed_forward: float, head: float) -> str:
+    before, after = seen.probabilities
+    first, last = (_quoted(seen, row) for row in (before, after))
+    parts = [
+        f"{part} {'off' if scale == 0 else f'× {scale:g}'}"
+        for part, scale in (("the feed-forward layer", feed_forward), (f"head {request.head + 1}", head))
+        if scale != 1
+    ]
+    if not parts:
+        said = f"All parts are on, and the answer is {first}."
+    else:
+        stays = before.argmax() == after.argmax()
+        answer = f"stays {last}; it had {percent(before.max())}" if stays else f"is {last} instead of {first}"
+        said = f"With {' and '.join(parts)} in layer {request.layer + 1}, the answer {answer}."
+    rows = [(_word(each), *pair) for each, *pair in zip(seen.choices, before, after, strict=True)]
+    return read_out(said) + _before_and_after(rows, "The answer as it is, and turned")
+
+
+def create_temperature(inside: Inside) -> Turn:
+    """A slider for the temperature of the last softmax, the answer at it, and the entropy at every temperature."""
+    gr.HTML("<h3>Turn the temperature</h3>", label="Turn the temperature")
+    with gr.Row(elem_classes="settings"):
+        slider = gr.Slider(0.1, 3, 1, step=0.05, label="Temperature T", info="each logit is divided by it; 1: as it is")
+    shown, curve = place("Answer at this temperature", "inside-turned"), plot("Entropy by temperature")
+
+    def numbers(request: InsideRequest, _temperature: float) -> Temperatures:
+        return inside.temperatures(request)
+
+    def draw(request: InsideRequest, temperature: float) -> Sequence[Any]:
+        seen = inside.temperatures(request)
+        at = int(np.abs(seen.temperatures - float(temperature)).argmin())
+        return _at_temperature(seen, at), drawn(entropy_figure(seen, at))
+
+    return Turn("temperature", [slider], [shown, curve], numbers, draw)
+
+
+def _at_temperature(seen: Temperatures, at: int) -> str:
+    as_it_is = int(np.abs(seen.temperatures - 1).argmin())
+    before, after = seen.answers.probabilities[as_it_is], seen.answers.probabilities[at]
+    best = int(before.argmax())
+    said = (
+        f"At T = {decimals(float(seen.temperatures[at]))}, “{_word(seen.answers.choices[best])}” has "
+        f"{percent(after[best])} of the probability, and the entropy is {decimals(float(seen.entropies[at]))} bits"
+    )
+    if at != as_it_is:
+        said += f"; at T = 1 it is {percent(before[best])}, and {decimals(float(seen.entropies[as_it_is]))} bits"
+    rows = [(_word(each), *pair) for each, *pair in zip(seen.answers.choices, before, after, strict=True)]
+    explained = (
+        "<em>Entropy</em> is how many bits of surprise the choice has on average: 0 where one choice has all of the "
+        "probability, most where all have the same. A low temperature sharpens the answer, a high one flattens it; the "
+        "order of the choices stays."
+    )
+    return f"{read_out(said + '.')}{_before_and_after(rows, 'The answer at T = 1, and at yours')}{quiet(explained)}"
+
+
+def _before_and_after(rows: Iterable[tuple[str, float, float]], name: str) -> str:
+    """A bar for what each share became, with a line across where it was before."""
+    shown = "".join(
+        f'<li><span class="bar-name">{what}</span><span class="bar-track" aria-hidden="true">'
+        f'<span style="width:{100 * after:.2f}%"></span><i style="left:{100 * before:.2f}%"></i></span>'
+        f'<span class="bar-number">{percent(after)} <small>was {percent(before)}</small></span></li>'
+        for what, before, after in rows
+    )
+    return f'<ol class="bars turned" aria-label="{name}">{shown}</ol>'
+
+
+def _quoted(seen: Answers, row: Numbers) -> str:
+    best = int(row.argmax())
+    return f"“{_word(seen.choices[best])}” ({percent(row[best])})"
+
+
+def _word(choice: str) -> str:
+    return f"<bdi>{html.escape(choice.strip() or '␣')}</bdi>"
