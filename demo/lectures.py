@@ -15,13 +15,16 @@ from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
 from demo.sharing import ReaderSettings
 from demo.teaching import expanded
+from demo.tour.questions import ASKS
 from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.registry import REGISTRY, Task, checkpoints_for
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
-LECTURE, STEP = "lecture", "step"
-"""The names in an address: `?lecture=NAME&step=N`, steps counted from 1."""
+LECTURE, STEP, ROOM = "lecture", "step", "room"
+"""The names in an address: `?lecture=NAME&step=N&room=CODE`, steps counted from 1."""
+ROOM_CODE = r"[0-9a-f]{8}"
+"""Whose answers are counted together: those who opened a lecture with questions by the link of one screen."""
 
 _NAME = r"[a-z0-9-]{1,40}"
 _LONGEST_ADDRESS = 2_000
@@ -45,6 +48,18 @@ class TaskView:
 
 
 @dataclass(frozen=True)
+class RoomQuestion:
+    """What a step asks the room before it shows the answer: a question of the kind `asks`, in the words of `text`.
+
+    One about attention is about `word`, in the layer and head that the step shows.
+    """
+
+    asks: str
+    text: str
+    word: str = ""
+
+
+@dataclass(frozen=True)
 class LectureStep:
     """A step: what the room reads, and what it sees. `text` may mark terms of the trade with asterisks.
 
@@ -55,6 +70,7 @@ class LectureStep:
     text: str
     view: InsideRequest | TaskView
     picture: int = 1
+    question: RoomQuestion | None = None
 
 
 @dataclass(frozen=True)
@@ -66,14 +82,23 @@ class Lecture:
     about: str
     steps: tuple[LectureStep, ...]
 
+    @property
+    def asks(self) -> bool:
+        """Whether a step has a question to the room."""
+        return any(step.question for step in self.steps)
+
 
 @dataclass(frozen=True)
 class LecturePlace:
-    """A step of a lecture, `number` counted from 1, and the address of the page (`base`) that it was opened at."""
+    """A step of a lecture, `number` counted from 1, and the address of the page (`base`) that it was opened at.
+
+    `room` is the code of those whose answers are counted together, "" where nobody is asked.
+    """
 
     lecture: Lecture
     number: int
     base: str
+    room: str = ""
 
     @property
     def step(self) -> LectureStep:
@@ -83,12 +108,12 @@ class LecturePlace:
     @property
     def link(self) -> str:
         """The whole address that opens this step on any device that reaches the page."""
-        return self.base + query_of(self.lecture, self.number)
+        return self.base + query_of(self.lecture, self.number, self.room)
 
 
-def query_of(lecture: Lecture, number: int = 1) -> str:
-    """The end of an address that opens step `number` of `lecture`."""
-    return "?" + urlencode({LECTURE: lecture.name, STEP: number})
+def query_of(lecture: Lecture, number: int = 1, room: str = "") -> str:
+    """The end of an address that opens step `number` of `lecture`, for those of a `room`."""
+    return "?" + urlencode({LECTURE: lecture.name, STEP: number} | ({ROOM: room} if room else {}))
 
 
 def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | None:
@@ -108,7 +133,9 @@ def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | No
     if not re.fullmatch(r"[0-9]{1,3}", number) or not 1 <= int(number) <= count:
         raise InputError(f"“{lecture.title}” has no such step; its steps go from 1 to {count}.")
     host = parts.netloc.rpartition("@")[2]
-    return LecturePlace(lecture, int(number), f"{parts.scheme}://{host}{parts.path}")
+    room = query.get(ROOM, "") if lecture.asks else ""
+    base = f"{parts.scheme}://{host}{parts.path}"
+    return LecturePlace(lecture, int(number), base, room if re.fullmatch(ROOM_CODE, room) else "")
 
 
 @cache
@@ -142,7 +169,8 @@ def _read(path: Path, inside_steps: Collection[str], limits: Limits, shipped: bo
                 view = _inside_view(step.inside, inside_steps, limits, written.counts_from)
             elif step.tab is not None:
                 view = _task_view(step.tab, limits, clip=shipped)
-            steps.append(LectureStep(step.title, step.text, view, step.inside.picture if step.inside else 1))
+            picture, question = step.inside.picture if step.inside else 1, _room_question(step.question, view)
+            steps.append(LectureStep(step.title, step.text, view, picture, question))
         except InputError as error:
             if not shipped:
                 raise LectureError(f"{path.name}, step {number}: {error.sentence}") from error
@@ -196,11 +224,18 @@ class _WrittenTask(Strict):
     attention: _WrittenPlace = _WrittenPlace()
 
 
+class _WrittenQuestion(Strict):
+    asks: str
+    text: str = Field(min_length=1, max_length=160)
+    word: str = Field(default="", max_length=80)
+
+
 class _WrittenStep(Strict):
     title: str = Field(min_length=1, max_length=80)
     text: str = Field(min_length=1, max_length=400)
     inside: _WrittenInside | None = None
     tab: _WrittenTask | None = None
+    question: _WrittenQuestion | None = None
 
 
 class _WrittenLecture(Strict):
@@ -235,6 +270,20 @@ def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model for “{asked.task}”; there is")
     fields = clipped(task, given, limits) if clip else given
     return TaskView(task, clean(task, fields, limits), checkpoint, ReaderSettings(**asked.attention.model_dump()))
+
+
+def _room_question(written: _WrittenQuestion | None, view: InsideRequest | TaskView) -> RoomQuestion | None:
+    if written is None:
+        return None
+    # The step shows one head, so no other is to be turned to.
+    known = {asks: tasks for asks, tasks in ASKS.items() if asks != "head"}
+    require_known(written.asks, known, f"A step cannot ask “{written.asks}”; there are")
+    tasks = {each.endpoint: each for each in known[written.asks]}
+    if not isinstance(view, TaskView) or view.task not in tasks.values():
+        raise InputError(f"“{written.asks}” is a question about a “tab” with the task {' or '.join(tasks)}.")
+    if (written.asks == "looks") != bool(written.word):
+        raise InputError("A question has a “word” where it asks “looks”, and there alone.")
+    return RoomQuestion(written.asks, written.text, written.word)
 
 
 def require_known(name: str, known: Iterable[str], complaint: str) -> None:

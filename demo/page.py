@@ -18,6 +18,7 @@ from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import create_lecture_bar, known_lectures, open_lectures
 from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.room_question import create_room_question
 from demo.tabs.sentence_pair import create_sentence_pair_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
@@ -67,7 +68,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
             masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
             create_tour_offer(tours)
             note = gr.HTML(kept_note(service, ""), elem_classes="kept-note", label="What is kept")
-        lecture_bar = create_lecture_bar()
+        lecture_bar, room_box = create_lecture_bar(), create_room_question()
         tour_bar = create_tour_bar()
         shared_notice = create_shared_notice()
         with gr.Tabs(elem_classes="task-tabs", overflow_behavior="wrap") as tabs:
@@ -94,7 +95,7 @@ def build_demo(service: DemoService) -> gr.Blocks:
         create_sentences()
         link_terms(demo)
         open_shared_runs(service, demo, tabs, task_tabs, shared_notice)
-        open_lectures(lectures, settings.host, demo, lecture_bar, tabs, task_tabs, inside)
+        open_lectures(lectures, settings.host, demo, lecture_bar, room_box, tabs, task_tabs, inside)
         open_tours(service, tours, lectures, tour_bar, tabs, task_tabs)
         inside.connect_address(demo, tabs, masthead)
 

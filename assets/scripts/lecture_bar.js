@@ -41,7 +41,7 @@ function fit() {
   const hall = body.classList.contains('hall'), result = openPanel()?.querySelector('.result');
   for (const each of document.querySelectorAll('.result')) each.style.zoom = '';
   body.classList.remove('with-map');
-  if (!hall || !result) return;
+  if (!hall || !result || body.classList.contains('room-asks')) return;
   const top = result.getBoundingClientRect().top, pictures = [...result.querySelectorAll(PICTURES)];
   const room = () => innerHeight - EDGE_PX - top;
   const height = () => Math.max(0, ...pictures.filter((each) => each.offsetParent).map((each) => each.getBoundingClientRect().bottom - top));
@@ -62,7 +62,8 @@ let following = 0;
 function follow() {
   if (!following || Date.now() > following) return;
   const pictures = `.answer, .room-${bar()?.dataset.picture ?? 1}`;
-  const picture = [...(openPanel()?.querySelectorAll(pictures) ?? [])].find((each) => each.offsetParent);
+  const asked = document.querySelector('.room-asks .room-question');
+  const picture = asked ?? [...(openPanel()?.querySelectorAll(pictures) ?? [])].find((each) => each.offsetParent);
   picture?.scrollIntoView({block: 'start', behavior: 'auto'});
 }
 for (const moved of ['touchstart', 'wheel', 'keydown', 'pointerdown']) addEventListener(moved, () => { following = 0; }, {passive: true});
@@ -138,6 +139,6 @@ document.addEventListener('keydown', (event) => {
 });
 addEventListener('popstate', () => trigger('select', {}));
 ROOM.addEventListener('change', size);
-addEventListener('resize', size);
+for (const changed of ['resize', 'clearhead-fit']) addEventListener(changed, size);
 watch('value', read);
 read();

@@ -15,13 +15,26 @@ from gradio.components.plot import PlotData
 
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.events import QUICK, for_visitors
-from demo.lectures import LECTURE, Lecture, LecturePlace, LectureStep, TaskView, lectures_of, place_of
+from demo.lectures import (
+    LECTURE,
+    Lecture,
+    LecturePlace,
+    LectureStep,
+    RoomQuestion,
+    TaskView,
+    lectures_of,
+    place_of,
+)
+from demo.plots.view import AttentionView
 from demo.reader.export import taken_part, taken_script
 from demo.runs import Finished
 from demo.settings import MODEL_QUEUE, Settings
 from demo.tabs.inside import InsideTab
+from demo.tabs.room_question import answer_room_questions, in_a_room, room_question
 from demo.tabs.task_tab import TaskTab
 from demo.theme import script
+from demo.tour import questions
+from demo.tour.questions import Question
 from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from demo.widgets import Updates
@@ -83,6 +96,7 @@ def open_lectures(
     host: str | None,
     demo: gr.Blocks,
     bar: gr.HTML,
+    room: gr.HTML,
     tabs: gr.Tabs,
     task_tabs: Mapping[Task, TaskTab],
     inside: InsideTab,
@@ -99,12 +113,13 @@ def open_lectures(
         try:
             place = place_of(address, lectures)
         except InputError as error:
-            return {bar: lecture_refused(error.sentence)}
+            return {bar: lecture_refused(error.sentence), room: ""}
         if place is None:
-            return {bar: ""}
-        view = place.step.view
+            return {bar: "", room: ""}
+        place, view = in_a_room(place), place.step.view
         return {
             bar: lecture_bar(place, reach_notice(place.link, host, own=_is_own(request))),
+            room: room_question(place) if place.room else "",
             tabs: gr.Tabs(selected=task_tabs[view.task].opens if isinstance(view, TaskView) else "inside"),
             **views.frame(place.step),
         }
@@ -122,7 +137,8 @@ def open_lectures(
         file.connect(button, make, [], queue=True, concurrency_id=MODEL_QUEUE)
     demo.load(None, None, address, js=_ADDRESS)
     bar.select(None, None, address, js=f"() => {_HERE}")
-    turned = address.change(for_visitors(turn), address, [bar, tabs, *views.outputs], **QUICK)
+    answer_room_questions(lectures, views.question, room)
+    turned = address.change(for_visitors(turn), address, [bar, room, tabs, *views.outputs], **QUICK)
     turned.then(
         for_visitors(show),
         address,
@@ -141,6 +157,7 @@ class LectureViews:
         self.task_tabs = task_tabs
         self.inside = inside
         self._flights: dict[tuple[str, int], Future[Updates]] = {}
+        self._questions: dict[tuple[str, int], Question] = {}
         self._one_at_a_time = ThreadPoolExecutor(1, "lecture")
 
     @property
@@ -181,6 +198,13 @@ class LectureViews:
         # Gradio takes updates apart as it sends them.
         return {block: dict(value) if isinstance(value, dict) else value for block, value in view.items()}
 
+    async def question(self, place: LecturePlace) -> Question | None:
+        """What the step asks the room, which its answer makes; raises `InputError` where that cannot be had now."""
+        if place.step.question is None:
+            return None
+        await self.view(place)
+        return self._questions[place.lecture.name, place.number]
+
     def _flight(self, key: tuple[str, int], step: LectureStep) -> "Future[Updates]":
         """The computation of a view, which is kept once it has ended well."""
 
@@ -189,12 +213,12 @@ class LectureViews:
                 del self._flights[key]
 
         if key not in self._flights:
-            self._flights[key] = self._one_at_a_time.submit(self._computed, step)
+            self._flights[key] = self._one_at_a_time.submit(self._computed, key, step)
             # Added before anyone waits, so it is called first.
             self._flights[key].add_done_callback(forget_failed)
         return self._flights[key]
 
-    def _computed(self, step: LectureStep) -> Updates:
+    def _computed(self, key: tuple[str, int], step: LectureStep) -> Updates:
         view, inside = step.view, self.inside
         if isinstance(view, InsideRequest):
             own: Updates = {each: each.value for each in inside.own}
@@ -203,8 +227,17 @@ class LectureViews:
         reader = tab.reader
         updates = tab.restore(tab.service.answer(view.task, dict(view.fields), view.checkpoint).run, view.place)
         finished = updates[reader.finished]
-        shown = reader.show(reader.read(finished, view.place))
+        taken = reader.read(finished, view.place)
+        if step.question:
+            self._questions[key] = self._question(step.question, finished, taken.view)
+        shown = reader.show(taken)
         return {**updates, **reader.clear_tools(finished), **shown, reader.shown: finished.source}
+
+    def _question(self, question: RoomQuestion, finished: Finished, view: AttentionView) -> Question:
+        if question.asks != "looks":
+            return questions.about(finished.output)
+        attentions = self.task_tabs[finished.run.task].service.attention(finished.source)
+        return questions.looks(attentions, questions.look_of(attentions, question.word, view.layer, view.head))
 
 
 def _fitted(updates: Updates, address: str) -> Updates:

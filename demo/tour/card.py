@@ -94,25 +94,33 @@ def _steps(number: int = 0) -> str:
 
 
 def _question(card: Card, asked: Question, button: str, chosen: str | None) -> str:
-    graded = chosen is not None
+    then = verdict(asked, chosen) or f'<p class="tour-then">{html.escape(_then(card, asked, button))}</p>'
+    return choices(card.question, asked, chosen) + then
+
+
+def choices(question: str, asked: Question, chosen: str | None = None) -> str:
+    """The question in its words, and the choices; `chosen` is the visitor's answer once the right one is shown."""
     places = {"{word}": f"“{asked.word}”"}
     if asked.look:
         places |= {"{layer}": str(asked.look.layer + 1), "{head}": str(asked.look.head + 1)}
-    text = card.question
     for place, shown in places.items():
-        text = text.replace(place, shown)
-    choices = "".join(
+        question = question.replace(place, shown)
+    graded = chosen is not None
+    labels = "".join(
         f'<label class="tour-choice{_mark(each, asked, chosen)}"><input type="radio" name="tour-choice" '
         f'value="{html.escape(each)}"{" checked" if each == chosen else ""}{" disabled" if graded else ""}>'
         f"<bdi>{html.escape(each)}</bdi></label>"
         for each in asked.choices
     )
-    if graded:
-        said = _RIGHT if chosen == asked.right else (_WRONG if chosen else _UNGUESSED).format(asked.right)
-        then = f'<p class="tour-verdict"><strong>{html.escape(said)}</strong> {html.escape(asked.because)}</p>'
-    else:
-        then = f'<p class="tour-then">{html.escape(_then(card, asked, button))}</p>'
-    return f"<fieldset><legend>{html.escape(text)}</legend>{choices}</fieldset>{then}"
+    return f"<fieldset><legend>{html.escape(question)}</legend>{labels}</fieldset>"
+
+
+def verdict(asked: Question, chosen: str | None) -> str:
+    """Whether the visitor was right, and why; "" before the right answer is shown."""
+    if chosen is None:
+        return ""
+    said = _RIGHT if chosen == asked.right else (_WRONG if chosen else _UNGUESSED).format(asked.right)
+    return f'<p class="tour-verdict"><strong>{html.escape(said)}</strong> {html.escape(asked.because)}</p>'
 
 
 def _mark(choice: str, question: Question, chosen: str | None) -> str:

@@ -15,16 +15,13 @@ from demo.tabs.task_tab import TaskTab
 from demo.theme import script
 from demo.tour import questions
 from demo.tour.card import tour_card, tour_end, tour_offer
-from demo.tour.files import ASKS, Card, Tour, left_out
-from demo.tour.questions import Look, Question
+from demo.tour.files import Card, Tour, left_out
+from demo.tour.questions import ASKS, Look, Question
 from demo.widgets import Updates
 from demo.widgets.chips import MASK
 from models.errors import InputError
 from models.outputs.attention import MEAN
 from models.outputs.base import TaskOutput
-from models.outputs.encoders import FillMaskOutput, QuestionAnsweringOutput, SentimentOutput
-from models.outputs.surprise import SurpriseOutput
-from models.outputs.writing import CompletionOutput
 from models.registry import Task
 from models.text.characters import says_anything
 
@@ -111,9 +108,10 @@ def open_tours(
             if card.asks_of_attention:
                 asked = _about_attention(service, card, finished, fields, event)
             elif chosen is not None:
-                asked = _about(finished.output, finished.run.fields, place.sentence)
+                asked = questions.about(finished.output, _left_out(finished.run.fields, place.sentence))
             elif _is_ready(card.task, fields):
-                asked = _about(_foreseen(service, card.task, fields, checkpoint), fields, place.sentence)
+                foreseen = _foreseen(service, card.task, fields, checkpoint)
+                asked = questions.about(foreseen, _left_out(fields, place.sentence))
         except InputError as error:
             notice = error.sentence
         chosen, waits = chosen if asked else None, not asked and not notice
@@ -157,20 +155,12 @@ def _foreseen(service: DemoService, task: Task, fields: dict[str, Any], checkpoi
     return service.answer(task, fields, checkpoint).output
 
 
-def _about(output: TaskOutput, fields: Mapping[str, Any], sentence: str) -> Question:
-    """The question about an answer to `fields`; a word of the `sentence` that they leave out is among its choices."""
-    match output:
-        case SentimentOutput():
-            return questions.label(output)
-        case FillMaskOutput():
-            return questions.blank(output, left_out(sentence, str(fields["text"]), MASK))
-        case QuestionAnsweringOutput():
-            return questions.answer(output)
-        case CompletionOutput():
-            return questions.following(output, left_out(sentence, str(fields["prompt"])))
-        case SurpriseOutput():
-            return questions.surprise(output)
-    raise InputError("There is no question about this.")
+def _left_out(fields: Mapping[str, Any], sentence: str) -> str:
+    """The word of the visitor's sentence that the fields leave out, "" where there is none."""
+    if "prompt" in fields:
+        return left_out(sentence, str(fields["prompt"]))
+    text = str(fields.get("text", ""))
+    return left_out(sentence, text, MASK) if MASK in text else ""
 
 
 def _about_attention(

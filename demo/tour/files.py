@@ -12,22 +12,11 @@ from pydantic import Field
 from demo.lectures import LectureError, Strict, require_known, written_in
 from demo.limits import FIELDS, clean
 from demo.settings import Limits
-from demo.tour.questions import TOO_SHORT
+from demo.tour.questions import ASKS, TOO_SHORT
 from models.errors import InputError
 from models.registry import Task
 
 SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "tours"
-ASKS: dict[str, tuple[Task, ...]] = {
-    "label": (Task.SENTIMENT,),
-    "blank": (Task.FILL_MASK,),
-    "answer": (Task.QUESTION_ANSWERING,),
-    "following": (Task.COMPLETION,),
-    "surprise": (Task.SURPRISE,),
-    "looks": (Task.SENTIMENT, Task.FILL_MASK, Task.TRANSLATION),
-    "head": (Task.SENTIMENT, Task.FILL_MASK),
-}
-"""What a card may ask, and of which tasks. “looks” and “head” are about attention, so the run comes before them."""
-
 _NEGATION = re.compile(r"\bcan(?:not|['’]t)\b|\bwon['’]t\b|n['’]t\b|\b(?:not|never)\s|\s(?:not|never)\b", re.IGNORECASE)
 _IN_FULL = {"ca": "can", "wo": "will"}
 _MOST_CARDS = 30

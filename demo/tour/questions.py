@@ -9,12 +9,23 @@ from demo.plots.reading import link_to_read, named, percent, place
 from demo.plots.view import AttentionView, is_resting_place, shown, view_of
 from models.errors import InputError
 from models.outputs.attention import Attentions
-from models.outputs.base import Prediction
+from models.outputs.base import Prediction, TaskOutput
 from models.outputs.encoders import FillMaskOutput, QuestionAnsweringOutput, SentimentOutput
 from models.outputs.surprise import SurpriseOutput
 from models.outputs.writing import CompletionOutput
+from models.registry import Task
 from models.text.words import is_content_word, word_rows, word_text, words_of
 
+ASKS: dict[str, tuple[Task, ...]] = {
+    "label": (Task.SENTIMENT,),
+    "blank": (Task.FILL_MASK,),
+    "answer": (Task.QUESTION_ANSWERING,),
+    "following": (Task.COMPLETION,),
+    "surprise": (Task.SURPRISE,),
+    "looks": (Task.SENTIMENT, Task.FILL_MASK, Task.TRANSLATION),
+    "head": (Task.SENTIMENT, Task.FILL_MASK),
+}
+"""What can be asked, and of which tasks. “looks” and “head” are about attention, so the run comes before them."""
 MOST_CHOICES = 4
 NO_ANSWER = "nowhere: no answer in this text"
 TOO_SHORT = "This text has too few words for the question."
@@ -46,6 +57,22 @@ class Question:
     because: str
     look: Look | None = None
     word: str = ""
+
+
+def about(output: TaskOutput, own: str = "") -> Question:
+    """The question about an answer; `own` is the word that the visitor left out of the text, where that is known."""
+    match output:
+        case SentimentOutput():
+            return label(output)
+        case FillMaskOutput():
+            return blank(output, own)
+        case QuestionAnsweringOutput():
+            return answer(output)
+        case CompletionOutput():
+            return following(output, own)
+        case SurpriseOutput():
+            return surprise(output)
+    raise InputError("There is no question about this.")
 
 
 def label(output: SentimentOutput) -> Question:
@@ -123,6 +150,14 @@ def looks(attentions: Attentions, look: Look) -> Question:
     most = " of its weight".join(shares[0]) + "".join(f", {share}{to}" for share, to in shares[1:])
     asked = _question(names[:MOST_CHOICES], names[0], f"“{word}” gives {most} {place(view)}.")
     return replace(asked, look=look, word=word)
+
+
+def look_of(attentions: Attentions, word: str, layer: int, head: int) -> Look:
+    """The look of `word`, at its first place in the text; raises `InputError` where it is no word of the text."""
+    names = [named(token) for token in _view(attentions, layer, head).query_tokens]
+    if word not in names:
+        raise InputError(f"“{word}” is no word of the text.")
+    return Look(names.index(word), layer, head)
 
 
 def word_to_ask(attentions: Attentions, layer: int, head: int, seen: str = "") -> Look:

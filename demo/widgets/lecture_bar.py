@@ -41,8 +41,8 @@ def lecture_bar(place: LecturePlace, notice: str = "") -> str:
         f'data-said="{title}, step {number} of {count}: {html.escape(place.step.title)}. {plain}">'
         f'<div class="lecture-main"><p><strong>{title}</strong> <span class="quiet">step {number} of {count}</span></p>'
         f'<h2>{html.escape(place.step.title)}</h2><p class="lecture-text">{marked(place.step.text)}</p>'
-        f'<nav aria-label="Steps of the lecture">{_link(lecture, number - 1, "back", "Back")}'
-        f'{_link(lecture, number + 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a>{_WHOLE_PAGE}'
+        f'<nav aria-label="Steps of the lecture">{_link(place, -1, "back", "Back")}'
+        f'{_link(place, 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a>{_WHOLE_PAGE}'
         f'<details class="lecture-link"><summary>On your phone</summary><div class="lecture-card">{notice}'
         f'<div class="lecture-code">{qr_code(place.link)}</div>'
         f'<p><a href="{html.escape(place.link)}">{_breakable(place.link)}</a></p></div></details>'
@@ -116,10 +116,11 @@ def marked(text: str) -> str:
     return with_terms(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text)))
 
 
-def _link(lecture: Lecture, number: int, name: str, shown: str) -> str:
-    if not 1 <= number <= len(lecture.steps):
+def _link(place: LecturePlace, by: int, name: str, shown: str) -> str:
+    number = place.number + by
+    if not 1 <= number <= len(place.lecture.steps):
         return f'<a role="link" aria-disabled="true" data-go="{name}">{shown}</a>'
-    return f'<a href="{html.escape(query_of(lecture, number))}" data-go="{name}">{shown}</a>'
+    return f'<a href="{html.escape(query_of(place.lecture, number, place.room))}" data-go="{name}">{shown}</a>'
 
 
 def _breakable(link: str) -> str:

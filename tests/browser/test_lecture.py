@@ -131,6 +131,10 @@ def test_a_room_sees_sentence_and_picture_of_every_step_to_the_last_and_nothing_
     wrong = []
     for number, step in enumerate(LECTURES[name].steps, start=1):
         expect_step(page, name, number)
+        if step.question:
+            # The picture comes with the answer.
+            expect(page.get_by_role("button", name="Show the answer")).to_be_visible()
+            page.keyboard.press("a")
         if isinstance(step.view, InsideRequest):
             drawn = page.locator(f".room-{step.picture} :is(.prose *, .main-svg)").filter(visible=True)
         else:
@@ -197,6 +201,44 @@ def test_the_code_on_the_screen_opens_the_same_view_on_a_phone(open_page: Open, 
     assert answer(phone) == answer(front)
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(phone.get_by_role("img", name="QR code of")).to_be_hidden()
+
+
+def test_a_room_answers_on_its_phones_and_the_screen_in_front_shows_how_many_chose_what(
+    open_page: Open, server: Server
+) -> None:
+    front = open_step(open_page, server, "bert", 1, viewport={"width": 1280, "height": 720})
+    asked, picture = front.get_by_role("region", name="Question to the room"), front.locator(".answer").first
+    expect(asked).to_contain_text("She drank a cup of [MASK] before she went to work.")
+    expect(asked).to_contain_text("0 answers so far")
+    expect(picture).to_have_css("visibility", "hidden")
+    link = front.locator(".lecture-card a").last.get_attribute("href")
+    assert link == front.url
+
+    def phone_chooses(word: str, **options: object) -> Page:
+        phone = open_page(link, **PHONE, **options)
+        expect_step(phone, "bert", 1)
+        question = phone.get_by_role("region", name="Question to the room")
+        expect(question.get_by_role("radio", name=word)).to_be_in_viewport()
+        expect(phone.locator(".answer").first).to_have_css("visibility", "hidden")
+        question.get_by_role("radio", name=word).check()
+        expect(question).to_contain_text("The model gives “coffee”")
+        expect(phone.locator(".answer").first).to_have_css("visibility", "visible")
+        expect(phone.get_by_role("button", name="Show the answer")).to_be_hidden()
+        return phone
+
+    expect(phone_chooses("coffee").locator(".tour-verdict")).to_contain_text("Right.")
+    wrong = phone_chooses("tea", color_scheme="dark")
+    expect(wrong.locator(".tour-verdict")).to_contain_text("Not this time: it is “coffee”.")
+    assert not violations_at_its_width(wrong, "dark")
+    expect(asked).to_contain_text("2 answers so far")
+    expect(asked).not_to_contain_text("The model gives")
+    front.keyboard.press("a")
+    expect(asked.get_by_role("listitem")).to_have_text(["coffee1", "tea1", "water0", "wine0"])
+    expect(picture).to_have_css("visibility", "visible")
+    assert not violations_at_its_width(front, "light")
+    front.keyboard.press("PageDown")
+    expect_step(front, "bert", 2)
+    expect(asked).to_be_hidden()
 
 
 def test_an_inside_step_is_read_on_a_phone(open_page: Open, server: Server) -> None:

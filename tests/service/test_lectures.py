@@ -10,25 +10,38 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from demo.lectures import LectureError, LecturePlace, TaskView, lectures_of, place_of
+from demo.lectures import (
+    Lecture,
+    LectureError,
+    LecturePlace,
+    LectureStep,
+    RoomQuestion,
+    TaskView,
+    lectures_of,
+    place_of,
+)
+from demo.plots.view import is_resting_place, shown, view_of
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
+from demo.sharing import ReaderSettings
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.inside import create_inside_tab
 from demo.tabs.lecture import LectureViews, known_lectures
 from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
+from demo.tabs.room_question import Votes, in_a_room, room_question
 from demo.tabs.sentence_pair import create_sentence_pair_tab
 from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.teach import create_teach_tab
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.word_in_context import create_word_in_context_tab
+from demo.tour.questions import Question
 from demo.walk.steps import STEPS
 from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.inside.parameters import sizes_of
-from models.registry import REGISTRY
+from models.registry import REGISTRY, Task
 
 KEYS = tuple(step.key for step in STEPS)
 SHIPPED = lectures_of(None, KEYS, Limits())
@@ -130,9 +143,60 @@ def test_a_step_that_a_host_refuses_is_left_out_and_named_in_the_log(caplog: pyt
     assert "gpt-2.json goes without step 4: The prompt is 45 characters long, and at most 10 are read" in caplog.text
 
 
+@pytest.mark.parametrize(("name", "number"), [each for each in STEPS_SHIPPED if at(*each).step.question])
+def test_a_shipped_question_can_be_made_and_one_of_its_choices_is_right(
+    views: LectureViews, name: str, number: int
+) -> None:
+    asked = asyncio.run(views.question(at(name, number)))
+    assert asked is not None and asked.right in asked.choices and len(set(asked.choices)) >= 2
+
+
+def test_a_question_about_attention_is_about_the_word_in_the_head_that_the_step_shows(
+    views: LectureViews, service: DemoService
+) -> None:
+    text = "The dog did not want the soup because it was too cold."
+    view = TaskView(Task.SENTIMENT, {"text": text}, "clearhead-sentiment", ReaderSettings(how="head", layer=4, head=2))
+    step = LectureStep("It", "Look.", view, question=RoomQuestion("looks", "Which word does {word} look at?", "it"))
+    lecture = Lecture("own", "Own", "Of it.", (step, replace(step, question=RoomQuestion("looks", "Which?", "cat"))))
+    asked = asyncio.run(views.question(LecturePlace(lecture, 1, "")))
+    source = service.answer(Task.SENTIMENT, {"text": text}, "clearhead-sentiment").source
+    shown_there = shown(view_of(service.attention(source), layer=3, head=1))
+    (row,) = [i for i, token in enumerate(shown_there.query_tokens) if token.text.strip() == "it"]
+    words = [i for i, token in enumerate(shown_there.key_tokens) if not is_resting_place(token)]
+    most = max(words, key=lambda i: float(shown_there.weights[row, i]))
+    assert asked is not None and asked.right == shown_there.key_tokens[most].text.strip()
+    with pytest.raises(InputError, match="“cat” is no word of the text"):
+        asyncio.run(views.question(LecturePlace(lecture, 2, "")))
+
+
+def test_each_page_has_one_answer_in_its_room_and_rooms_are_apart() -> None:
+    votes, one, other = Votes(), replace(at("bert", 1), room="a" * 8), replace(at("bert", 1), room="b" * 8)
+    for page, chosen in (("first", "tea"), ("second", "tea"), ("first", "coffee")):
+        votes.give(one, page, chosen)
+    votes.give(other, "first", "wine")
+    assert votes.counts(one) == {"coffee": 1, "tea": 1}
+    assert votes.counts(other) == {"wine": 1}
+    assert votes.counts(replace(one, number=7)) == {}
+
+
+def test_what_is_asked_is_text_and_the_answer_is_not_in_it_before_it_is_shown() -> None:
+    place = replace(at("bert", 1), room="a" * 8)
+    asked = Question(("<b>tea</b>", "coffee"), "coffee", "Because of & so.")
+    still = room_question(place, asked, counts={"coffee": 1})
+    assert "1 answer so far" in still and "Because" not in still and "is-right" not in still
+    assert "&lt;b&gt;tea&lt;/b&gt;" in still and "<b>" not in still
+    said = room_question(place, asked, counts={"coffee": 3, "<b>tea</b>": 1}, shown=True)
+    assert "Because of &amp; so." in said and "width:75.0%" in said and "<b>" not in said
+    assert 'data-state="waiting"' in room_question(place)
+    assert 'data-state="none"' in room_question(replace(place, number=2))
+
+
 def test_a_folder_that_is_not_there_is_named() -> None:
     with pytest.raises(LectureError, match=r"^CLEARHEAD_LECTURES must name a folder, and '/no/such' is none\.$"):
         known_lectures(Settings(lectures="/no/such"))
+
+
+FINE = {"task": "sentiment", "fields": {"text": "It was fine."}}
 
 
 def faulty(**change: object) -> dict[str, Any]:
@@ -161,6 +225,14 @@ def faulty(**change: object) -> dict[str, Any]:
             "The seed must be a whole number.",
         ),
         (faulty(inside=None, tab={"task": "sentiment", "fields": {"text": "x"}, "attention": {"how": "all"}}), "“how”"),
+        (
+            faulty(question={"asks": "label", "text": "Which?"}),
+            "“label” is a question about a “tab” with the task sentiment",
+        ),
+        (faulty(inside=None, tab=FINE, question={"asks": "blank", "text": "Which?"}), "with the task fill_mask"),
+        (faulty(inside=None, tab=FINE, question={"asks": "head", "text": "Which?"}), "A step cannot ask “head”"),
+        (faulty(inside=None, tab=FINE, question={"asks": "looks", "text": "Which?"}), "A question has a “word” where"),
+        (faulty(inside=None, tab=FINE, question={"asks": "label", "text": ""}), "“text”"),
     ],
 )
 def test_a_file_that_is_no_lecture_is_refused_in_one_sentence(
@@ -181,6 +253,10 @@ def test_a_link_leads_to_its_step_under_the_address_that_the_browser_uses(base: 
     assert (place.lecture.name, place.number) == ("bert", 3)
     assert place.link == f"{base}?lecture=bert&step=3"
     assert place_of(place.link, SHIPPED) == place
+    own = in_a_room(place)
+    assert own.link == f"{place.link}&room={own.room}" and own.room != in_a_room(place).room
+    assert place_of(own.link, SHIPPED) == own
+    assert place_of(f"{place.link}&room=%3Cscript%3E", SHIPPED) == place
 
 
 @pytest.mark.parametrize(
