@@ -124,6 +124,16 @@ FIELDS: dict[Task, dict[str, Field]] = {
     Task.SURPRISE: {"text": _TEXT, "other": Field("The other text", str, "text", may_be_empty=True)},
     Task.WRITTEN_BY: {"text": _TEXT},
     Task.GENERATIONS: {"text": _TEXT, "changed": Field("The changed text", str, "text", may_be_empty=True)},
+    Task.TRAINING_STEP: {
+        "text": _TEXT,
+        "objective": Field("The objective", str),
+        "seed": Field("The seed", int),
+    },
+    Task.TINY_MODEL: {
+        "text": _TEXT,
+        "steps": Field("The number of steps", int, slider=Slider("Steps", 50, 800, 50, "how many times it learns")),
+        "seed": Field("The seed", int),
+    },
     Task.CELLS: {"text": _TEXT, "model": Field("The model", str), "cells": Field("The cells", tuple)},
 }
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
@@ -315,7 +325,12 @@ class Turns:
 
 
 def _size(task: Task, fields: Mapping[str, Any]) -> int:
-    """Characters and tokens, times drafts; nothing for a task that reads one text once and remembers nothing of it."""
+    """Characters and tokens, times drafts; nothing for a task that reads one text once and remembers nothing of it.
+
+    Training is large whatever it reads: it holds a gradient for every parameter, or works for many seconds.
+    """
+    if task in (Task.TRAINING_STEP, Task.TINY_MODEL):
+        return SMALL + 1
     if task is Task.TEACH:
         return sum(len(str(each)) for texts in fields.values() for each in texts)
     if task not in (Task.TRANSLATION, Task.COMPLETION):

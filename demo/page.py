@@ -24,6 +24,8 @@ from demo.tabs.sentiment import create_sentiment_tab
 from demo.tabs.shared import create_shared_notice, open_shared_runs
 from demo.tabs.surprise import create_surprise_tab
 from demo.tabs.teach import create_teach_tab
+from demo.tabs.tiny_model import create_tiny_model_form
+from demo.tabs.training import create_pretraining, create_training_tab
 from demo.tabs.translation import create_translation_tab
 from demo.tabs.translators import create_translators_form
 from demo.tabs.word_in_context import create_word_in_context_tab
@@ -88,6 +90,9 @@ def build_demo(service: DemoService) -> gr.Blocks:
             task_tabs[Task.WRITTEN_BY] = create_written_by_form(service, session, surprise)
             task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
             task_tabs[Task.TEACH] = create_teach_tab(service, session)
+            task_tabs[Task.TRAINING_STEP] = training = create_training_tab(service, session)
+            task_tabs[Task.TINY_MODEL] = create_tiny_model_form(service, session, training)
+            create_pretraining(training)
             task_tabs[Task.GENERATIONS] = generations = create_generations_tab(service, session)
             task_tabs[Task.CELLS] = create_cells_form(service, session, generations)
             create_history_tab(service, session, tabs, task_tabs, note)

@@ -214,10 +214,15 @@ class DemoService(Inspection):
             raise self._failure(attempt, error) from error
 
     def stream(
-        self, session_id: str, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent
+        self,
+        session_id: str,
+        fields: dict[str, Any],
+        checkpoint: str = "",
+        progress: Progress = silent,
+        task: Task = Task.COMPLETION,
     ) -> Iterator[Finished]:
-        """A completion as it grows; logged once, before its last yield or when the iterator is closed early."""
-        attempt = self._attempt(self._session(session_id), Task.COMPLETION, fields, checkpoint)
+        """An answer as it grows; logged once, before its last yield or when the iterator is closed early."""
+        attempt = self._attempt(self._session(session_id), task, fields, checkpoint)
         written = None
         try:
             question, accepted = self._accept(attempt)
@@ -225,7 +230,7 @@ class DemoService(Inspection):
                 yield self._keep(attempt.again(before))
                 return
             model, inputs = self._prepare(attempt, accepted, progress)
-            with self._turns.of(Task.COMPLETION, attempt.fields):
+            with self._turns.of(task, attempt.fields):
                 for written in model.stream(inputs):  # type: ignore[attr-defined]
                     if written.finished:
                         yield self._remember(question, self._keep(attempt.finished(written)))
@@ -351,8 +356,11 @@ class DemoService(Inspection):
         return finished
 
     def _remember(self, question: Hashable, finished: Finished) -> Finished:
-        """Have the answer ready for when it is asked for again, unless the session wants nothing kept."""
-        if keeps(finished.run.session_id):
+        """Have the answer ready for when it is asked for again, unless the session wants nothing kept.
+
+        Of a tiny model the way to its answer is what a visitor wants to see, and sees anew.
+        """
+        if keeps(finished.run.session_id) and finished.run.task is not Task.TINY_MODEL:
             self._cache.put(finished.source.origin, question, finished)
         return finished
 

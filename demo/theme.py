@@ -47,7 +47,16 @@ _LIGHT_AND_DARK = {
     "button_secondary_border_color": ("*neutral_300", "*neutral_700"),
     "slider_color": ("*primary_600", "*primary_400"),
 }
-_SHEETS = ("style.css", "decoder.css", "inside.css", "inside_head.css", "lecture.css", "tour.css", "generations.css")
+_SHEETS = (
+    "style.css",
+    "decoder.css",
+    "inside.css",
+    "inside_head.css",
+    "lecture.css",
+    "tour.css",
+    "generations.css",
+    "training.css",
+)
 
 
 def launch_options() -> dict[str, Any]:

@@ -27,6 +27,7 @@ TABS = {
     "surprise": "Surprise",
     "one-word": "One word",
     "teach-it": "Teach it",
+    "training": "Training",
     "before-transformers": "Before",
 }
 DESKTOP = {"width": 1440, "height": 900}
@@ -42,7 +43,7 @@ def photograph(page: Page, tab: str, path: Path) -> None:
     """What is in view of the tab as it opens, once its figure stands."""
     page.get_by_role("tab", name=tab).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
-    if tab not in ("Inside", "Surprise", "One word", "Teach it", "Before"):
+    if tab not in ("Inside", "Surprise", "One word", "Teach it", "Training", "Before"):
         panel.locator(".heatmap-frame .heatmaplayer").wait_for(state="attached")
     page.evaluate("document.activeElement.blur()")
     # Nothing on the page says that plotly has drawn its axis labels.

@@ -31,6 +31,10 @@ class Task(StrEnum):
     """The Hub has no name for it."""
     CELLS = "single-cells"
     """The Hub has no name for it."""
+    TRAINING_STEP = "training-step"
+    """The Hub has no name for it."""
+    TINY_MODEL = "tiny-model"
+    """The Hub has no name for it."""
 
     @property
     def endpoint(self) -> str:
@@ -44,6 +48,7 @@ class Task(StrEnum):
             Task.ENDINGS: Task.SENTENCE_PAIR,
             Task.WORD_IN_CONTEXT: Task.FILL_MASK,
             Task.TEACH: Task.FILL_MASK,
+            Task.TRAINING_STEP: Task.FILL_MASK,
             Task.GENERATIONS: Task.SENTIMENT,
             Task.TRANSLATORS: Task.TRANSLATION,
             Task.SURPRISE: Task.COMPLETION,
@@ -57,12 +62,18 @@ class Task(StrEnum):
         return self in (Task.TRANSLATION, Task.COMPLETION)
 
     @property
+    def grows(self) -> bool:
+        """Whether its answer is shown as it grows, and can be stopped."""
+        return self in (Task.COMPLETION, Task.TINY_MODEL)
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of attention to look at in its models, the one to show first in front.
 
-        An LSTM over characters has none, and earlier translators bring theirs with the answer.
+        An LSTM over characters has none, earlier translators bring theirs with the answer, and training is about
+        gradients.
         """
-        if self in (Task.CELLS, Task.TRANSLATORS):
+        if self in (Task.CELLS, Task.TRANSLATORS, Task.TRAINING_STEP, Task.TINY_MODEL):
             return ()
         if self is Task.TRANSLATION:
             return ("cross", "encoder", "decoder")
@@ -219,6 +230,14 @@ CHARACTERS = Checkpoint(
 )  # fmt: skip
 """What answers `Task.CELLS`. It is no Transformer, has no attention and no tokenizer, and so stands by itself."""
 
+TINY = Checkpoint(
+    "clearhead-tiny", Task.TINY_MODEL, "A new tiny model", "decoder", "Apache-2.0", 110_000, ("en",), 1,
+    "It is made anew for each run, knows only the characters of your text, and is thrown away afterwards.",
+)  # fmt: skip
+"""What answers `Task.TINY_MODEL`: no file of weights, since each run begins with random ones."""
+
+_WITHOUT_FOLDER = {each.name: each for each in (CHARACTERS, TINY)}
+
 STANDARD: dict[Task, Checkpoint] = {
     REGISTRY[name].task: REGISTRY[name]
     for name in (
@@ -240,8 +259,9 @@ def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
     Two tasks have that one alone: the detector of `Task.WRITTEN_BY` was trained on the ranks that this model gives, and
     the earlier translators of `Task.TRANSLATORS` know its vocabulary.
     """
-    if task is Task.CELLS:
-        return (CHARACTERS,)
+    alone = tuple(each for each in _WITHOUT_FOLDER.values() if each.task is task)
+    if alone:
+        return alone
     found = tuple(checkpoint for checkpoint in REGISTRY.values() if checkpoint.task is task.answered_by)
     return found[:1] if task in (Task.WRITTEN_BY, Task.TRANSLATORS) else found
 
@@ -259,7 +279,7 @@ def find(name: str, task: Task | None = None) -> Checkpoint:
     asked = task_called(name) if task is None else None if name else task
     if asked is not None:
         return checkpoints_for(asked)[0]
-    checkpoint = CHARACTERS if name == CHARACTERS.name else REGISTRY.get(name)
+    checkpoint = _WITHOUT_FOLDER.get(name) or REGISTRY.get(name)
     if checkpoint is None or (task is not None and checkpoint not in checkpoints_for(task)):
         offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
         raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")

@@ -10,6 +10,7 @@ from demo.api.contract.answers import SHAPES, Shape, answer_of, shaped
 from demo.api.contract.before import Cells, EarlyTranslations, Generations
 from demo.api.contract.encoders import FilledMasks, FoundAnswers, FoundNames, PairAnswer, RankedEndings, Sentiment
 from demo.api.contract.surprise import Surprise, WrittenBy
+from demo.api.contract.training import TinyModel, TrainingStep
 from demo.api.contract.vectors import LabelledText, Taught, WordInSentences
 from demo.api.contract.writing import Completion, Translations, Tree
 from demo.limits import whole_number
@@ -210,9 +211,37 @@ def add_task_endpoints(service: DemoService) -> None:
         """
         return run(Cells, request, "", text=text, model=model, cells=cells)
 
+    def training_step(
+        request: gr.Request,
+        text: str,
+        checkpoint: str = "",
+        objective: Literal["masked", "next"] = "masked",
+        seed: int = 0,
+    ) -> TrainingStep:
+        """Take one step of training on a text: the loss, its gradient by layer, and what the step would change.
+
+        Args:
+            text: The text, of at most 128 tokens.
+            checkpoint: The name of a checkpoint that fills blanks; empty for the host's default. The next token is
+                foreseen by the bundled completion model.
+            objective: What is learned: masked for blanks in 15 % of the tokens (BERT), next for every next token (GPT).
+            seed: For masked: which tokens are chosen, and what becomes of them.
+        """
+        return run(TrainingStep, request, checkpoint, text=text, objective=objective, seed=seed)
+
+    def tiny_model(request: gr.Request, text: str, steps: int = 400, seed: int = 0) -> TinyModel:
+        """Train a new tiny model on the characters of a text for at most 20 seconds, and throw it away.
+
+        Args:
+            text: The text, of 100 to 2,000 characters.
+            steps: For how many steps it learns, from 1 to 800.
+            seed: The random seed.
+        """
+        return run(TinyModel, request, "", text=text, steps=steps, seed=seed)
+
     for endpoint in (
         fill_mask, sentiment, question_answering, names, sentence_pair, endings, translation, completion,
-        word_in_context, teach, surprise, written_by, generations, cells, translators,
+        word_in_context, teach, surprise, written_by, generations, cells, translators, training_step, tiny_model,
     ):  # fmt: skip
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)
 

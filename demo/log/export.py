@@ -18,6 +18,7 @@ from models.outputs.encoders import (
     SentimentOutput,
 )
 from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.training import TinyModelOutput, TrainingStepOutput
 from models.outputs.vectors import TeachOutput, WordInContextOutput
 from models.outputs.writing import CompletionOutput, TranslationOutput
 
@@ -127,6 +128,12 @@ def answer_in_words(output: TaskOutput) -> str:
             return f"{output.text.bits_per_token:.2f} bits per token, perplexity {output.text.perplexity:,.1f}"
         case WrittenByOutput():
             return f"reads like a model’s text: {100 * output.machine:.0f} %"
+        case TrainingStepOutput():
+            return f"loss {output.loss:.2f} nats before the step, {output.loss_after:.2f} after it"
+        case TinyModelOutput():
+            first, last = output.course[0], output.course[-1]
+            learned = f"loss from {first.loss:.2f} to {last.loss:.2f} nats in {last.step} steps"
+            return f"{learned}; it writes: {output.samples[-1].text}"
         case _:
             raise TypeError(f"{type(output).__name__} has no answer in words")
 

@@ -18,6 +18,7 @@ from models.outputs.encoders import (
     SentimentOutput,
 )
 from models.outputs.surprise import SurpriseOutput, WrittenByOutput
+from models.outputs.training import TinyModelOutput, TrainingStepOutput
 from models.outputs.vectors import TeachOutput, WordInContextOutput
 from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.registry import Task
@@ -100,6 +101,8 @@ OUTPUT_TYPES: dict[Task, type[TaskOutput]] = {
     Task.WRITTEN_BY: WrittenByOutput,
     Task.GENERATIONS: GenerationsOutput,
     Task.CELLS: CellsOutput,
+    Task.TRAINING_STEP: TrainingStepOutput,
+    Task.TINY_MODEL: TinyModelOutput,
 }
 
 

@@ -99,7 +99,7 @@ def create_history_tab(
     reopened = [*page, tabs, *(each for task_tab in task_tabs.values() for each in task_tab.reopened_outputs)]
     opened = runs.select(for_visitors(reopen), here, reopened, **QUICK)
     for task_tab in task_tabs.values():
-        task_tab.reader.follow(opened)
+        task_tab.follow(opened)
     runs.delete(after(service.delete), here, page, **QUICK)
     runs.clear(after(service.log.unshare), here, page, **QUICK)
     delete_all.click(lambda: gr.update(visible=True), None, question, **QUICK)

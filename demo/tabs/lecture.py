@@ -166,7 +166,7 @@ class LectureViews:
         of_tasks = [
             each
             for tab in self.task_tabs.values()
-            for each in (*tab.restored_outputs, *tab.reader.all, *tab.reader.tools)
+            for each in (*tab.restored_outputs, *((*tab.reader.all, *tab.reader.tools) if tab.task.kinds else ()))
         ]
         of_inside = [*self.inside.shared, *self.inside.turned, *self.inside.drawn, *self.inside.own]
         changed: list[Block] = [*of_tasks, *of_inside]

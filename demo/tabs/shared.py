@@ -44,7 +44,7 @@ def open_shared_runs(
     changed = [notice, tabs, *(each for tab in task_tabs.values() for each in tab.restored_outputs)]
     opened = address.change(for_visitors(open_run), address, changed, **QUICK)
     for tab in task_tabs.values():
-        tab.reader.follow(opened)
+        tab.follow(opened)
 
 
 def _told(sentence: str, role: str) -> dict[str, Any]:

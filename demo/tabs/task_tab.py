@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
+from gradio.events import Dependency
 
 from demo.events import PROGRESS, QUICK, Stops, for_visitors, in_line, told
 from demo.limits import FIELDS
@@ -42,6 +43,8 @@ TAB_NAMES = {
     Task.WRITTEN_BY: "surprise",
     Task.GENERATIONS: "before-transformers",
     Task.CELLS: "before-transformers",
+    Task.TRAINING_STEP: "training",
+    Task.TINY_MODEL: "training",
 }
 """How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 
@@ -201,6 +204,16 @@ class TaskTab:
         return self.reader.finished
 
     @property
+    def place(self) -> list[Component]:
+        """Where in its attention a run is looked at, in the order in which `link` takes them."""
+        return self.reader.controls.inputs
+
+    @property
+    def grows(self) -> bool:
+        """Whether the answer is shown as it grows, and can be stopped."""
+        return self.steps is not None
+
+    @property
     def inputs(self) -> list[Component]:
         """The chosen checkpoint, then the fields."""
         return [self.picker, *self.fields.values()]
@@ -235,9 +248,9 @@ class TaskTab:
     def connect(self) -> None:
         """Let the button, Enter in a text and the examples run the model, and the other controls do what they say."""
         running: dict[str, Any] = {
-            "fn": for_visitors(self.write if self.steps else self.run),
+            "fn": for_visitors(self.write if self.grows else self.run),
             "inputs": [self.session, *self.inputs],
-            "outputs": [self.session, *self.outputs, *(self.buttons(writing=False) if self.steps else ())],
+            "outputs": [self.session, *self.outputs, *(self.buttons(writing=False) if self.grows else ())],
             "show_progress_on": self.answer,
             **in_line(self.service.settings),
         }
@@ -246,17 +259,22 @@ class TaskTab:
         fill = for_visitors(self.fields_of_example)
         tried = self._examples.click(fill, self._examples, self.form, **QUICK)
         for event in (asked, tried.then(**running)):
-            self.reader.follow(event)
+            self.follow(event)
             event.then(None, None, None, js=_SHOW_ANSWER)
-        if self.steps:
+        if self.grows:
             self.stop_button.click(self._stops.stop, **QUICK)
+        if self.steps:
             chosen, taken = self.steps.connect(self.session, self.answer, self.draw, self.show, self.outputs)
             for event in chosen:
                 self.reader.walk(self.steps.slider, event)
             self.reader.follow(taken)
-        place = [self.session, self.linked, *self.reader.controls.inputs]
+        place = [self.session, self.linked, *self.place]
         linked = self._copy.click(for_visitors(self.link), place, self._link, **QUICK)
         linked.success(None, self._link, None, js=_COPY_LINK)
+
+    def follow(self, event: Dependency) -> None:
+        """Let the reader show the attention of what `event` has answered."""
+        self.reader.follow(event)
 
     def run(
         self, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
@@ -282,19 +300,23 @@ class TaskTab:
         is_wanted, latest = self._stops.begins(request), None
         session_id = self.session_of(session_id)
         resting = {**self.buttons(writing=False), self.session: session_id}
-        if self.task is not Task.COMPLETION:
+        if not self.task.grows:
             yield self.buttons(writing=True)
         try:
             fields = self.named(values)
             run = growing(self.service, self.task, session_id, fields, checkpoint, is_wanted, told(progress))
             with closing(run):
                 for latest in run:
-                    if grown := growing_answer(latest):
+                    if grown := self.grown(latest):
                         yield {self.answer: grown, **self.buttons(writing=True)}
         except InputError as error:
             yield self.refuse(error) | resting
             return
         yield (self.show(latest) if latest else {}) | resting
+
+    def grown(self, run: Finished) -> str:
+        """The answer so far of a run that is still growing, nothing once it is finished."""
+        return growing_answer(run)
 
     def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The values of the fields by their names."""
@@ -363,12 +385,12 @@ class TaskTab:
         self,
         session_id: str,
         finished: Finished,
-        kind: str,
-        how: str,
-        layer: int,
-        head: int,
-        words: bool,
-        damped: bool,
+        kind: str = "",
+        how: str = "head",
+        layer: int = 0,
+        head: int = 0,
+        words: bool = True,
+        damped: bool = False,
         part: str = "",
     ) -> str:
         """The end of an address: of the run as it is shown where it is the visitor's own, else of the tab."""

@@ -103,6 +103,8 @@ TASK_TITLES = {
     Task.WRITTEN_BY: "Is it machine-written?",
     Task.GENERATIONS: "Before",
     Task.CELLS: "Single cells",
+    Task.TRAINING_STEP: "Training",
+    Task.TINY_MODEL: "A tiny model that learns",
 }
 """The tabs' names in plain words."""
 

@@ -37,13 +37,13 @@ def growing(
     progress: Progress = silent,
 ) -> Generator[Finished]:
     """The run as it grows, while it `is_wanted`; a translation comes whole. Closing the iterator stops it too."""
-    if task is not Task.COMPLETION:
+    if not task.grows:
         with only_while(is_wanted):
             done = service.run(session_id, task, fields, checkpoint, progress)
         yield done
         return
     # Closing the stream is what logs a run that was stopped.
-    with closing(cast(Generator[Finished], service.stream(session_id, fields, checkpoint, progress))) as stream:
+    with closing(cast(Generator[Finished], service.stream(session_id, fields, checkpoint, progress, task))) as stream:
         for each in stream:
             yield each
             if not is_wanted():

@@ -24,6 +24,7 @@ from models.tasks.teach import Teach
 from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration
 from models.tasks.token_classification import TokenClassification
+from models.tasks.training_step import TrainingStep
 from models.tasks.translation import Translation
 from models.tasks.translators import Translators
 from models.tasks.word_in_context import WordInContext
@@ -44,6 +45,7 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.COMPLETION: (TextGeneration, "AutoModelForCausalLM"),
     Task.WORD_IN_CONTEXT: (WordInContext, "AutoModelForMaskedLM"),
     Task.TEACH: (Teach, "AutoModelForMaskedLM"),
+    Task.TRAINING_STEP: (TrainingStep, "AutoModelForMaskedLM"),
     Task.SURPRISE: (Surprise, "AutoModelForCausalLM"),
     Task.WRITTEN_BY: (WrittenBy, "AutoModelForCausalLM"),
     Task.GENERATIONS: (Generations, "AutoModelForSequenceClassification"),

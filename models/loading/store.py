@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 from models.cancellation import LONGEST_LOAD_S, BoundedLock
 from models.engine import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
-from models.loading import Progress, silent
-from models.registry import CHARACTERS, Checkpoint, Task, find, task_called
+from models.loading import Progress, import_looks, silent
+from models.registry import CHARACTERS, TINY, Checkpoint, Task, find, task_called
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -39,6 +39,11 @@ class ModelStore:
             from models.tasks.cells import Cells
 
             return cast("AnyTaskModel", Cells(checkpoint))
+        if checkpoint is TINY:
+            import_looks()
+            from models.tasks.tiny_model import TinyModel
+
+            return cast("AnyTaskModel", TinyModel(checkpoint))
         model = self._load(checkpoint, progress)
         if task is None or task is checkpoint.task:
             return model

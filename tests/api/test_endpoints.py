@@ -47,6 +47,8 @@ INPUTS: dict[Task, dict[str, Any]] = {
     Task.WRITTEN_BY: {"text": "Once upon a time there was a king. " * 4},
     Task.GENERATIONS: {"text": "I don't love this movie.", "changed": "I do love this movie."},
     Task.CELLS: {"text": '"Who is there?" he asked.'},
+    Task.TRAINING_STEP: {"text": "The keeper lit the lamp, and the boats came home."},
+    Task.TINY_MODEL: {"text": "The keeper lit the lamp, and the boats came home. " * 3, "steps": 20},
 }
 ATTENDING = [task for task in Task if task.kinds]
 KINDS = {Task.TRANSLATION: ["cross", "encoder", "decoder"], Task.COMPLETION: ["decoder"], Task.SURPRISE: ["decoder"],
@@ -140,6 +142,39 @@ def test_five_translators_say_what_each_looked_at(client: Client) -> None:
         client.predict(answer["run_id"], api_name="/attention")
     with pytest.raises(AppError, match="at most 64"):
         answer_of(client, Task.TRANSLATORS, text="word " * 90)
+
+
+def test_a_step_of_training_has_a_loss_at_each_place_and_a_gradient_for_each_part(client: Client) -> None:
+    answer = answer_of(client, Task.TRAINING_STEP)
+    words = [token for token in answer["tokens"] if not token.startswith("[")]
+    assert len(answer["places"]) == max(1, round(0.15 * len(words)))
+    for each in answer["places"]:
+        assert each["fate"] in ("blanked", "exchanged", "left")
+        assert math.isclose(each["loss"], -math.log(each["probability"]), rel_tol=1e-3, abs_tol=1e-5)
+    assert math.isclose(answer["loss"], np.mean([each["loss"] for each in answer["places"]]), rel_tol=1e-5)
+    parts = ["embeddings", *(f"layer {number}" for number in range(1, 7)), "head"]
+    assert [each["part"] for each in answer["gradients"]] == parts
+    assert answer_of(client, Task.TRAINING_STEP, seed=1)["places"] != answer["places"]
+    following = answer_of(client, Task.TRAINING_STEP, objective="next")
+    assert following["checkpoint"]["name"] == "clearhead-stories"
+    assert [each["position"] for each in following["places"]] == list(range(1, len(following["tokens"])))
+    for changes, said in (({"objective": "both"}, "masked or next"), ({"text": "a b c " * 60}, "at most 128")):
+        with pytest.raises(AppError, match=said):
+            answer_of(client, Task.TRAINING_STEP, **changes)
+    with pytest.raises(AppError, match="no attention to look at"):
+        client.predict(answer["run_id"], api_name="/attention")
+
+
+def test_a_tiny_model_tells_how_far_it_came_and_the_run_is_logged(client: Client) -> None:
+    answer = answer_of(client, Task.TINY_MODEL)
+    assert answer["finished"] and answer["course"][-1]["step"] == answer["steps"] == 20
+    assert answer["course"][-1]["loss"] < answer["course"][0]["loss"]
+    assert answer["read"] + answer["kept"] == len(INPUTS[Task.TINY_MODEL]["text"])
+    assert set("".join(each["text"] for each in answer["samples"])) <= set(answer["alphabet"])
+    (run,) = [each for each in client.predict(api_name="/session_runs") if each["run_id"] == answer["run_id"]]
+    assert run["parameters"] == {"steps": 20} and run["seed"] == 0
+    with pytest.raises(AppError, match="100 to 2,000"):
+        answer_of(client, Task.TINY_MODEL, text="Too short.")
 
 
 def test_names_stand_in_their_text_and_every_token_has_a_label(client: Client) -> None:

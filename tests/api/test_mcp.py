@@ -38,7 +38,7 @@ def test_every_task_is_a_tool_whose_parameters_are_explained(server: Server) -> 
     tools = with_tools(server, lambda session: session.list_tools()).tools
     names = ["fill_mask", "sentiment", "question_answering", "names", "sentence_pair", "endings"]
     names += ["translation", "completion", "word_in_context", "teach", "surprise", "written_by"]
-    names += ["generations", "cells", "translators"]
+    names += ["generations", "cells", "translators", "training_step", "tiny_model"]
     names += ["decode_tree", "fork"]
     names += ["attention", "attention_sheet", "head_roles", "attribution", "ablate", "replace_token", "inside"]
     assert [tool.name for tool in tools] == names

@@ -37,6 +37,14 @@ from models.outputs.surprise import (
     WrittenByFigures,
     WrittenByOutput,
 )
+from models.outputs.training import (
+    Learned,
+    LearnedPlace,
+    PartGradient,
+    Sample,
+    TinyModelOutput,
+    TrainingStepOutput,
+)
 from models.outputs.vectors import Judged, LearningCurve, Occurrence, Plane, TeachOutput, WordInContextOutput
 from models.outputs.writing import Alternative, CompletionOutput, GeneratedToken, TranslationOutput
 from models.registry import Task
@@ -122,6 +130,36 @@ OUTPUTS: dict[Task, tuple[TaskOutput, str]] = {
     Task.SURPRISE: (
         SurpriseOutput(_USED, _TOKENS, _LIKELY, _UNLIKELY, "<s>", 512, _USED),
         "The model finds the first text 8.0 times as likely as the second",
+    ),
+    Task.TRAINING_STEP: (
+        TrainingStepOutput(
+            _USED,
+            _TOKENS,
+            "masked",
+            (LearnedPlace(1, "blanked", "[MASK]", 2.5, 0.08, 0.3, Prediction("a", 0.5)),),
+            2.5,
+            1.25,
+            0.001,
+            (PartGradient("layer 1", 3.5, 40),),
+            True,
+        ),
+        "loss 2.50 nats before the step, 1.25 after it",
+    ),
+    Task.TINY_MODEL: (
+        TinyModelOutput(
+            _USED,
+            (),
+            9,
+            "ab",
+            90,
+            10,
+            7,
+            (Learned(0, 0.7, 0.7, 0.5), Learned(7, 0.25, 0.9, 1.0)),
+            (Sample(7, "abba"),),
+            4,
+            True,
+        ),
+        "loss from 0.70 to 0.25 nats in 7 steps; it writes: abba",
     ),
     Task.TRANSLATORS: (
         TranslatorsOutput(

@@ -41,6 +41,9 @@ FITTING: dict[Task, tuple[str, ...]] = {
     Task.GENERATIONS: (),
     # Answered by LSTMs, which have tests of their own.
     Task.CELLS: (),
+    # Answered by those of filling blanks and of completion; both have tests of their own.
+    Task.TRAINING_STEP: (),
+    Task.TINY_MODEL: (),
 }
 """The architectures that each task is tried with."""
 

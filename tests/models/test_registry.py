@@ -25,6 +25,7 @@ OFFERED = {
     Task.COMPLETION: {"distilgpt2", "gpt2", "gpt2-medium", "openai-gpt", "SmolLM2-135M", "SmolLM2-135M-Instruct"},
     Task.TEACH: {"bert-base-uncased", "ModernBERT-base"},
     Task.CELLS: set(),
+    Task.TINY_MODEL: set(),
 }
 
 

@@ -54,6 +54,7 @@ _USUAL: dict[str, list[Any]] = {
     "changed": ["", "Awful."],
     "model": ["prose", "code"],
     "cells": [[], [5, 7]],
+    "objective": ["masked", "next"],
     "other": ["", "Awful."],
     "kind": ["", "encoder", "cross"],
     "target": ["", "positive"],

@@ -19,12 +19,14 @@ from demo.api.contract.encoders import (
 )
 from demo.api.contract.looks import GuessedToken
 from demo.api.contract.surprise import Surprise, TextSurprise, WrittenBy
+from demo.api.contract.training import LearnedToken, TinyModel, TrainingStep
 from demo.api.contract.vectors import NearWord, Taught, WordInSentences
 from demo.api.contract.writing import Completion, Node, TokenProbability, Translations, WrittenToken
 from demo.log.run import Run
 from models.outputs.base import LoadedCheckpoint, TaskOutput, Token
 from models.outputs.encoders import FillMaskOutput, NamesOutput
 from models.outputs.surprise import MeasuredText, SurpriseOutput
+from models.outputs.training import TrainingStepOutput
 from models.outputs.vectors import WordInContextOutput
 from models.registry import Task
 
@@ -94,6 +96,10 @@ def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shap
             ]
         case WordInContextOutput():
             own["fitting_words"] = [each.fitting for each in output.occurrences]
+        case TrainingStepOutput():
+            own["places"] = [
+                shaped(LearnedToken, each, token=output.tokens[each.position].text) for each in output.places
+            ]
         case SurpriseOutput():
             own |= _surprise(output.text)
             own["other"] = output.other and _surprise(output.other)
@@ -122,4 +128,6 @@ SHAPES: dict[Task, Callable[..., Any]] = {
     Task.WRITTEN_BY: WrittenBy,
     Task.GENERATIONS: Generations,
     Task.CELLS: Cells,
+    Task.TRAINING_STEP: TrainingStep,
+    Task.TINY_MODEL: TinyModel,
 }

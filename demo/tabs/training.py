@@ -1,0 +1,153 @@
+"""Training: one step of it on the visitor's own text, and pre-training and fine-tuning in one picture."""
+
+import html
+from typing import Any
+
+import gradio as gr
+
+from demo.events import PROGRESS, QUICK, for_visitors, in_line
+from demo.plots.pretraining import pretraining_picture
+from demo.plots.reading import percent
+from demo.plots.training import FATES, gradient_bars, text_as_read
+from demo.runs import DemoService
+from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.without_attention import WithoutAttention
+from demo.widgets import Updates
+from demo.widgets.tables import framed, table
+from models.outputs.base import TaskOutput
+from models.outputs.training import MASKED, NEXT, LearnedPlace, TrainingStepOutput
+from models.registry import REGISTRY, Task
+from models.tasks.training_step import LONGEST, MOST_SEED
+
+_LEAD = (
+    "A model learns by guessing what it is not shown. How wrong it was is the <em>loss</em>; the <em>gradient</em> "
+    "says for each of its numbers which way the loss grows, and each moves a little the other way: by the "
+    "<em>learning rate</em> times its gradient. Training is this step, many thousand times."
+)
+_HINT = f"A sentence or two, at most {LONGEST} tokens. <span class='keys'>Enter takes one step.</span>"
+_OBJECTIVES = [("Fill blanks, as BERT does", MASKED), ("Foresee the next token, as GPT does", NEXT)]
+_HEADS = ("word", "what it read", "it expected", "p before", "loss", "p after")
+
+
+class TrainingTab(WithoutAttention):
+    """The tab; `seed` chooses the tokens and what becomes of them."""
+
+    seed: gr.Number
+
+    def choose_others(self, session_id: str, checkpoint: str, *values: Any) -> Updates:
+        """A step with the next seed."""
+        fields = self.named(values)
+        fields["seed"] = (int(fields["seed"] or 0) + 1) % (MOST_SEED + 1)
+        return {self.seed: fields["seed"], **self.run(PROGRESS, session_id, checkpoint, *fields.values())}
+
+
+def create_training_tab(service: DemoService, session: gr.BrowserState) -> TrainingTab:
+    """The tab with its events; the picture of both trainings stands below, by `create_pretraining`."""
+    tab = TrainingTab(service, session, Task.TRAINING_STEP, lambda _run, output, _step: draw_step(output))
+    given = tab.example.run.fields
+    with tab.page():
+        with left_column():
+            with tab.asking("Take one step", _HINT):
+                tab.create_text("text", max_lines=6)
+                objective = gr.Radio(_OBJECTIVES, value=given["objective"], label="What it learns")
+                tab.fields["objective"] = objective
+            with tab.settings(_LEAD):
+                tab.seed = gr.Number(
+                    given["seed"], label="Seed", info="same seed, same words chosen", precision=0, minimum=0
+                )
+                tab.fields["seed"] = tab.seed
+                tab.create_picker()
+        with result():
+            tab.create_answer("One step of training")
+            others = gr.Button("Choose others", size="sm", scale=0, min_width=150)
+            tab.create_header()
+    tab.connect()
+    others.click(
+        for_visitors(tab.choose_others),
+        [session, *tab.inputs],
+        [session, tab.seed, *tab.outputs],
+        show_progress_on=tab.answer,
+        **in_line(service.settings),
+    )
+    objective.change(lambda chosen: gr.update(visible=chosen == MASKED), objective, others, **QUICK)
+    return tab
+
+
+def create_pretraining(training: TaskTab) -> None:
+    """Pre-training and fine-tuning in one picture, at the end of the tab `training`."""
+    with training.tab:
+        gr.HTML(pretraining_picture(), label="Pre-training and fine-tuning")
+
+
+def draw_step(output: TaskOutput) -> str:
+    """The text as the model reads it, its loss at each place, the gradient by layer and what the step changes."""
+    assert isinstance(output, TrainingStepOutput)  # noqa: S101
+    worst = max(output.places, key=lambda each: each.loss)
+    title = html.escape(REGISTRY[output.checkpoint.name].title if output.checkpoint.name in REGISTRY else "The model")
+    return (
+        f'<div class="training-step"><h3>{_said(output, worst)}</h3>'
+        f"{text_as_read(output.tokens, output.places)}<p class='quiet'>{_chosen(output)}</p>"
+        f"{_table(output)}"
+        f"<p class='read-out'>The mean of the {_count(output)} is the loss of this step: <strong>{output.loss:.2f}"
+        f"</strong>. After one step with a learning rate of {output.rate:g} it would be <strong>{output.loss_after:.2f}"
+        "</strong>.</p>"
+        f"<p class='quiet'>The step was taken on a copy of {title}: the model here stays as it is.</p>"
+        f"<h3>Which part would change most</h3>{gradient_bars(output.gradients)}"
+        f"<p class='quiet'>{_about_bars(output)}</p></div>"
+    )
+
+
+def _word(output: TrainingStepOutput, place: LearnedPlace) -> str:
+    return f"<bdi>{html.escape(output.tokens[place.position].text.strip()) or '␣'}</bdi>"
+
+
+def _said(output: TrainingStepOutput, worst: LearnedPlace) -> str:
+    word, expected = _word(output, worst), f"<bdi>{html.escape(worst.expected.text.strip()) or '␣'}</bdi>"
+    share = percent(worst.probability)
+    if expected == word:
+        return f"It was hardest to find “{word}”: the model gave it {share}, so the loss there is {worst.loss:.2f}"
+    return (
+        f"Where “{word}” stands the model expected “{expected}”. It gave “{word}” {share}, so the loss there is "
+        f"{worst.loss:.2f}"
+    )
+
+
+def _count(output: TrainingStepOutput) -> str:
+    return f"{len(output.places)} chosen" if output.objective == MASKED else f"{len(output.places)} places"
+
+
+def _chosen(output: TrainingStepOutput) -> str:
+    """How the places came about."""
+    if output.objective == NEXT:
+        return "The model is asked at every place for the token that comes next; the darker, the larger its loss."
+    words = sum(not token.is_mark and not token.is_blank for token in output.tokens)
+    counts = [(sum(each.fate == fate for each in output.places), name) for fate, name in FATES.items()]
+    drawn = ", ".join(f"{count} {name}" for count, name in counts if count)
+    return (
+        f"15 % of your {words} tokens were chosen by chance: {len(output.places)}. Of these, 80 % are blanked, 10 % "
+        f"exchanged for another token and 10 % left as they are; here {drawn}. "
+        "(Devlin et al., 2019, section 3.1 and appendix A.1.)"
+    )
+
+
+def _table(output: TrainingStepOutput) -> str:
+    rows = [
+        (
+            _word(output, each),
+            f"{'' if each.fate else '… '}<bdi>{html.escape(each.shown.strip())}</bdi>",
+            f"<bdi>{html.escape(each.expected.text.strip()) or '␣'}</bdi> {percent(each.expected.score)}",
+            percent(each.probability),
+            f"{each.loss:.2f}",
+            percent(each.after),
+        )
+        for each in output.places
+    ]
+    note = "<p class='quiet'>p is the probability that the model gives to the right word; the loss is −ln p.</p>"
+    return framed(table(_HEADS, rows), "Loss at each place") + note
+
+
+def _about_bars(output: TrainingStepOutput) -> str:
+    said = "The length (L2 norm) of the loss’s gradient over all numbers of a part."
+    if not output.shared:
+        return said
+    return f"{said} The output layer uses the table of the embeddings, so its gradient counts there."

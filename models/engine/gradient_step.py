@@ -1,0 +1,101 @@
+"""One step of gradient descent, on copies: the network that everyone shares stays as it is."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn.functional import cross_entropy
+from transformers import PreTrainedModel
+
+from models.architectures import architecture
+from models.cancellation import go_on
+from models.engine import Ids, Logits
+from models.engine.pytorch import array, on_device_of
+
+BEFORE_LAYERS, AFTER_LAYERS = "embeddings", "head"
+
+
+@dataclass(frozen=True)
+class GradientStep:
+    """The logits `[place, vocabulary]` before and after the step, and of each part its gradient's norm and its size.
+
+    `loss` is the mean cross-entropy over the places, in nats; parts are in the order of the network.
+    """
+
+    before: Logits
+    after: Logits
+    loss: float
+    norms: Mapping[str, float]
+    sizes: Mapping[str, int]
+
+
+def gradient_step(
+    network: PreTrainedModel,
+    lock: AbstractContextManager[object],
+    ids: Ids,
+    places: Sequence[int],
+    targets: Sequence[int],
+    rate: float,
+) -> GradientStep:
+    """Read `ids` `[1, token]`, take the gradient of the loss of `targets` at `places`, and read again after one step.
+
+    Each parameter moves against its gradient by `rate` times that. Dropout is off, so that a step can be repeated.
+    """
+    read, wanted = on_device_of(network, ids), torch.tensor(list(targets), device=network.device)
+
+    def logits(parameters: Mapping[str, Tensor]) -> Tensor:
+        go_on()
+        # The parameters take the place of the network's own for one pass, in which nobody else may read with it.
+        with lock:
+            output = functional_call(network, dict(parameters), kwargs={"input_ids": read})
+        found: Tensor = output.logits[0, list(places)].float()
+        return found
+
+    with torch.inference_mode(False), torch.enable_grad():
+        # The same numbers, not copied, under names of our own that take gradients.
+        parameters = {name: each.detach().requires_grad_() for name, each in network.named_parameters()}
+        before = logits(parameters)
+        loss = cross_entropy(before, wanted)
+        go_on()
+        found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+    gradients = {name: each for name, each in zip(parameters, found, strict=True) if each is not None}
+    parts = part_of_each(network)
+    squares: dict[str, float] = {}
+    sizes: dict[str, int] = {}
+    for name, gradient in gradients.items():
+        part = parts[name]
+        squares[part] = squares.get(part, 0.0) + float(gradient.double().square().sum())
+        sizes[part] = sizes.get(part, 0) + gradient.numel()
+    with torch.no_grad():
+        # Each gradient gives its memory to the parameter that it moves.
+        moved = {name: gradient.mul_(-rate).add_(parameters[name]) for name, gradient in gradients.items()}
+        after = logits(moved)
+    norms = {part: square**0.5 for part, square in squares.items()}
+    return GradientStep(array(before.detach()), array(after), float(loss.detach()), norms, sizes)
+
+
+def part_of_each(network: PreTrainedModel) -> dict[str, str]:
+    """For each parameter by its name the part that it belongs to: `embeddings`, `layer 1`, …, `head`.
+
+    What stands before the layers is the embeddings; what stands after them is the head.
+    """
+    trunk, parts = network.base_model, {}
+    (first, *_) = architecture(network.config.model_type).layers.values()
+    layers = f"{network.base_model_prefix}.{first.layers}."
+    assert trunk is not network  # noqa: S101
+    part = BEFORE_LAYERS
+    for name, _ in network.named_parameters():
+        if name.startswith(layers):
+            part = f"layer {int(name.removeprefix(layers).split('.')[0]) + 1}"
+        elif part != BEFORE_LAYERS:
+            part = AFTER_LAYERS
+        parts[name] = part
+    return parts
+
+
+def shares_embeddings(network: PreTrainedModel) -> bool:
+    """Whether the output layer uses the table of the embeddings."""
+    return network.get_output_embeddings().weight is network.get_input_embeddings().weight

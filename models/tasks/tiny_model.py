@@ -1,0 +1,108 @@
+"""A tiny model that learns one text: a decoder over characters, made anew for each run and thrown away afterwards.
+
+It is GPT's design (Radford et al., 2018) at a ten-thousandth of its size: what it learns is the text by heart.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from models.errors import InputError
+from models.outputs.base import LoadedCheckpoint
+from models.outputs.training import TinyModelOutput
+from models.registry import Checkpoint
+from models.tasks.base import require_text
+
+if TYPE_CHECKING:
+    from models.engine.tiny_decoder import Training
+
+LEAST, LONGEST = 100, 2_000
+"""The fewest and the most characters of a text."""
+
+MOST_STEPS, MOST_S = 800, 20.0
+"""Where it ends, whichever comes first: this many steps, or as many seconds."""
+
+REPORTS, SAMPLES = 40, 8
+MOST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class TinyModelInput:
+    """A text to learn, for how many steps, and the seed of all that is left to chance."""
+
+    text: str
+    steps: int = 400
+    seed: int = 0
+
+
+class TinyModel:
+    """Makes, trains and forgets a network in each run. It answers as a `TaskModel` does, without file or tokenizer."""
+
+    inputs_type: ClassVar[type] = TinyModelInput
+    held_bytes: ClassVar[int] = 0
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+
+    def __call__(self, **fields: Any) -> TinyModelOutput:
+        """The end of one run; raises `InputError` when the visitor can mend it."""
+        return self.answer(TinyModelInput(**fields))
+
+    def answer(self, inputs: TinyModelInput) -> TinyModelOutput:
+        """How far it has come in the end."""
+        *_, last = self.stream(inputs)
+        return last
+
+    def stream(self, inputs: TinyModelInput) -> Iterator[TinyModelOutput]:
+        """How far it has come, again and again; raises `InputError` at once for what cannot be learned."""
+        text = checked(inputs)
+        from models.engine.tiny_decoder import Training, one_thread
+
+        training = Training(text, inputs.seed)
+        every, ends = max(1, inputs.steps // REPORTS), time.monotonic() + MOST_S
+        with one_thread():
+            training.report(sample=True)
+        yield self._so_far(training, finished=False)
+        finished = False
+        while not finished:
+            # Each part may run in another thread, and a caller may be long in asking for the next.
+            with one_thread():
+                training.learn(min(every, inputs.steps - training.step), ends)
+                finished = training.step >= inputs.steps or time.monotonic() >= ends
+                training.report(sample=finished or training.step // every % (REPORTS // SAMPLES) == 0)
+            yield self._so_far(training, finished)
+
+    def _so_far(self, training: "Training", finished: bool) -> TinyModelOutput:
+        from models.engine.tiny_decoder import digest_of, longest_copy
+
+        own, samples = self.checkpoint, tuple(training.samples)
+        return TinyModelOutput(
+            LoadedCheckpoint(own.name, digest_of(training.network), own.license),
+            (),
+            sum(each.numel() for each in training.network.parameters()),
+            training.alphabet,
+            training.read,
+            len(training.ids) - training.read,
+            training.step,
+            tuple(training.course),
+            samples,
+            longest_copy(samples[-1].text, training.text),
+            finished,
+        )
+
+
+def checked(inputs: TinyModelInput) -> str:
+    """The text; raises `InputError` where it is too short or too long, or a setting is out of range."""
+    text = require_text(inputs.text, "text", "The text")
+    if not LEAST <= len(text) <= LONGEST:
+        much = "That is too little to learn from" if len(text) < LEAST else "Please shorten it"
+        raise InputError(
+            f"The text has {len(text):,} characters, and from {LEAST} to {LONGEST:,} can be learned here. {much}.",
+            "text",
+        )
+    if not 1 <= inputs.steps <= MOST_STEPS:
+        raise InputError(f"The number of steps must be from 1 to {MOST_STEPS}.", "steps")
+    if not 0 <= inputs.seed <= MOST_SEED:
+        raise InputError(f"The seed must be from 0 to {MOST_SEED}.", "seed")
+    return text
