@@ -82,10 +82,9 @@ def answer_room_questions(lectures: Mapping[str, Lecture], find: FindQuestion, b
 
     async def look(event: gr.EventData) -> object:
         place = place_of(event)
-        asked = await find(place) if place else None
-        if place is None or asked is None:
+        if place is None:
             return gr.skip()
-        return room_question(place, asked, counts=votes.counts(place), shown=bool(event.shown))
+        return room_question(place, await find(place), counts=votes.counts(place), shown=bool(event.shown))
 
     box.submit(for_visitors(vote), None, box, **QUICK)
     box.edit(for_visitors(look), None, box, trigger_mode="always_last", **QUICK)
