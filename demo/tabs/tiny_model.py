@@ -108,7 +108,7 @@ def draw_learning(output: TaskOutput, *, learning: bool = False) -> str:
         for each in output.samples
     )
     return (
-        f'<div class="learning"><h3>{headline}</h3>{said}{loss_curve(output, _described(output))}'
+        f'<div class="learning"><h3>{headline}</h3>{loss_curve(output, _described(output))}{said}'
         f"<h3>What it writes</h3><ol class='samples'>{samples}</ol>{'' if learning else _numbers(output)}</div>"
     )
 

@@ -119,7 +119,7 @@ def _count(output: TrainingStepOutput) -> str:
 def _chosen(output: TrainingStepOutput) -> str:
     """How the places came about."""
     if output.objective == NEXT:
-        return "The model is asked at every place for the token that comes next; the darker, the larger its loss."
+        return "The model is asked at each place for the next token; the stronger the colour, the larger its loss."
     words = sum(not token.is_mark and not token.is_blank for token in output.tokens)
     counts = [(sum(each.fate == fate for each in output.places), name) for fate, name in FATES.items()]
     drawn = ", ".join(f"{count} {name}" for count, name in counts if count)
