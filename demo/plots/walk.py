@@ -15,7 +15,7 @@ from demo.plots.sheet import data_uri
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, TRANSPARENT, harmless, label
 from demo.plots.view import AttentionView
 from models.inside.formulas import layer_costs
-from models.inside.outputs import Look, Numbers, Temperatures
+from models.inside.outputs import Look, Numbers, Patched, Temperatures
 
 _MINUS, _PLUS = (180, 83, 9), (31, 75, 184)
 SIGNED_SCALE = ((0.0, f"rgba{(*_MINUS, 1)}"), (0.5, "rgba(127,127,127,0)"), (1.0, f"rgba{(*_PLUS, 1)}"))
@@ -156,6 +156,27 @@ def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
     xaxis = {"title": {"text": "temperature T"}, "range": [0, 3.05]}
     yaxis = {"title": {"text": "entropy, bits"}, "range": [0, max(1.0, float(y.max())) * 1.08]}
     return go.Figure([line, point], {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
+
+
+def patched_figure(seen: Patched) -> go.Figure:
+    """The probabilities of both sentences' answers over the layer after which the word's state was put in."""
+    alone, own, *by_layer = seen.answers.probabilities
+    figure = go.Figure(layout={"template": TEMPLATE, "height": 260, "showlegend": True})
+    for place, line in zip(dict.fromkeys((int(alone.argmax()), int(own.argmax()))), _LINES, strict=False):
+        name = harmless(seen.answers.choices[place].strip())
+        figure.add_scatter(
+            x=list(range(len(by_layer))),
+            y=np.array(by_layer)[:, place].round(4),
+            mode="lines+markers",
+            line=line,
+            name=name,
+            hovertemplate=f"{name}, put in after layer %{{x}}: %{{y:.1%}}<extra></extra>",
+        )
+    return figure.update_layout(
+        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
+        xaxis={"title": {"text": "put in after layer (0: the input)"}, "dtick": 1},
+        yaxis={"title": {"text": "probability"}, "range": [-0.02, 1.02], "tickformat": ".0%"},
+    )
 
 
 _LENGTHS = [2**power for power in range(15)]

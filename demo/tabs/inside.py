@@ -203,6 +203,8 @@ class InsideTab:
             outputs = list(dict.fromkeys([*turn.outputs, *self.notices.values()]))
             redraw = for_visitors(partial(self.show_turn, turn))
             gr.on(_moves(turn.inputs), redraw, self.inputs, outputs, **drawing)
+            if turn.tried:
+                turn.tried.then(redraw, self.inputs, outputs, **drawing)
 
     def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs, masthead: gr.HTML) -> None:
         """Show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.

@@ -24,7 +24,7 @@ from demo.walk.step import (
     strip,
     track,
 )
-from demo.walk.turning import create_block_turn, create_temperature
+from demo.walk.turning import create_block_turn, create_patch, create_temperature
 from demo.walk.view import Inside, InsideRequest, look_at_guess, look_at_source
 from demo.widgets.figure import drawn
 from demo.widgets.tables import fold_out, framed, named, table
@@ -234,6 +234,7 @@ def _create_guess(inside: Inside) -> BuiltStep:
         place("The guess after every layer", "inside-picture", "room-1"),
         place("The numbers", "inside-numbers"),
     ]
+    patch = create_patch(inside)
 
     def draw(request: InsideRequest) -> Sequence[str]:
         seen = look_at_guess(inside, request)
@@ -245,7 +246,7 @@ def _create_guess(inside: Inside) -> BuiltStep:
             _lens_table(seen.lens),
         )
 
-    return BuiltStep(outputs, draw, turns=[turn])
+    return BuiltStep(outputs, draw, turns=[turn, patch])
 
 
 def lens_said(seen: Look, lens: Lens) -> str:

@@ -19,7 +19,7 @@ class Turn:
     """Something to turn in a step, called `name` in its numbers: its `inputs` draw its `outputs` and nothing else anew.
 
     `numbers(request, *values of inputs)` returns a typed result or raises `InputError`, and `draw(request, *values of
-    inputs)` the values of `outputs`.
+    inputs)` the values of `outputs`. `tried` is the event that an example was put into the inputs, where there are any.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Turn:
     outputs: list[Component]
     numbers: Callable[..., Any]
     draw: Callable[..., Sequence[Any]]
+    tried: Any = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What can be turned in steps 3, 5 and 6: a number of a query, two parts of a layer, and the temperature."""
+"""What can be turned in steps 3, 5 and 6: a number of a query, two parts of a layer, the temperature, and a word."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -8,12 +8,14 @@ import gradio as gr
 import numpy as np
 
 from demo.plots.reading import decimals, percent
-from demo.plots.walk import entropy_figure
+from demo.plots.walk import entropy_figure, patched_figure
 from demo.walk.step import Turn, number, place, plot, quiet, read_out
 from demo.walk.view import Inside, InsideRequest
 from demo.widgets.figure import drawn
+from demo.widgets.notice import create_notice, noticed
 from demo.widgets.tables import fold_out, named, table
-from models.inside.outputs import Answers, Numbers, Temperatures, TurnedQuery
+from models.errors import InputError
+from models.inside.outputs import Answers, Numbers, Patched, Temperatures, TurnedQuery
 
 _MOST_ADDED = 8
 _SHOWN_TOKENS = 8
@@ -25,7 +27,7 @@ def create_query_turn(inside: Inside) -> Turn:
     gr.HTML("<h3>Turn one number of the query</h3>", label="Turn the query")
     with gr.Row(elem_classes="settings"):
         component = gr.Slider(1, 32, 1, step=1, label="Query number", info="which of its d_k")
-        added = gr.Slider(-_MOST_ADDED, _MOST_ADDED, 0, step=0.5, label="Added to it", info="0: as the model has it")
+        added = gr.Slider(-_MOST_ADDED, _MOST_ADDED, 0, step=1, label="Added to it", info="0: as the model has it")
     shown = place("Turned query", "inside-turned")
 
     def numbers(request: InsideRequest, place: int, more: float) -> TurnedQuery:
@@ -74,7 +76,7 @@ def create_block_turn(inside: Inside) -> Turn:
         ),
         label="Turn the layer",
     )
-    scale: dict[str, Any] = {"minimum": 0, "maximum": _MOST_SCALE, "value": 1, "step": 0.1}
+    scale: dict[str, Any] = {"minimum": 0, "maximum": _MOST_SCALE, "value": 1, "step": 0.25}
     with gr.Row(elem_classes="settings"):
         feed_forward = gr.Slider(**scale, label="Feed-forward ×", info="0: off, 1: as it is")
         head = gr.Slider(**scale, label="Attention ×", info="what the chosen head hands on")
@@ -111,7 +113,7 @@ def create_temperature(inside: Inside) -> Turn:
     """A slider for the temperature of the last softmax, the answer at it, and the entropy at every temperature."""
     gr.HTML("<h3>Turn the temperature</h3>", label="Turn the temperature")
     with gr.Row(elem_classes="settings"):
-        slider = gr.Slider(0.1, 3, 1, step=0.05, label="Temperature T", info="each logit is divided by it; 1: as it is")
+        slider = gr.Slider(0.1, 3, 1, step=0.1, label="Temperature T", info="each logit is divided by it; 1: as it is")
     shown, curve = place("Answer at this temperature", "inside-turned"), plot("Entropy by temperature")
 
     def numbers(request: InsideRequest, _temperature: float) -> Temperatures:
@@ -142,6 +144,89 @@ def _at_temperature(seen: Temperatures, at: int) -> str:
         "order of the choices stays."
     )
     return f"{read_out(said + '.')}{_before_and_after(rows, 'The answer at T = 1, and at yours')}{quiet(explained)}"
+
+
+_PATCH_TEXT = (
+    "Two sentences are read. Then the second is read again, once for each layer, and there the vector of its marked "
+    "word is exchanged for that of the word marked in the first: <em>patching</em>. The layer after which the answer "
+    "turns back is the one in which the word’s meaning was read from it. Mark a word in each with asterisks."
+)
+_PATCHES = {
+    "a capital": ["The capital of *France* is [MASK].", "The capital of *Italy* is [MASK]."],
+    "a verdict, for a judge of sentiment": ["The film was *wonderful*.", "The film was *terrible*."],
+    "a story, for one that writes on": [
+        "One day, *Lily* went to the park with [MASK]",
+        "One day, *Tom* went to the park with [MASK]",
+    ],
+}
+
+
+def create_patch(inside: Inside) -> Turn:
+    """Two sentences with a marked word in each, and the answer with one word's state in the other's place, by layer."""
+    gr.HTML(f"<h3>Carry a word into another sentence</h3>{quiet(_PATCH_TEXT)}", label="Patching")
+    there, here = _PATCHES["a capital"]
+    with gr.Row(elem_classes="settings patched"):
+        fields = [
+            gr.Textbox(there, label="Carried from", max_lines=2),
+            gr.Textbox(here, label="Carried into", max_lines=2),
+        ]
+    notice = create_notice()
+    tried = gr.Examples(
+        list(_PATCHES.values()), fields, example_labels=list(_PATCHES), label="Sentences", api_visibility="private"
+    )
+    shown, curve = place("Answer by layer", "inside-turned"), plot("Answer by layer of the patch")
+
+    def numbers(request: InsideRequest, there: str, here: str) -> Patched | str:
+        """What cannot be read or patched is told in a sentence, and leaves the rest of the step as it is."""
+        try:
+            return inside.patch(request, there, here)
+        except InputError as error:
+            return error.sentence
+
+    def draw(request: InsideRequest, there: str, here: str) -> Sequence[Any]:
+        seen = numbers(request, there, here)
+        if isinstance(seen, str):
+            return noticed(seen), "", None
+        return noticed(""), _patched(seen), drawn(patched_figure(seen))
+
+    return Turn("patch", [*fields], [notice, shown, curve], numbers, draw, tried.load_input_event)
+
+
+def _patched(seen: Patched) -> str:
+    there, here = named(seen.there), named(seen.here)
+    alone, own, *by_layer = seen.answers.probabilities
+    first, second = int(alone.argmax()), int(own.argmax())
+    one, other = (f"“{_word(seen.answers.choices[each])}”" for each in (first, second))
+    carried = [layer for layer, row in enumerate(by_layer) if row[first] > row[second]]
+    last = carried[-1] if carried else -1
+    if first == second:
+        said = f"Both sentences answer {one}, so nothing can turn. Choose two that differ."
+    elif not carried:
+        said = f"“{there}” never makes {one} likelier than {other}: more than this word carries the answer."
+    elif last == len(by_layer) - 1:
+        said = (
+            f"“{there}” makes {one} likelier than {other} even after the last layer: the answer is read at this word."
+        )
+    else:
+        late = f"as late as {_after(last)}" if last else _after(0)
+        said = (
+            f"“{there}” put in {late} makes {one} ({percent(by_layer[last][first])}) likelier than {other}. "
+            f"{_after(last + 1).capitalize()} it comes too late, and {other} leads again "
+            f"({percent(by_layer[last + 1][second])}): what the answer needs of “{here}” has been read by then."
+        )
+    rows = [
+        (_after(layer), *(number(share, 4) for share in row[[first, second]])) for layer, row in enumerate(by_layer)
+    ]
+    as_table = table(("put in", one, other), rows)
+    alone_said = (
+        f"By itself, the first sentence answers {one} ({percent(alone.max())}), "
+        f"the second {other} ({percent(own.max())})."
+    )
+    return read_out(said) + quiet(alone_said) + fold_out("The answer by layer as a table", as_table, "Answer by layer")
+
+
+def _after(layer: int) -> str:
+    return f"after layer {layer}" if layer else "before layer 1"
 
 
 def _before_and_after(rows: Iterable[tuple[str, float, float]], name: str) -> str:

@@ -18,6 +18,7 @@ from models.inside.outputs import (
     Look,
     Numbers,
     ParameterCount,
+    Patched,
     Temperatures,
     TokenizedText,
     TranslationSteps,
@@ -40,6 +41,9 @@ _COUNTED_FROM = "from"
 
 _COUNTED = ("layer", "head", "position")
 _NUMBER = re.compile(r"-?[0-9]{1,6}")
+
+_MARKED = re.compile(r"([^*]*)\*([^*]*\w[^*]*)\*([^*]*)")
+"""A text with a word between asterisks: what stands before it, the word, and what stands after."""
 
 MOST_TOKENS = 64
 """Up to this many tokens every step can be drawn so that each of them is named."""
@@ -241,6 +245,35 @@ class Inside:
             from models.inside.turning import temperatures
 
             return temperatures(model, request.text, request.position)
+
+    def patch(self, request: InsideRequest, there: str, here: str) -> Patched:
+        """Step 6: the answer to `here` with the state of the marked word of `there` in the place of its own marked one.
+
+        A word is marked by asterisks around it; of one in several tokens the last is meant. A blank ends what a model
+        without blanks reads. Raises `InputError`.
+        """
+        with self.model(request.checkpoint) as model:
+            from models.inside.turning import patch
+
+            blanks = model.tokenizer.settings.mask_token is not None
+            (text, first), (other, second) = (self._marked(request, each, blanks) for each in (there, here))
+            return patch(model, text, first, other, second)
+
+    def _marked(self, request: InsideRequest, marked: str, blanks: bool) -> tuple[str, int]:
+        """A text without the asterisks around a word of it, and the place of that word's last token."""
+        marked = marked if blanks else marked.partition("[MASK]")[0].rstrip()
+        found = _MARKED.fullmatch(marked.strip())
+        if found is None:
+            before = "" if blanks else ", before its blank"
+            raise InputError(f"Please put asterisks around one word of each sentence{before}, as in “a *cup* of tea”.")
+        before, word, after = found.groups()
+        checked, place = self.checked(replace(request, text=before + word + after))
+        if texts_of(checked.text) != [checked.text]:
+            raise InputError("Please write single sentences here, without [CLS] and [SEP].")
+        start, end = len(before), len(before + word)
+        return checked.text, max(
+            number for number, piece in enumerate(place.tokens.pieces) if piece.start < end and piece.end > start
+        )
 
     def translation(self, request: InsideRequest) -> TranslationSteps:
         """Step 7: the text as the bundled encoder-decoder translates it, whatever model was chosen."""

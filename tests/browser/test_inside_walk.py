@@ -148,12 +148,12 @@ class TestThingsToTurn:
     def test_sliders_move_the_numbers_by_keyboard_and_a_new_text_turns_them_back(self, page: Page) -> None:
         panel = open_tab(page, "Inside")
         panel.get_by_role("radio", name="Queries, keys").check(force=True)
-        said = panel.locator(".inside-turned .read-out").filter(visible=True)
+        said = panel.locator(".inside-turned .read-out").filter(visible=True).first
         expect(said).to_contain_text("as the model has it")
         weights = panel.get_by_role("list", name="Weights as they are, and turned")
         untouched = weights.inner_text()
         panel.get_by_role("slider", name="Added to it").focus()
-        for _ in range(6):
+        for _ in range(3):
             page.keyboard.press("ArrowRight")
         expect(said).to_contain_text(re.compile(r"With number 1 of the query at .+ instead of .+, “it” gives"))
         expect(panel.get_by_role("spinbutton", name="Added to it")).to_have_value("3")
@@ -178,6 +178,22 @@ class TestThingsToTurn:
         page.keyboard.press("End")
         expect(said).to_contain_text(re.compile(r"At T = 3\.00, “late” has .+ bits; at T = 1 it is"))
         assert not violations(page)
+
+    def test_a_word_is_carried_from_sentence_to_sentence(self, page: Page) -> None:
+        panel = open_tab(page, "Inside")
+        panel.get_by_role("radio", name="Out again").check(force=True)
+        said = panel.locator(".inside-turned .read-out").filter(visible=True).last
+        expect(said).to_contain_text("“france” put in as late as after layer 5 makes “paris”")
+        panel.get_by_label("Carried from").fill("The capital of *Spain* is [MASK].")
+        page.keyboard.press("Tab")
+        expect(said).to_contain_text("makes “madrid”")
+        panel.get_by_label("Carried into").fill("The capital of Italy is [MASK].")
+        page.keyboard.press("Enter")
+        expect(panel.get_by_role("alert").filter(visible=True)).to_contain_text("Please put asterisks around one word")
+        expect(panel.get_by_label("Carried into")).to_have_value("The capital of Italy is [MASK].")
+        panel.get_by_role("button", name="a capital").click()
+        expect(said).to_contain_text("makes “paris”")
+        expect(panel.get_by_role("alert").filter(visible=True)).to_have_count(0)
 
 
 def test_what_reaches_a_token_is_drawn_and_said_as_the_sliders_move(page: Page) -> None:

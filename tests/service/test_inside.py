@@ -17,6 +17,7 @@ from demo.walk.counting import COUNTING
 from demo.walk.input import VECTORS
 from demo.walk.layers import BLOCK, GUESS
 from demo.walk.steps import as_json
+from demo.walk.turning import create_patch
 from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, checkpoints_inside, mark_of
 from models.engine import TORCH, EngineSettings
 from models.errors import InputError
@@ -183,15 +184,17 @@ def test_published_models_of_todays_kind_are_shown_in_every_step(
             assert json.loads(as_json(step, request, step.numbers(inside, request)))["numbers"]
 
 
+PATCH = ("The capital of *France* is [MASK].", "The capital of *Italy* is [MASK].")
 GUITAR = "A man plays a guitar. [SEP] A man makes music."
 
 
 @pytest.mark.parametrize("checkpoint", [each.name for each in checkpoints_inside() if not each.hub_id])
 def test_every_bundled_model_has_something_to_turn_that_says_what_it_did(inside: Inside, checkpoint: str) -> None:
-    turned = {"query": (7, 2.0), "layer": (0.0, 1.0), "temperature": (0.5,)}
+    turned = {"query": (7, 2.0), "layer": (0.0, 1.0), "temperature": (0.5,), "patch": PATCH}
     said = {
         "query": r"With number 7 of the query at [−\d.]+ instead of [−\d.]+, “.+” gives .+ to “.+” instead of ",
         "layer": r"With the feed-forward layer off in layer 2, the answer ",
+        "patch": "By itself, the first sentence answers “.+” .+, the second “.+”|^$",
         "temperature": r"At T = 0\.50, “.+” has .+ of the probability, and the entropy is [\d.]+ bits; at T = 1 it is ",
     }
     with gr.Blocks():
@@ -207,6 +210,43 @@ def test_every_bundled_model_has_something_to_turn_that_says_what_it_did(inside:
                 shown = "".join(each for each in untouched if isinstance(each, str))
                 for share, before in re.findall(r'bar-number">(.+?) <small>was (.+?)</small>', shown):
                     assert share == before
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "there", "here", "said"),
+    [
+        (
+            "clearhead-minilm",
+            *PATCH,
+            "“france” put in as late as after layer 5 makes “paris” (81\u202f%) likelier than “rome”",
+        ),
+        ("clearhead-minilm", "A *cat* is [MASK].", "A *cat* is [MASK].", "so nothing can turn"),
+        ("clearhead-sentiment", "It was *wonderful*.", "The film was *terrible*.", "makes “positive”"),
+        (
+            "clearhead-stories",
+            "One day, *Lily* went to the park with [MASK]",
+            "One day, *Tom* went to the park with [MASK]",
+            "makes “her”",
+        ),
+        ("clearhead-minilm", "The capital of France is [MASK].", PATCH[1], "Please put asterisks around one word"),
+        ("clearhead-minilm", "The *capital* of *France* is [MASK].", PATCH[1], "Please put asterisks around one word"),
+        ("clearhead-minilm", "* * is [MASK].", PATCH[1], "Please put asterisks around one word"),
+        ("clearhead-stories", "[MASK] is *France*", PATCH[1], "each sentence, before its blank"),
+        ("clearhead-minilm", "One. [SEP] A *cat* is [MASK].", PATCH[1], "single sentences"),
+        ("clearhead-minilm", "*word* " + "word " * 70, PATCH[1], "Please shorten it"),
+        ("clearhead-qa", *PATCH, "Please choose a model"),
+    ],
+)
+def test_a_word_is_carried_into_another_sentence_or_a_sentence_tells_what_is_wrong(
+    inside: Inside, checkpoint: str, there: str, here: str, said: str
+) -> None:
+    with gr.Blocks():
+        turn = create_patch(inside)
+    request, _ = inside.checked(InsideRequest("guess", ANIMAL, checkpoint))
+    notice, shown, figure = turn.draw(request, there, here)
+    assert said in re.sub("<[^>]+>", "", shown or notice["value"])
+    refused = isinstance(turn.numbers(request, there, here), str)
+    assert (refused, refused, refused) == (bool(notice["value"]), figure is None, not shown)
 
 
 def test_what_was_turned_is_saved_and_another_text_turns_it_back(service: DemoService) -> None:
