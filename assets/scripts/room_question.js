@@ -16,7 +16,7 @@ const tell = (event, chosen = '') => {
   const [lecture, number] = step().split(' ');
   trigger(event, {lecture, step: Number(number), room: question().dataset.room, chosen, shown: shownAt === step()});
 };
-// A count that changes nothing is heard of by nobody, so the next one waits no longer than this.
+// One count at a time. `read` hears when one has ended, unless it changed nothing; then the next waits for a while.
 let counted = 0;
 function count() {
   if (!inFront() || !['open', 'shown'].includes(state()) || Date.now() - counted < LONGEST_WAIT_MS) return;
