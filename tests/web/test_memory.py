@@ -82,7 +82,7 @@ def test_a_room_that_opens_a_step_at_once_computes_it_once_and_holds_up_nobody(
 ) -> None:
     begun, goes_on, computed = threading.Event(), threading.Event(), []
 
-    def slowly(self: LectureViews, step: LectureStep) -> Updates:
+    def slowly(self: LectureViews, _key: tuple[str, int], step: LectureStep) -> Updates:
         computed.append(step)
         begun.set()
         assert goes_on.wait(2 * _LONG_S)
