@@ -24,7 +24,7 @@ SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
 LECTURE, STEP, ROOM = "lecture", "step", "room"
 """The names in an address: `?lecture=NAME&step=N&room=CODE`, steps counted from 1."""
 ROOM_CODE = r"[0-9a-f]{8}"
-"""Whose answers are counted together: those who opened a lecture with questions by the link of one screen."""
+"""The code of a room: the answers of all pages that were opened by the link of one screen are counted together."""
 
 _NAME = r"[a-z0-9-]{1,40}"
 _LONGEST_ADDRESS = 2_000
@@ -92,7 +92,7 @@ class Lecture:
 class LecturePlace:
     """A step of a lecture, `number` counted from 1, and the address of the page (`base`) that it was opened at.
 
-    `room` is the code of those whose answers are counted together, "" where nobody is asked.
+    `room` is the code under which the answers of a room are counted, "" where nobody is asked.
     """
 
     lecture: Lecture
@@ -112,7 +112,7 @@ class LecturePlace:
 
 
 def query_of(lecture: Lecture, number: int = 1, room: str = "") -> str:
-    """The end of an address that opens step `number` of `lecture`, for those of a `room`."""
+    """The end of an address that opens step `number` of `lecture`, with the code of a `room` if there is one."""
     return "?" + urlencode({LECTURE: lecture.name, STEP: number} | ({ROOM: room} if room else {}))
 
 

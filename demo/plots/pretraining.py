@@ -38,8 +38,9 @@ def pretraining_picture() -> str:
     """Two rows: a network that learned language once, and what was made of it; each box opens its tab."""
     stories = REGISTRY["clearhead-stories"].parameters / 1e6
     encoder = (
-        "Text with <strong>blanks</strong>, of which nobody marked anything: the blanked words are the answers. The "
-        "encoder here (6 layers, 384 numbers a token) is all-MiniLM-L6-v2, which its makers published."
+        "Text with <strong>blanks</strong>, of which nobody marked anything: the blanked words are the answers. BERT "
+        "learned so. The encoder here (6 layers, 384 numbers a token) is all-MiniLM-L6-v2: its makers let a small "
+        "network imitate a larger one of that kind, and then trained it to tell sentences apart."
     )
     decoder = (
         f"Text without marks again: each <strong>next token</strong> is the answer. {stories:.0f} million numbers, "

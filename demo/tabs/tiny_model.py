@@ -136,7 +136,7 @@ def _learned(output: TinyModelOutput) -> str:
 
 
 def _described(output: TinyModelOutput) -> str:
-    """The curve for who does not see it."""
+    """The curve in a sentence, for screen readers."""
     first, last = output.course[0], output.course[-1]
     return (
         f"Loss by step: from {first.loss:.2f} to {last.loss:.2f} after {last.step} steps on the text that it reads, "
