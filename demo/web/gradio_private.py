@@ -1,7 +1,7 @@
 """The one file that relies on names which Gradio does not document; `tests/web/test_gradio_private.py` checks them."""
 
 from abc import ABCMeta
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -84,6 +84,12 @@ def asker_is_there() -> Callable[[], bool]:
         return event is not None and event.alive and not event.closed
 
     return is_there
+
+
+def headers_of_call() -> Mapping[str, str] | None:
+    """The headers of the call that this thread answers; none outside of a handler's call."""
+    request = LocalContext.request.get(None)
+    return None if request is None else request.headers
 
 
 class GradioQueue:

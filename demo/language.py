@@ -1,0 +1,122 @@
+"""The language that a visitor reads: sentences, plurals and numbers, translated where a sentence is shown.
+
+English is what the code says; `assets/languages/` holds a catalogue for each other language, in gettext's format.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from io import BytesIO
+from string import Formatter
+from typing import Any
+
+from demo.theme import ASSETS
+from demo.web.gradio_private import headers_of_call
+from models.wording import Sentence
+
+LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español"}
+"""The languages of the page by their code, each by its own name."""
+
+CATALOGUES = ASSETS / "languages"
+COOKIE = "clearhead_language"
+"""The cookie that keeps the language that a visitor chose."""
+
+_spoken: ContextVar[str] = ContextVar("language", default="en")
+
+
+def language() -> str:
+    """The code of the language to speak: that of the call that this thread answers, or of `spoken`; else English."""
+    headers = headers_of_call()
+    return _spoken.get() if headers is None else language_of(headers)
+
+
+def language_of(headers: Mapping[str, str]) -> str:
+    """The language that a request asks for: the one that its visitor chose, or the first that the browser prefers."""
+    for cookie in headers.get("cookie", "").split(";"):
+        name, _equals, code = cookie.strip().partition("=")
+        if name == COOKIE and code in LANGUAGES:
+            return code
+    weighed = []
+    for place, preference in enumerate(headers.get("accept-language", "").split(",")[:20]):
+        code, _semicolon, weight = preference.strip().partition(";q=")
+        try:
+            weighed.append((-float(weight or 1), place, code.partition("-")[0].lower()))
+        except ValueError:
+            continue
+    return next((code for _weight, _place, code in sorted(weighed) if code in LANGUAGES), "en")
+
+
+@contextmanager
+def spoken(code: str) -> Iterator[None]:
+    """Say everything inside in the language called `code`, where no call tells its own."""
+    token = _spoken.set(code)
+    try:
+        yield
+    finally:
+        _spoken.reset(token)
+
+
+def _(sentence: str, **values: Any) -> str:
+    """`sentence` in the visitor's language, with `values` in the places that it names in braces.
+
+    Values are formatted as by `str.format`; numbers then get the separators of the language.
+    """
+    if isinstance(sentence, Sentence):
+        sentence, values = sentence.template, sentence.values
+    # The entry of "" is gettext's own: the catalogue's header.
+    said = _catalogue(language()).gettext(sentence) if sentence else ""
+    return _IN_LANGUAGE.vformat(said, (), values) if values else said
+
+
+def ngettext(one: str, many: str, count: int, **values: Any) -> str:
+    """The sentence for `count` things, which it calls {count}, in the visitor's language; `one` is its form for 1."""
+    said = _catalogue(language()).ngettext(one, many, count)
+    return _IN_LANGUAGE.vformat(said, (), {"count": count, **values})
+
+
+def N_(sentence: str) -> str:  # noqa: N802
+    """`sentence` itself, marked as one that `_` translates where it is shown; gettext's tools look for this name."""
+    return sentence
+
+
+def number(value: float, spec: str = ",") -> str:
+    """`value` as `format` writes it with `spec`, with the separators of the visitor's language."""
+    return format(value, spec).translate(_separators(language()))
+
+
+class _InLanguage(Formatter):
+    """`str.format` whose numbers have the separators of the visitor's language."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        return (
+            number(value, format_spec) if isinstance(value, int | float) else super().format_field(value, format_spec)
+        )
+
+
+_IN_LANGUAGE = _InLanguage()
+
+
+@cache
+def _separators(code: str) -> dict[int, str]:
+    if code == "en":
+        return {}
+    from babel.numbers import get_decimal_symbol, get_group_symbol
+
+    return str.maketrans({",": get_group_symbol(code), ".": get_decimal_symbol(code)})
+
+
+@cache
+def _catalogue(code: str) -> NullTranslations:
+    """The translations into a language; English needs none."""
+    if code == "en":
+        return NullTranslations()
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    compiled = BytesIO()
+    with (CATALOGUES / f"{code}.po").open("rb") as file:
+        write_mo(compiled, read_po(file, code))
+    compiled.seek(0)
+    return GNUTranslations(compiled)

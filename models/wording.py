@@ -1,0 +1,19 @@
+"""Sentences for visitors that are made where no visitor's language is known: English, and ready to be translated."""
+
+from typing import Any
+
+
+class Sentence(str):
+    """An English sentence that remembers how it was made, so that the page can say it in another language.
+
+    `template` is the sentence with its values in braces, as `str.format` reads it, and the key of its translation.
+    """
+
+    template: str
+    values: dict[str, Any]
+
+    def __new__(cls, template: str, **values: Any) -> "Sentence":
+        """The sentence that `template` is with `values`; without any, `template` may hold braces of its own."""
+        sentence = super().__new__(cls, template.format(**values) if values else template)
+        sentence.template, sentence.values = template, values
+        return sentence
