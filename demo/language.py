@@ -3,32 +3,65 @@
 English is what the code says; `assets/languages/` holds a catalogue for each other language, in gettext's format.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from demo.theme import ASSETS
-from demo.web.gradio_private import headers_of_call
 from models.wording import Sentence
 
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español"}
 """The languages of the page by their code, each by its own name."""
 
-CATALOGUES = ASSETS / "languages"
 COOKIE = "clearhead_language"
 """The cookie that keeps the language that a visitor chose."""
 
+SHIPPED = ASSETS / "languages"
+_folders = [SHIPPED]
 _spoken: ContextVar[str] = ContextVar("language", default="en")
+_headers_of_call: Callable[[], Mapping[str, str] | None] = lambda: None  # noqa: E731
+
+
+def speak_to_callers(headers_of_call: Callable[[], Mapping[str, str] | None]) -> None:
+    """Speak to each caller in the language that its call asks for; `headers_of_call` has the headers in its thread."""
+    global _headers_of_call
+    _headers_of_call = headers_of_call
+
+
+def add_catalogues(folder: Path) -> None:
+    """Offer the languages whose catalogues a host keeps in `folder`, each in a file such as `nl.po`."""
+    _folders.insert(0, folder)
+    _catalogue.cache_clear()
+    for file in sorted(folder.glob("*.po")):
+        LANGUAGES[file.stem] = name_of(file.stem)
+
+
+def name_of(code: str) -> str:
+    """What a language calls itself: "Nederlands" for "nl"."""
+    from babel import Locale
+
+    name = Locale.parse(code).get_display_name(code) or code
+    return name[:1].upper() + name[1:]
+
+
+def direction(code: str) -> str:
+    """How a language is written: "ltr", or "rtl" from right to left."""
+    if code in ("en", "fr", "de", "es"):
+        return "ltr"
+    from babel import Locale
+
+    return str(Locale.parse(code).text_direction)
 
 
 def language() -> str:
     """The code of the language to speak: that of the call that this thread answers, or of `spoken`; else English."""
-    headers = headers_of_call()
+    headers = _headers_of_call()
     return _spoken.get() if headers is None else language_of(headers)
 
 
@@ -64,7 +97,7 @@ def _(sentence: str, **values: Any) -> str:
     Values are formatted as by `str.format`; numbers then get the separators of the language.
     """
     if isinstance(sentence, Sentence):
-        sentence, values = sentence.template, sentence.values
+        return _(sentence.template, **sentence.values)
     # The entry of "" is gettext's own: the catalogue's header.
     said = _catalogue(language()).gettext(sentence) if sentence else ""
     return _IN_LANGUAGE.vformat(said, (), values) if values else said
@@ -74,6 +107,12 @@ def ngettext(one: str, many: str, count: int, **values: Any) -> str:
     """The sentence for `count` things, which it calls {count}, in the visitor's language; `one` is its form for 1."""
     said = _catalogue(language()).ngettext(one, many, count)
     return _IN_LANGUAGE.vformat(said, (), {"count": count, **values})
+
+
+def forms(term: str, code: str) -> tuple[str, ...]:
+    """The words by which a language calls a term of the glossary, the usual one first; "|" parts them."""
+    said = _catalogue(code).pgettext("term", term)
+    return tuple(form.strip() for form in said.split("|"))
 
 
 def N_(sentence: str) -> str:  # noqa: N802
@@ -116,7 +155,8 @@ def _catalogue(code: str) -> NullTranslations:
     from babel.messages.pofile import read_po
 
     compiled = BytesIO()
-    with (CATALOGUES / f"{code}.po").open("rb") as file:
-        write_mo(compiled, read_po(file, code))
+    file = next(folder / f"{code}.po" for folder in _folders if (folder / f"{code}.po").exists())
+    with file.open("rb") as opened:
+        write_mo(compiled, read_po(opened, code))
     compiled.seek(0)
     return GNUTranslations(compiled)

@@ -1,11 +1,16 @@
 """The page's table of contents: one line for each tab."""
 
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
 import gradio as gr
 
 from demo.api.looks import add_look_endpoints
 from demo.api.sessions import add_session_endpoints
 from demo.api.tasks import add_task_endpoints, add_writing_endpoints
 from demo.events import QUICK
+from demo.language import _, add_catalogues, language
 from demo.runs import DemoService
 from demo.tabs.about import create_about_tab
 from demo.tabs.cells import create_cells_form
@@ -33,31 +38,72 @@ from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
 from demo.tour.events import create_tour_bar, create_tour_offer, open_tours
 from demo.tour.files import tours_of
-from demo.web.gradio_private import Page, show_values_of_now
+from demo.web.gradio_private import Page, described_anew, show_values_of_now
+from demo.web.headers import MOTTO
 from demo.web.identity import SessionSigner, host_secret, signed_session
+from demo.web.languages import switch
 from demo.widgets import Updates
 from demo.widgets.glossary import create_sentences, link_terms
 from demo.widgets.runs import kept_note
 from models.registry import Task
 
-_HEADER = """
-<header class="masthead"><h1>Clearhead</h1><p>see what a Transformer reads</p>
-<button type="button" class="theme" aria-label="Switch between light and dark">◐</button>
-<p class="sr-only announced" role="status" aria-live="polite"></p></header>
-"""
 # The blues of the coloured sentence for the heatmap, whose cells say their weight by how opaque they are.
 _SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
 _SCRIPTS = "\n".join(
-    script(name) for name in ("theme.js", "place_in_line.js", "choices.js", "api_page.js", "answers.js", "addresses.js")
+    script(name)
+    for name in (
+        "theme.js",
+        "languages.js",
+        "place_in_line.js",
+        "choices.js",
+        "api_page.js",
+        "answers.js",
+        "addresses.js",
+    )
 )
 
 
 def build_demo(service: DemoService) -> gr.Blocks:
-    """The whole page, over `service`; no model is loaded by it."""
+    """The whole page, over `service`, in every language; no model is loaded by it."""
+    if service.settings.languages:
+        add_catalogues(Path(service.settings.languages))
+    demo = _build(service)
+    translations: dict[str, Any] = {}
+    one_at_a_time = Lock()
+
+    def translated() -> Any:
+        code = language()
+        if code == "en":
+            return None
+        with one_at_a_time:
+            if code not in translations:
+                translations[code] = described_anew(demo, lambda: _build(service))
+            return translations[code]
+
+    def begin_with_defaults() -> None:
+        link_terms(demo)
+        show_values_of_now(demo)
+        translations.clear()
+
+    demo.translated = translated
+    service.defaults.watch(begin_with_defaults)
+    return demo
+
+
+def _header() -> str:
+    return f"""
+<header class="masthead"><h1>Clearhead</h1><p>{_(MOTTO)}</p>{switch()}
+<button type="button" class="theme" aria-label="{_("Switch between light and dark")}">◐</button>
+<p class="sr-only announced" role="status" aria-live="polite"></p></header>
+"""
+
+
+def _build(service: DemoService) -> Page:
+    """The page in the language at hand."""
     settings = service.settings
     lectures = known_lectures(settings)
     tours = tours_of(settings.tours, settings.limits)
-    demo: gr.Blocks
+    demo: Page
     with Page(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
         # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
         # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
@@ -67,9 +113,9 @@ def build_demo(service: DemoService) -> gr.Blocks:
             add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))
         with gr.Row(elem_classes="top"):
-            masthead = gr.HTML(_HEADER + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
+            masthead = gr.HTML(_header() + _SCALE, js_on_load=_SCRIPTS, elem_classes="masthead-box", label="Clearhead")
             create_tour_offer(tours)
-            note = gr.HTML(kept_note(service, ""), elem_classes="kept-note", label="What is kept")
+            note = gr.HTML(kept_note(service, ""), elem_classes="kept-note", label=_("What is kept"))
         lecture_bar, room_box = create_lecture_bar(), create_room_question()
         tour_bar = create_tour_bar()
         shared_notice = create_shared_notice()
@@ -109,10 +155,4 @@ def build_demo(service: DemoService) -> gr.Blocks:
             return {session: session_id, note: kept_note(service, session_id)}
 
         demo.load(begin, session, [session, note], **QUICK)
-
-    def begin_with_defaults() -> None:
-        link_terms(demo)
-        show_values_of_now(demo)
-
-    service.defaults.watch(begin_with_defaults)
     return demo

@@ -113,6 +113,9 @@ class Settings(_FromEnvironment):
         None, description="a folder with lectures of your own, see docs/lectures.md (default: none)"
     )
     tours: str | None = Field(None, description="a folder with tours of your own, see docs/tours.md (default: none)")
+    languages: str | None = Field(
+        None, description="a folder with catalogues of languages of your own, see CONTRIBUTING.md (default: none)"
+    )
     limits: Limits = Field(default_factory=Limits)
     secret: str | None = Field(
         None,

@@ -66,7 +66,12 @@ def launch_options() -> dict[str, Any]:
         "css_paths": [ASSETS / name for name in _SHEETS],
         "favicon_path": ASSETS / "favicon.svg",
         # Gradio 6.31 tells screen readers the bare name of this sentence: it has none under it in any language.
-        "i18n": gr.I18n(en={"common.complete": "Done"}),
+        "i18n": gr.I18n(
+            **{
+                code: {"common.complete": done}
+                for code, done in (("en", "Done"), ("fr", "Terminé"), ("de", "Fertig"), ("es", "Listo"))
+            }
+        ),
     }
 
 

@@ -28,6 +28,7 @@ from demo.web.gate import Gate
 from demo.web.gradio_private import States, page_scripts, write_tool_answers
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
+from demo.web.languages import Languages
 from demo.web.metrics import Metrics, memory_bytes
 from demo.web.model_queue import ModelQueue
 from demo.web.streams import Streams
@@ -92,7 +93,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     site: ASGIApp = Admission(app, settings, queue, visitors, metrics)
     site = Streams(site, queue, visitors, shown)
     site = Gate(site, settings.limits.call_bytes, visitors)
-    return PackedPage(SecurityHeaders(site, settings.framed_by, settings.root_path))
+    return Languages(PackedPage(SecurityHeaders(site, settings.framed_by, settings.root_path)))
 
 
 def _script_route(address: str, text: str) -> Route:

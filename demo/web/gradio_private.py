@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import gradio as gr
 from gradio.components import Component
-from gradio.context import LocalContext
+from gradio.context import Context, LocalContext
 from gradio.data_classes import BlocksConfigDict
 from gradio.mcp import GradioMCPServer
 from gradio.queueing import Event
@@ -27,7 +27,21 @@ def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[So
 
 
 class Page(gr.Blocks):
-    """Blocks that are described only once they are complete; Gradio would do it twice before, a quarter second each."""
+    """Blocks that are described only once they are complete; Gradio would do it twice before, a quarter second each.
+
+    `translated` gives the description in the visitor's language, or nothing where that is the language of the Blocks.
+    """
+
+    translated: Callable[[], BlocksConfigDict | None] = staticmethod(lambda: None)
+
+    @property
+    def config(self) -> BlocksConfigDict:
+        """What a browser is told of the page."""
+        return self.translated() or self.described
+
+    @config.setter
+    def config(self, described: BlocksConfigDict) -> None:
+        self.described = described
 
     def get_config_file(self) -> BlocksConfigDict:
         """The description of every component and event; while the blocks are being built, of the pages alone."""
@@ -37,6 +51,24 @@ class Page(gr.Blocks):
 def show_values_of_now(blocks: gr.Blocks) -> None:
     """Let pages that are opened from now on begin with the values that the components have now."""
     blocks.config = blocks.get_config_file()
+
+
+_SAID = ("components", "layout", "dependencies", "page")
+"""The parts of a description that hold what the page says."""
+
+
+def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
+    """The description of `page` with what the Blocks of `build` say, which differ from it in language alone.
+
+    They are numbered as those of `page` are, so that what a browser calls is the same.
+    """
+    numbers = Context.id
+    Context.id = page._id
+    try:
+        built = build().get_config_file()
+    finally:
+        Context.id = numbers
+    return {**page.described, **{part: built[part] for part in _SAID}}  # type: ignore[literal-required,typeddict-item]
 
 
 _LOOKED_UP = """

@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from demo.language import N_, _, direction, language
 from demo.theme import ASSETS
 
 _ALWAYS = {
@@ -23,11 +24,12 @@ _ALWAYS = {
     "X-Permitted-Cross-Domain-Policies": "none",
     "X-Robots-Tag": "noarchive",
 }
-_MASTHEAD = (ASSETS / "first_paint.html").read_bytes()
-"""What the page shows until Gradio's JavaScript has drawn it; it hides itself then."""
+_MASTHEAD = (ASSETS / "first_paint.html").read_text(encoding="utf-8")
+"""What the page shows until Gradio's JavaScript has drawn it; it hides itself then. It names its motto in braces."""
 
-TITLE = "Clearhead: see what a Transformer reads"
-DESCRIPTION = (
+MOTTO = N_("see what a Transformer reads")
+TITLE = N_("Clearhead: see what a Transformer reads")
+DESCRIPTION = N_(
     "Type a sentence: a Transformer fills blanks, judges, answers, translates or writes on, and the page shows in your "
     "own words what it looked at and how sure it was."
 )
@@ -109,7 +111,10 @@ class SecurityHeaders:
     async def _send_page(self, start: Message, page: bytes, scope: Scope, send: Send) -> None:
         nonce = secrets.token_urlsafe(16)
         page = with_preview(page, str(Request(scope).base_url.replace(path=f"{self.root_path}/")))
-        page = page.replace(b"<gradio-app", _MASTHEAD + b"<gradio-app", 1)
+        code = language()
+        page = page.replace(b'lang="en"', f'lang="{code}" dir="{direction(code)}"'.encode(), 1)
+        masthead = _MASTHEAD.replace("{motto}", html.escape(_(MOTTO)))
+        page = page.replace(b"<gradio-app", masthead.encode() + b"<gradio-app", 1)
         # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
         page = page.replace(b"<script", f'<script nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])
@@ -133,11 +138,11 @@ def with_preview(page: bytes, address: str) -> bytes:
     if not _FOREIGN_TAGS.search(page):
         return page
     tags = {
-        'name="description"': DESCRIPTION,
+        'name="description"': _(DESCRIPTION),
         'property="og:type"': "website",
         'property="og:site_name"': "Clearhead",
-        'property="og:title"': TITLE,
-        'property="og:description"': DESCRIPTION,
+        'property="og:title"': _(TITLE),
+        'property="og:description"': _(DESCRIPTION),
         'property="og:url"': address,
         'property="og:image"': address + _PICTURE,
         'property="og:image:width"': "1200",

@@ -9,6 +9,7 @@ from functools import cache
 import gradio as gr
 from pydantic import TypeAdapter
 
+from demo.language import _, forms, language
 from demo.theme import ASSETS
 from demo.widgets import Updates
 
@@ -29,6 +30,11 @@ class Term:
         """The name as ids have it."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
 
+    @property
+    def name_here(self) -> str:
+        """The name in the visitor's language."""
+        return forms(self.name, language())[0]
+
 
 @cache
 def glossary() -> tuple[Term, ...]:
@@ -41,10 +47,14 @@ def term(name: str, shown: str = "") -> str:
 
     The sentence opens over the page, which stays as it is; a screen reader has it as the button's description.
     """
-    found = _by_form()[name.lower()]
+    found = _by_form("en")[name.lower()]
+    return _opening(found, shown or (name if language() == "en" else found.name_here))
+
+
+def _opening(term: Term, shown: str) -> str:
     return (
-        f'<button type="button" class="term" popovertarget="term-{found.anchor}" '
-        f'aria-describedby="term-{found.anchor}">{html.escape(shown or name)}</button>'
+        f'<button type="button" class="term" popovertarget="term-{term.anchor}" '
+        f'aria-describedby="term-{term.anchor}">{html.escape(shown)}</button>'
     )
 
 
@@ -53,7 +63,8 @@ def with_terms(text: str) -> str:
 
     def linked(introduced: re.Match[str]) -> str:
         word = html.unescape(introduced[1])
-        return term(word) if word.lower() in _by_form() else introduced[0]
+        found = _by_form(language()).get(word.lower())
+        return _opening(found, word) if found else introduced[0]
 
     return _INTRODUCED.sub(linked, text)
 
@@ -82,21 +93,23 @@ def create_sentences() -> gr.HTML:
     """The sentences themselves, unseen until a term is chosen; once on a page, outside its tabs."""
     cards = "".join(
         f'<div popover id="term-{each.anchor}" class="term-card">'
-        f"<p><dfn>{html.escape(each.name)}</dfn> {html.escape(each.sentence)}</p></div>"
+        f"<p><dfn>{html.escape(each.name_here)}</dfn> {html.escape(_(each.sentence))}</p></div>"
         for each in glossary()
     )
-    return gr.HTML(cards, elem_classes="term-cards", padding=False, label="What the terms mean")
+    return gr.HTML(cards, elem_classes="term-cards", padding=False, label=_("What the terms mean"))
 
 
 def glossary_section() -> str:
     """All terms with their sentences, in alphabetical order, each with an anchor of its own."""
     rows = "".join(
-        f'<div id="glossary-{each.anchor}"><dt>{html.escape(each.name)}</dt><dd>{html.escape(each.sentence)}</dd></div>'
-        for each in sorted(glossary(), key=lambda each: each.name.lower())
+        f'<div id="glossary-{each.anchor}"><dt>{html.escape(each.name_here)}</dt>'
+        f"<dd>{html.escape(_(each.sentence))}</dd></div>"
+        for each in sorted(glossary(), key=lambda each: each.name_here.lower())
     )
-    return f'<h2 id="glossary">Glossary</h2><dl class="glossary">{rows}</dl>'
+    return f'<h2 id="glossary">{_("Glossary")}</h2><dl class="glossary">{rows}</dl>'
 
 
 @cache
-def _by_form() -> dict[str, Term]:
-    return {form.lower(): each for each in glossary() for form in (each.name, *each.also)}
+def _by_form(code: str) -> dict[str, Term]:
+    """Every term by each of its forms in a language, in lower case."""
+    return {form.lower(): each for each in glossary() for said in (each.name, *each.also) for form in forms(said, code)}

@@ -1,0 +1,96 @@
+"""The catalogues of the other languages: `python -m demo.catalogues` brings them up to date with what the page says.
+
+What is new is added without a translation, and what is no longer said is taken out. `python -m demo.catalogues nl`
+begins one for a language that has none.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po, write_po
+
+from demo.language import SHIPPED
+from demo.theme import ASSETS
+
+_ROOT = ASSETS.parent
+_METHODS = [("demo/**.py", "python"), ("models/**.py", "python"), ("assets/scripts/**.js", "javascript")]
+_KEYWORDS: dict[str, Any] = {"_": None, "N_": None, "Sentence": None, "ngettext": (1, 2), "t": None, "nt": (1, 2)}
+
+_TEXTS = {
+    "lectures/*.json": {"title", "about", "text"},
+    "tours/*.json": {"title", "text", "do", "question"},
+    "examples/*.json": {"label"},
+    "glossary.json": {"sentence"},
+    "formulas.json": {"says", "letters", "source"},
+    "words/which_layer.json": {"way", "classifier"},
+    "characters/figures.json": {"signals", "watches"},
+}
+"""The names under which files hold what a visitor reads."""
+
+_NOT_SAID = {"inside", "tab", "fields", "example", "recorded"}
+"""The names under which they hold inputs and answers, which no page translates."""
+
+
+def _texts(document: Any, names: set[str]) -> Iterator[str]:
+    """The texts under `names` in a file."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            if name in names and isinstance(value, str):
+                yield value
+            elif name in names and isinstance(value, list) and value and isinstance(value[0], str):
+                yield from value
+            elif name not in _NOT_SAID:
+                yield from _texts(value, names)
+    elif isinstance(document, list):
+        for each in document:
+            yield from _texts(each, names)
+
+
+def template() -> Catalog:
+    """Everything that the page says, in English, with the files that say it."""
+    catalog = Catalog()
+    # Kept out of the files, in which it would be a change without one.
+    catalog.creation_date = datetime(2026, 1, 1, tzinfo=UTC)
+    found = extract_from_dir(_ROOT, _METHODS, keywords=_KEYWORDS, comment_tags=("Translators:",))
+    for file, _line, message, comments, context in found:
+        if message:
+            catalog.add(message, None, [(file, 0)], auto_comments=comments, context=context)
+    for pattern, names in _TEXTS.items():
+        for path in sorted(ASSETS.glob(pattern)):
+            for text in _texts(json.loads(path.read_text(encoding="utf-8")), names):
+                catalog.add(text, None, [(path.relative_to(_ROOT).as_posix(), 0)])
+    for term in json.loads((ASSETS / "glossary.json").read_text(encoding="utf-8")):
+        for form in (term["name"], *term["also"]):
+            catalog.add(form, None, [("assets/glossary.json", 0)], context="term")
+    return catalog
+
+
+def update(file: Path, said: Catalog) -> None:
+    """Bring one language's catalogue up to date with what is `said`, or begin it."""
+    catalog = Catalog(locale=file.stem, header_comment="# Clearhead in another language.", fuzzy=False)
+    if file.exists():
+        with file.open("rb") as opened:
+            catalog = read_po(opened, file.stem)
+    catalog.update(said, no_fuzzy_matching=True)
+    catalog.obsolete.clear()
+    catalog.creation_date = catalog.revision_date = said.creation_date
+    with file.open("wb") as opened:
+        write_po(opened, catalog, width=120, include_lineno=False, sort_by_file=True, ignore_obsolete=True)
+
+
+def main() -> None:
+    """The command line."""
+    said = template()
+    files = [SHIPPED / f"{code}.po" for code in sys.argv[1:]] or sorted(SHIPPED.glob("*.po"))
+    for file in files:
+        update(file, said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Each call in its visitor's language, and the switch between the languages."""
+
+import html
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from demo.language import LANGUAGES, _, language, language_of, speak_to_callers, spoken
+from demo.web.gradio_private import headers_of_call
+
+
+class Languages:
+    """Answers every call in the language that it asks for: its visitor's choice, kept in a cookie, or the browser's."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        # Gradio runs most handlers outside of the call that asked for them.
+        speak_to_callers(headers_of_call)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the call on; an answer in words says in which language it is."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        code = language_of(Headers(scope=scope))
+
+        async def send_in_language(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers["Content-Language"] = code
+                    headers.add_vary_header("Accept-Language, Cookie")
+            await send(message)
+
+        with spoken(code):
+            await self.app(scope, receive, send_in_language)
+
+
+def switch() -> str:
+    """The choice of a language, each by its own name; `assets/scripts/languages.js` keeps what is chosen."""
+    options = "".join(
+        f'<option value="{code}" lang="{code}"{" selected" if code == language() else ""}>{html.escape(name)}</option>'
+        for code, name in LANGUAGES.items()
+    )
+    return f'<select class="languages" aria-label="{html.escape(_("Language of the page"))}">{options}</select>'
