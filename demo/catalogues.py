@@ -4,6 +4,7 @@ What is new is added without a translation, and what is no longer said is taken 
 begins one for a language that has none.
 """
 
+import ast
 import json
 import sys
 from collections.abc import Iterator
@@ -12,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 
 from demo.language import SHIPPED
 from demo.theme import ASSETS
 
 _ROOT = ASSETS.parent
-_METHODS = [("demo/**.py", "python"), ("models/**.py", "python"), ("assets/scripts/**.js", "javascript")]
-_KEYWORDS: dict[str, Any] = {"_": None, "N_": None, "Sentence": None, "ngettext": (1, 2), "t": None, "nt": (1, 2)}
+_SAYING = {"_": 1, "N_": 1, "Sentence": 1, "ngettext": 2}
+"""How many sentences each function is given that says something."""
+
+_SCRIPT_KEYWORDS: dict[str, Any] = {"t": None, "nt": (1, 2)}
 
 _TEXTS = {
     "lectures/*.json": {"title", "about", "text"},
@@ -35,6 +38,16 @@ _TEXTS = {
 
 _NOT_SAID = {"inside", "tab", "fields", "example", "recorded"}
 """The names under which they hold inputs and answers, which no page translates."""
+
+
+def _said_in_python(source: str) -> Iterator[str | tuple[str, ...]]:
+    """The sentences of a Python file. Babel would not look into f-strings."""
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _SAYING:
+            literals = [each.value for each in call.args[: _SAYING[call.func.id]] if isinstance(each, ast.Constant)]
+            given = [each for each in literals if isinstance(each, str) and each]
+            if given:
+                yield given[0] if len(given) == 1 else tuple(given)
 
 
 def _texts(document: Any, names: set[str]) -> Iterator[str]:
@@ -57,17 +70,26 @@ def template() -> Catalog:
     catalog = Catalog()
     # Kept out of the files, in which it would be a change without one.
     catalog.creation_date = datetime(2026, 1, 1, tzinfo=UTC)
-    found = extract_from_dir(_ROOT, _METHODS, keywords=_KEYWORDS, comment_tags=("Translators:",))
-    for file, _line, message, comments, context in found:
-        if message:
-            catalog.add(message, None, [(file, 0)], auto_comments=comments, context=context)
+
+    def add(message: str | tuple[str, ...], path: Path, context: str | None = None) -> None:
+        catalog.add(message, None, [(path.relative_to(_ROOT).as_posix(), 0)], context=context)
+
+    for room in ("demo", "models"):
+        for path in sorted((_ROOT / room).rglob("*.py")):
+            for message in _said_in_python(path.read_text(encoding="utf-8")):
+                add(message, path)
+    for path in sorted((ASSETS / "scripts").glob("*.js")):
+        with path.open("rb") as script:
+            for _line, message, _comments, _context in extract("javascript", script, _SCRIPT_KEYWORDS):
+                add(message, path)
     for pattern, names in _TEXTS.items():
         for path in sorted(ASSETS.glob(pattern)):
             for text in _texts(json.loads(path.read_text(encoding="utf-8")), names):
-                catalog.add(text, None, [(path.relative_to(_ROOT).as_posix(), 0)])
-    for term in json.loads((ASSETS / "glossary.json").read_text(encoding="utf-8")):
+                add(text, path)
+    glossary = ASSETS / "glossary.json"
+    for term in json.loads(glossary.read_text(encoding="utf-8")):
         for form in (term["name"], *term["also"]):
-            catalog.add(form, None, [("assets/glossary.json", 0)], context="term")
+            add(form, glossary, context="term")
     return catalog
 
 
