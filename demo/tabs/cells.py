@@ -7,9 +7,9 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors
-from demo.log.export import cell_in_words
+from demo.language import N_, _
 from demo.log.run import Run
-from demo.plots.reading import percent
+from demo.plots.reading import decimals, percent
 from demo.runs import DemoService, Finished
 from demo.sharing import ReaderSettings
 from demo.tabs.second_form import SecondForm
@@ -17,22 +17,22 @@ from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.theme import script
 from demo.widgets import Updates
 from demo.widgets.runs import run_header
-from models.before.characters import CODE, LINE, PROSE, figures
+from models.before.characters import CODE, LINE, PROSE, UNKNOWN, figures
 from models.outputs.base import Prediction, TaskOutput
 from models.outputs.before import CellsOutput, WatchedCell
 from models.registry import Task
 
-_LEAD = (
+_LEAD = N_(
     "Two small LSTMs learned to foresee the next character: one of prose, from children’s books, and one of Python, "
     "from its standard library. Nobody told them what a quotation or an indentation is; to foresee well, some of their "
     "cells came to keep count of such things. (Karpathy, Johnson and Fei-Fei, 2015.)"
 )
-_HINT = "At most 1,000 characters. <span class='keys'>Shift+Enter reads them.</span>"
-_NAMES = {PROSE: "Prose", CODE: "Python source"}
+_HINT = N_("At most 1,000 characters. <span class='keys'>Shift+Enter reads them.</span>")
+_NAMES = {PROSE: N_("Prose"), CODE: N_("Python source")}
 _STEPS = 7
-_POINT = "Point at a character, tap it, or walk with the arrow keys."
+_POINT = N_("Point at a character, tap it, or walk with the arrow keys.")
 _SHOWN = {"\n": "↵", " ": "␣"}
-_SPOKEN = {"\n": "line break", " ": "space"}
+_SPOKEN = {"\n": N_("line break"), " ": N_("space")}
 
 
 class CellsForm(SecondForm):
@@ -45,9 +45,10 @@ class CellsForm(SecondForm):
         """The choice of a cell, by its name or by its number."""
         output = self.example.output
         assert isinstance(output, CellsOutput)  # noqa: S101
-        self.named_cell = gr.Radio(choices_of(output), value=output.cells[0].cell, label="Cells that watch something")
+        choices, first = choices_of(output), output.cells[0].cell
+        self.named_cell = gr.Radio(choices, value=first, label=_("Cells that watch something"))
         most = figures()[output.model]["cells"] - 1
-        self.cell = gr.Slider(0, most, output.cells[0].cell, step=1, label="Any cell", info="most watch nothing")
+        self.cell = gr.Slider(0, most, first, step=1, label=_("Any cell"), info=_("most watch nothing"))
 
     @property
     def outputs(self) -> list[Component]:
@@ -90,20 +91,20 @@ class CellsForm(SecondForm):
 def create_cells_form(service: DemoService, session: gr.BrowserState, generations: TaskTab) -> TaskTab:
     """The form with its events, in the tab `generations`."""
     form = CellsForm(service, session, generations, Task.CELLS, lambda _run, output, _step: draw_first(output))
-    with form.page("Single cells: what one number of an LSTM watches"):
+    with form.page(_("Single cells: what one number of an LSTM watches")):
         with left_column():
-            with form.asking("Read it", _HINT):
+            with form.asking(_("Read it"), _(_HINT)):
                 form.create_text("text", lines=6, max_lines=14)
                 form.fields["model"] = gr.Radio(
-                    [(name, model) for model, name in _NAMES.items()],
+                    [(_(name), model) for model, name in _NAMES.items()],
                     value=form.example.run.fields["model"],
-                    label="Who reads it",
+                    label=_("Who reads it"),
                 )
-            with form.settings(_LEAD):
+            with form.settings(_(_LEAD)):
                 form.create_picker()
         with result():
             form.create_choice()
-            form.create_answer("Single cells", script("surprise.js"))
+            form.create_answer(_("Single cells"), script("surprise.js"))
             form.create_header()
     form.connect()
     shown: list[Any] = [form.answer, form.named_cell, form.cell]
@@ -114,7 +115,16 @@ def create_cells_form(service: DemoService, session: gr.BrowserState, generation
 
 def choices_of(output: CellsOutput) -> list[tuple[str, int]]:
     """The named cells with their numbers."""
-    return [(cell_in_words(each), each.cell) for each in output.cells if each.watches]
+    return [(_choice(each), each.cell) for each in output.cells if each.watches]
+
+
+def _choice(cell: WatchedCell) -> str:
+    return _(
+        "cell {cell}: {watches}, correlation {correlation:.2f}",
+        cell=cell.cell,
+        watches=_(cell.watches),
+        correlation=cell.correlation,
+    )
 
 
 def draw_first(output: TaskOutput) -> str:
@@ -131,26 +141,31 @@ def draw_cell(output: CellsOutput, cell: WatchedCell) -> str:
     )
     steps = "".join(f'<i data-step="{step}"></i>' for step in range(-_STEPS, _STEPS + 1))
     first = html.escape(_said(output.read[0], cell.states[0], output.guesses[0]))
+    name = html.escape(_("The text: choose a character"))
     return (
         f'<div class="surprises cells"><h3>{html.escape(_title(cell))}</h3>'
-        f'<div class="sentence-head"><p class="quiet">{_POINT}</p>'
+        f'<div class="sentence-head"><p class="quiet">{_(_POINT)}</p>'
         f'<p class="legend"><span>−1</span><span aria-hidden="true">{steps}</span><span>1</span></p></div>'
-        f'<p class="written {output.model}"><span role="radiogroup" aria-label="The text: choose a character">'
-        f'{characters}</span></p><p class="read-out pointed" role="status">{first}</p>{_notes(output)}</div>'
+        f'<p class="written {output.model}"><span role="radiogroup" aria-label="{name}">{characters}</span>'
+        f'</p><p class="read-out pointed" role="status">{first}</p>{_notes(output)}</div>'
     )
 
 
 def _title(cell: WatchedCell) -> str:
     if cell.correlation is None:
-        return f"Cell {cell.cell} has no name here: it may watch much at once, or nothing that we looked for"
-    way, number = "rises" if cell.correlation > 0 else "falls", f"{cell.correlation:.2f}".replace("-", "−")
-    return f"Cell {cell.cell} watches: {cell.watches} (its number {way} with it; correlation {number})"
+        return _(
+            "Cell {cell} has no name here: it may watch much at once, or nothing that we looked for", cell=cell.cell
+        )
+    values = {"cell": cell.cell, "watches": _(cell.watches), "correlation": decimals(cell.correlation)}
+    if cell.correlation > 0:
+        return _("Cell {cell} watches: {watches} (its number rises with it; correlation {correlation})", **values)
+    return _("Cell {cell} watches: {watches} (its number falls with it; correlation {correlation})", **values)
 
 
 def _character(each: str, state: float, guesses: tuple[Prediction, ...], *, first: bool) -> str:
     """One character to choose; a line break is drawn, so that it can be pointed at."""
     step = round(_STEPS * state)
-    label = f' aria-label="{_SPOKEN[each]}"' if each in _SPOKEN else ""
+    label = f' aria-label="{html.escape(_(_SPOKEN[each]))}"' if each in _SPOKEN else ""
     drawn = "↵\n" if each == "\n" else html.escape(each)
     return (
         f'<span class="token" role="radio" aria-checked="{str(first).lower()}" tabindex="{0 if first else -1}"{label}'
@@ -159,28 +174,40 @@ def _character(each: str, state: float, guesses: tuple[Prediction, ...], *, firs
 
 
 def _said(each: str, state: float, guesses: tuple[Prediction, ...]) -> str:
-    # Adding 0 makes 0 of -0.
-    number = f"{round(state, 2) + 0:.2f}".replace("-", "−")
-    rather = ", ".join(f"{_quoted(guess.text)} {percent(guess.score)}" for guess in guesses)
-    return f"After {_quoted(each)}: {number}. Likeliest next: {rather}."
+    return _(
+        "After {character}: {state}. Likeliest next: {guesses}.",
+        character=_quoted(each),
+        # Adding 0 makes 0 of -0.
+        state=decimals(round(state, 2) + 0),
+        guesses=", ".join(f"{_quoted(guess.text)} {percent(guess.score)}" for guess in guesses),
+    )
 
 
 def _quoted(character: str) -> str:
-    return f"“{_SHOWN.get(character, character)}”"
+    return _("“{character}”", character=_SHOWN.get(character, character))
 
 
 def _notes(output: CellsOutput) -> str:
     """What was made of the text, and how few cells have a name."""
     found = figures()[output.model]
     notes = [
-        f"Of its {found['cells']} cells {found['nameable']} go along with something that we looked for "
-        f"({', '.join(found['signals'])}), with a correlation of {found['least']} or more over text kept out of "
-        f"training; the other {found['cells'] - found['nameable']} watch nothing that has a name here. It needs "
-        f"{found['bits_per_character']:.2f} bits for a character of such text."
+        _(
+            "Of its {cells} cells {nameable} go along with something that we looked for ({signals}), with a "
+            "correlation of {least} or more over text kept out of training; the other {others} watch nothing that has "
+            "a name here. It needs {bits:.2f} bits for a character of such text.",
+            cells=found["cells"],
+            nameable=found["nameable"],
+            signals=", ".join(map(_, found["signals"])),
+            least=found["least"],
+            others=found["cells"] - found["nameable"],
+            bits=found["bits_per_character"],
+        )
     ]
     if output.model == PROSE:
-        notes.append(f"The text was read in lines of at most {LINE} characters, as the books were.")
+        notes.append(_("The text was read in lines of at most {most} characters, as the books were.", most=LINE))
     if output.unknown:
-        unknown = ", ".join(f"“{each}”" for each in output.unknown[:20])
-        notes.append(f"Not in the alphabet, and read as one unknown sign, \ufffd: {unknown}.")
+        unknown = ", ".join(map(_quoted, output.unknown[:20]))
+        notes.append(
+            _("Not in the alphabet, and read as one unknown sign, {sign}: {unknown}.", sign=UNKNOWN, unknown=unknown)
+        )
     return f'<p class="quiet">{html.escape(" ".join(notes))}</p>'

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from demo.events import PROGRESS, QUICK, for_visitors, in_line
+from demo.language import N_, _
 from demo.runs import DemoService, Finished
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets import Updates
@@ -17,19 +18,19 @@ from models.errors import CheckpointUnavailable, InputError
 from models.outputs.writing import CompletionOutput
 from models.registry import Task, find
 
-_LEAD = (
+_LEAD = N_(
     "GPT-2 writes one token after another (a word or a piece of one); each time it gives every token it knows a "
     "probability, and one is chosen. An empty beginning is allowed."
 )
 _STRATEGIES = [
-    ("Sampling: draw the next token by chance", "sample"),
-    ("Greedy: always take the likeliest token", "greedy"),
-    ("Beam search: keep several drafts, take the likeliest", "beam"),
+    (N_("Sampling: draw the next token by chance"), "sample"),
+    (N_("Greedy: always take the likeliest token"), "greedy"),
+    (N_("Beam search: keep several drafts, take the likeliest"), "beam"),
 ]
-_HINT = (
+_HINT = N_(
     "Begin a text, or leave it empty. <span class='keys'>Enter goes on with it; Shift+Enter starts a new line.</span>"
 )
-_FEW_SHOT = (
+_FEW_SHOT = N_(
     "The last three examples are <em>few-shot prompts</em>: they show a few solved cases and leave the last one open "
     "(Brown et al., 2020)."
 )
@@ -45,28 +46,32 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     given = tab.example.run.fields
     with tab.page():
         with left_column():
-            with tab.asking("Write on", _HINT):
+            with tab.asking(_("Write on"), _(_HINT)):
                 tab.create_text(
-                    "prompt", "The beginning of your text", placeholder="Leave it empty and the model begins by itself."
+                    "prompt",
+                    _("The beginning of your text"),
+                    placeholder=_("Leave it empty and the model begins by itself."),
                 )
-            with tab.settings(_LEAD):
-                strategy = gr.Radio(_STRATEGIES, value=given["strategy"], label="How the next token is chosen")
+            with tab.settings(_(_LEAD)):
+                strategies = [(_(said), value) for said, value in _STRATEGIES]
+                strategy = gr.Radio(strategies, value=given["strategy"], label=_("How the next token is chosen"))
                 tab.fields["strategy"] = strategy
                 tab.create_slider("max_new_tokens")
                 beams = tab.create_slider("num_beams", visible=False)
                 drawing = [tab.create_slider(name) for name in ("temperature", "top_k", "top_p")]
-                seed = gr.Number(given["seed"], label="Seed", info="same seed, same text", precision=0, minimum=0)
+                seed = gr.Number(given["seed"], label=_("Seed"), info=_("same seed, same text"), precision=0, minimum=0)
                 tab.fields["seed"] = seed
                 loop_guard = tab.create_slider("loop_guard")
                 tab.create_picker()
                 few_shot = gr.HTML(few_shot_note(service.defaults.of(tab.task).name))
         with result():
-            tab.create_answer("The text so far")
+            tab.create_answer(_("The text so far"))
             with gr.Row(elem_classes="history-actions") as more:
-                another = gr.Button("Another one", scale=0, min_width=150)
-                three = gr.Button("Three at once", scale=0, min_width=150)
-            beside = gr.HTML("", visible=False, label="More texts", elem_classes="parted")
-            decided = gr.HTML(decided_strip(tab.example.output, tab.example.decided), label="Decided in which layer")
+                another = gr.Button(_("Another one"), scale=0, min_width=150)
+                three = gr.Button(_("Three at once"), scale=0, min_width=150)
+            beside = gr.HTML("", visible=False, label=_("More texts"), elem_classes="parted")
+            strip = decided_strip(tab.example.output, tab.example.decided)
+            decided = gr.HTML(strip, label=_("Decided in which layer"))
             tab.create_reader(decided)
             tab.steps = DecoderSteps(service, tab.task)
             create_strategy_tree(service, tab.picker, tab.fields)
@@ -86,7 +91,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
         session_id, runs = tab.session_of(session_id), []
         fields = tab.named(values)
         try:
-            for _ in range(_AT_ONCE):
+            for _time in range(_AT_ONCE):
                 runs.append(service.run(session_id, tab.task, fields, checkpoint))
                 fields = _next_seed(fields)
         except InputError as error:
@@ -130,21 +135,23 @@ def few_shot_note(name: str) -> str:
     try:
         checkpoint = find(name, Task.COMPLETION)
     except CheckpointUnavailable:
-        return f'<p class="quiet">{_FEW_SHOT} </p>'
+        return f'<p class="quiet">{_(_FEW_SHOT)} </p>'
     title = html.escape(checkpoint.title)
     if not checkpoint.hub_id:
-        said = (
-            f"{title} has read only stories and film reviews and does not learn from them: it goes on as if they were "
-            "part of one. gpt2, which has read the web, follows them a little."
+        said = _(
+            "{title} has read only stories and film reviews and does not learn from them: it goes on as if they were "
+            "part of one. gpt2, which has read the web, follows them a little.",
+            title=title,
         )
     elif checkpoint.family == "GPT":
-        said = f"{title} has read only novels: expect a page of prose rather than an answer."
+        said = _("{title} has read only novels: expect a page of prose rather than an answer.", title=title)
     else:
-        said = (
-            f"{title} has read the web and follows them a little: more often their form than their meaning. "
-            "Reliable answers take far larger models."
+        said = _(
+            "{title} has read the web and follows them a little: more often their form than their meaning. "
+            "Reliable answers take far larger models.",
+            title=title,
         )
-    return f'<p class="quiet">{_FEW_SHOT} {said}</p>'
+    return f'<p class="quiet">{_(_FEW_SHOT)} {said}</p>'
 
 
 def _next_seed(fields: dict[str, Any]) -> dict[str, Any]:
@@ -155,5 +162,6 @@ def _next_seed(fields: dict[str, Any]) -> dict[str, Any]:
 def _shown_beside(runs: Sequence[Finished]) -> dict[str, Any]:
     """The update that shows the texts of the runs side by side; nothing where there are none, or one is empty."""
     texts = [run.output for run in runs if isinstance(run.output, CompletionOutput) and run.output.generated]
-    shown = several_texts(texts, [f"Seed {run.run.seed}" for run in runs]) if runs and len(texts) == len(runs) else ""
+    names = [_("Seed {seed}", seed=run.run.seed) for run in runs]
+    shown = several_texts(texts, names) if runs and len(texts) == len(runs) else ""
     return gr.update(value=shown, visible=bool(shown))

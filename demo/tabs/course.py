@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import gradio as gr
 
 from demo.events import QUICK, for_visitors
+from demo.language import N_, _
 from demo.limits import FIELDS
 from demo.recorded import examples_of
 from demo.tabs.task_tab import TaskTab
@@ -24,26 +25,28 @@ CHAPTER: dict[str, tuple[Task, bool]] = {
 }
 """What `pipeline` calls each task, the task here, and whether transformers 5 still has that pipeline."""
 
-_SAID = """
-<h2 id="course">A course’s first chapter, running</h2>
-<p>Courses on Transformers often begin with <code>pipeline(…)</code> and a task’s name. transformers 5 took question
-answering and translation out, and every one of them wants a download first. Here they run, without a network: press
-a button to open the tab with an example, or ask from Python in this project’s folder, after
-<code>from models import load_model</code>.</p>
-"""
+_TITLE = N_("A course’s first chapter, running")
+_SAID = N_(
+    "Courses on Transformers often begin with <code>pipeline(…)</code> and a task’s name. transformers 5 took question "
+    "answering and translation out, and every one of them wants a download first. Here they run, without a network: "
+    "press a button to open the tab with an example, or ask from Python in this project’s folder, after "
+    "<code>from models import load_model</code>."
+)
+_GONE = N_("gone from transformers 5")
 
 
 def create_course(tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
     """The section: a row for each call, whose button fills the form of its tab with an example and opens it."""
-    gr.HTML(f'<div class="prose-page">{_SAID}</div>', label="A course’s first chapter")
+    said = f'<h2 id="course">{_(_TITLE)}</h2><p>{_(_SAID)}</p>'
+    gr.HTML(f'<div class="prose-page">{said}</div>', label=_("A course’s first chapter"))
     for name, (task, lasts) in CHAPTER.items():
         with gr.Row(elem_classes="course-row"):
-            button = gr.Button(f"Open: {TASK_TITLES[task]}", size="sm", scale=0, min_width=190)
-            gone = "" if lasts else ", gone from transformers 5"
+            button = gr.Button(_("Open: {tab}", tab=_(TASK_TITLES[task])), size="sm", scale=0, min_width=190)
+            gone = "" if lasts else f", {_(_GONE)}"
             gr.HTML(
                 f"<p><code>pipeline(\"{name}\")</code><span class='quiet'>{gone}</span><br>"
                 f"<code>{html.escape(call(task))}</code></p>",
-                label=f"{name} from Python",
+                label=_("{name} from Python", name=name),
             )
         form = task_tabs[task]
 

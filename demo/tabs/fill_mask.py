@@ -5,6 +5,7 @@ import html
 import gradio as gr
 
 from demo.events import QUICK
+from demo.language import N_, _
 from demo.plots.reading import percent
 from demo.recorded import examples_of
 from demo.runs import DemoService
@@ -16,11 +17,13 @@ from models.outputs.base import TaskOutput
 from models.outputs.encoders import FillMaskOutput, WordStanding
 from models.registry import Task
 
-_LEAD = (
+_LEAD = N_(
     "BERT learned language by filling blanks. Blank out a word, and it says which words it would put there. "
     "A blank is called a <em>mask</em>, written [MASK]."
 )
-_HINT = "Tap a word above to blank it out. <span class='keys'>Enter fills it; Shift+Enter starts a new line.</span>"
+_HINT = N_("Tap a word above to blank it out. <span class='keys'>Enter fills it; Shift+Enter starts a new line.</span>")
+_NOTE = N_("Each blank is judged while the others are still blank; the numbers are multiplied.")
+_FILLED = N_("The text, filled")
 
 
 def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
@@ -29,16 +32,18 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
     given = tab.example.run.fields
     with tab.page():
         with left_column():
-            with tab.asking("Fill the blank", _HINT):
+            with tab.asking(_("Fill the blank"), _(_HINT)):
                 text = tab.create_text("text")
                 chips = gr.HTML(token_chips(given["text"]), js_on_load=PRESSED, elem_classes="chip-box")
-            with tab.settings(_LEAD):
+            with tab.settings(_(_LEAD)):
                 tab.create_slider("top_k")
-                word = gr.Textbox(given["word"], label="My word", info="how likely is a word of yours?", max_lines=1)
+                word = gr.Textbox(
+                    given["word"], label=_("My word"), info=_("how likely is a word of yours?"), max_lines=1
+                )
                 tab.fields["word"] = word
                 tab.create_picker()
         with result():
-            tab.create_answer("Words for the blank")
+            tab.create_answer(_("Words for the blank"))
             tab.create_reader()
         hidden = gr.State(_masked_words(given["text"]))
 
@@ -62,22 +67,18 @@ def draw_answer(output: TaskOutput) -> str:
     """Bars for each mask, the filled texts, and where the visitor's own word stands."""
     assert isinstance(output, FillMaskOutput)  # noqa: S101
     several = len(output.predictions) > 1
-    masks = "".join(
-        f"<section><h3>{f'Blank {number}' if several else 'Likeliest words'}</h3>"
-        f"{bars(predictions, f'Likeliest words for blank {number}')}{_own_word(output.word, number - 1)}</section>"
-        for number, predictions in enumerate(output.predictions, start=1)
-    )
+    masks = ""
+    for number, predictions in enumerate(output.predictions, start=1):
+        title = _("Blank {number}", number=number) if several else _("Likeliest words")
+        likeliest = bars(predictions, _("Likeliest words for blank {number}", number=number))
+        masks += f"<section><h3>{title}</h3>{likeliest}{_own_word(output.word, number - 1)}</section>"
     filled = "".join(
         f"<li><bdi>{html.escape(each.text)}</bdi> <span class='quiet'>{percent(each.score)}</span></li>"
         for each in output.sequences
     )
-    note = (
-        "<p class='quiet'>Each blank is judged while the others are still blank; the numbers are multiplied.</p>"
-        if several
-        else ""
-    )
+    note = f"<p class='quiet'>{_(_NOTE)}</p>" if several else ""
     texts = (
-        f"<details class='as-table'{' open' if several else ''}><summary>The text, filled</summary>"
+        f"<details class='as-table'{' open' if several else ''}><summary>{_(_FILLED)}</summary>"
         f'<ol class="texts">{filled}</ol>{note}</details>'
     )
     return f'<div class="{"columns" if several else ""}">{masks}</div>{texts}'
@@ -87,16 +88,21 @@ def _own_word(standings: tuple[WordStanding, ...], mask: int) -> str:
     if not standings:
         return ""
     standing = standings[mask]
-    word = f"“<bdi>{html.escape(standing.word)}</bdi>”"
+    word = html.escape(standing.word)
     if standing.probability is None or standing.rank is None:
-        pieces = html.escape(" + ".join(piece.strip() for piece in standing.pieces))
-        return (
-            f"<p class='own-word'>{word} is not one token for this model ({pieces}), so it cannot fill one blank.</p>"
+        said = _(
+            "“<bdi>{word}</bdi>” is not one token for this model ({pieces}), so it cannot fill one blank.",
+            word=word,
+            pieces=html.escape(" + ".join(piece.strip() for piece in standing.pieces)),
         )
-    return (
-        f"<p class='own-word'>The model gives {word} {percent(standing.probability)} of its probability: "
-        f"number {standing.rank:,} on its list.</p>"
-    )
+    else:
+        said = _(
+            "The model gives “<bdi>{word}</bdi>” {share} of its probability: number {rank:,} on its list.",
+            word=word,
+            share=percent(standing.probability),
+            rank=standing.rank,
+        )
+    return f"<p class='own-word'>{said}</p>"
 
 
 def _masked_words(text: str) -> tuple[str, ...]:

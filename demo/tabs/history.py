@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from demo.events import QUICK, for_visitors
+from demo.language import N_, _
 from demo.log.run import Run, keeps, owner, with_wish
 from demo.runs import RUNS_OF_A_PAGE, DemoService
 from demo.tabs.task_tab import TaskTab, lead
@@ -14,11 +15,13 @@ from demo.widgets.runs import kept_note, run_list
 from demo.widgets.saved import SavedFile, csv_file, json_file
 from models.registry import Task
 
-_LEAD = "What this browser has run, newest first. Opening a run brings back its text, answer and settings."
-FORGOTTEN = "This host forgets all runs when it restarts, which may happen on any day: download what you want to keep."
+_LEAD = N_("What this browser has run, newest first. Opening a run brings back its text, answer and settings.")
+FORGOTTEN = N_(
+    "This host forgets all runs when it restarts, which may happen on any day: download what you want to keep."
+)
 """Said where the log does not outlive the process: on the disk of a Space."""
 
-UNKEPT = "Do not keep my runs"
+UNKEPT = N_("Do not keep my runs")
 """The switch that turns keeping off."""
 
 
@@ -27,29 +30,30 @@ def create_history_tab(
 ) -> None:
     """The tab with its events; opening a run selects the tab of its task in `tabs`, `note` follows what is kept."""
     size: dict[str, Any] = {"min_width": 150, "scale": 0}
-    with gr.Tab("History", id="history", elem_id="tab-history", alignment="right") as tab:
-        lead(_LEAD)
+    with gr.Tab(_("History"), id="history", elem_id="tab-history", alignment="right") as tab:
+        lead(_(_LEAD))
         if service.settings.forgets_at_restart:
-            lead(FORGOTTEN)
+            lead(_(FORGOTTEN))
         unkept = gr.Checkbox(
             False,
-            label=UNKEPT,
-            info="From now on, in this browser. What is listed here stays until you delete it.",
+            label=_(UNKEPT),
+            info=_("From now on, in this browser. What is listed here stays until you delete it."),
         )
         with gr.Row(elem_classes="history-actions"):
             as_csv, as_json, delete_all = (
-                gr.Button(name, **size) for name in ("Download CSV", "Download JSON", "Delete all")
+                gr.Button(name, **size) for name in (_("Download CSV"), _("Download JSON"), _("Delete all"))
             )
         with gr.Row(visible=False, elem_classes="history-actions") as question:
-            gr.HTML("<p>Delete every run of this browser? They cannot be brought back.</p>")
-            confirm = gr.Button("Yes, delete all", variant="stop", **size)
-            keep = gr.Button("Keep them", **size)
+            asked = _("Delete every run of this browser? They cannot be brought back.")
+            gr.HTML(f"<p>{asked}</p>")
+            confirm = gr.Button(_("Yes, delete all"), variant="stop", **size)
+            keep = gr.Button(_("Keep them"), **size)
         listed = run_list((), service.history_is_kept)
-        runs = gr.HTML(listed, js_on_load=PRESSED, elem_classes="run-list", label="Runs")
+        runs = gr.HTML(listed, js_on_load=PRESSED, elem_classes="run-list", label=_("Runs"))
         # How many of the newest runs come before the page that is shown.
         skipped = gr.State(0)
         with gr.Row(elem_classes="history-actions"):
-            newer, older = (gr.Button(name, visible=False, **size) for name in ("Newer runs", "Older runs"))
+            newer, older = (gr.Button(name, visible=False, **size) for name in (_("Newer runs"), _("Older runs")))
         file = SavedFile()
     page = [runs, skipped, newer, older]
 

@@ -5,6 +5,7 @@ import html
 import gradio as gr
 from gradio.components.plot import PlotData
 
+from demo.language import N_, _
 from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.plots.spans import span_probabilities
@@ -16,16 +17,17 @@ from models.outputs.base import Prediction, TaskOutput
 from models.outputs.encoders import QuestionAnsweringOutput
 from models.registry import Task
 
-_LEAD = (
+_LEAD = N_(
     "Ask about a text. The model does not write an answer: it points at the words of the text where an answer "
     "starts and ends (<em>extractive</em> question answering), or says that there is none."
 )
-_HINT = "Ask, or paste a text of your own. <span class='keys'>Enter looks it up; Shift+Enter starts a new line.</span>"
-_NO_ANSWER = "No answer in this text"
-_SPANS = (
-    "<h2>Where the answer starts and ends</h2><p class='quiet'>Upwards: the probability that the answer starts at a "
-    "token (a word or a piece of one); downwards: that it ends there. The first token, [CLS], stands for “no "
-    "answer”.</p>"
+_HINT = N_(
+    "Ask, or paste a text of your own. <span class='keys'>Enter looks it up; Shift+Enter starts a new line.</span>"
+)
+_SPANS_TITLE = N_("Where the answer starts and ends")
+_SPANS = N_(
+    "Upwards: the probability that the answer starts at a token (a word or a piece of one); downwards: that it ends "
+    "there. The first token, [CLS], stands for “no answer”."
 )
 
 
@@ -38,20 +40,21 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
     tab = TaskTab(service, session, Task.QUESTION_ANSWERING, draw)
     with tab.page():
         with left_column():
-            with tab.asking("Look it up", _HINT):
-                tab.create_text("question", "Your question", max_lines=3)
-                tab.create_text("context", "The text to look in", max_lines=14, elem_classes="long-text")
-            with tab.settings(_LEAD):
+            with tab.asking(_("Look it up"), _(_HINT)):
+                tab.create_text("question", _("Your question"), max_lines=3)
+                tab.create_text("context", _("The text to look in"), max_lines=14, elem_classes="long-text")
+            with tab.settings(_(_LEAD)):
                 tab.create_slider("top_k")
                 tab.create_picker()
         with result():
-            tab.create_answer("Answer")
+            tab.create_answer(_("Answer"))
             tab.create_reader()
             with gr.Column(elem_classes="more"):
-                gr.HTML(_SPANS, label="Where the answer starts and ends")
+                about = f"<h2>{_(_SPANS_TITLE)}</h2><p class='quiet'>{_(_SPANS)}</p>"
+                gr.HTML(about, label=_(_SPANS_TITLE))
                 plot = gr.Plot(
                     _spans(tab.example.output),
-                    label="Start and end probabilities",
+                    label=_("Start and end probabilities"),
                     show_label=False,
                     container=False,
                     elem_classes="span-frame",
@@ -64,35 +67,43 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
 def draw_answer(context: str, output: TaskOutput) -> str:
     """The answer in a sentence, the text with the answer marked in it, and the next best answers."""
     output = _typed(output)
+    no_answer, no_answer_share = _("No answer in this text"), percent(output.no_answer_score)
     if output.answered:
         best = output.answers[0]
-        headline = f"“<bdi>{html.escape(best.text)}</bdi>” has {percent(best.score)} of the probability"
+        headline = _(
+            "“<bdi>{answer}</bdi>” has {share} of the probability",
+            answer=html.escape(best.text),
+            share=percent(best.score),
+        )
         shown = (
             f"{html.escape(context[: best.start])}<mark>{html.escape(context[best.start : best.end])}</mark>"
             f"{html.escape(context[best.end :])}"
         )
     else:
-        headline = f"{_NO_ANSWER}: it has {percent(output.no_answer_score)} of the probability"
+        headline = _("No answer in this text: it has {share} of the probability", share=no_answer_share)
         shown = html.escape(context)
     candidates = [Prediction(each.text, each.score) for each in output.answers]
-    candidates.append(Prediction(_NO_ANSWER, output.no_answer_score))
+    candidates.append(Prediction(no_answer, output.no_answer_score))
     candidates.sort(key=lambda each: -each.score)
-    winner = output.answers[0].text if output.answered else _NO_ANSWER
-    together = (
-        f"<p class='quiet'>All places of the text together have {percent(1 - output.no_answer_score)} of the "
-        f"probability, and “no answer” has {percent(output.no_answer_score)}. That decides whether an answer is shown; "
-        "the likeliest place is then the answer.</p>"
+    winner = output.answers[0].text if output.answered else no_answer
+    together = _(
+        "All places of the text together have {share} of the probability, and “no answer” has {no_answer_share}. That "
+        "decides whether an answer is shown; the likeliest place is then the answer.",
+        share=percent(1 - output.no_answer_score),
+        no_answer_share=no_answer_share,
     )
-    windows = (
-        f"<p class='quiet'>The text is longer than the model’s window, so it was read in {output.windows} overlapping "
-        "parts; the best answer of all of them is shown, and the pictures below show the part that holds it.</p>"
-        if output.windows > 1
-        else ""
-    )
-    shown_candidates = bars(candidates, "Answers and their probability", winner=winner, long=True)
-    context = f'<p class="context" dir="auto" tabindex="0" role="group" aria-label="The text">{shown}</p>'
-    text = f"<h3>{headline}</h3>{context}{together}{windows}"
-    return f"{text}<h3>All candidates, best first</h3>{shown_candidates}"
+    notes = f"<p class='quiet'>{together}</p>"
+    if output.windows > 1:
+        windows = _(
+            "The text is longer than the model’s window, so it was read in {count} overlapping parts; the best answer "
+            "of all of them is shown, and the pictures below show the part that holds it.",
+            count=output.windows,
+        )
+        notes += f"<p class='quiet'>{windows}</p>"
+    shown_candidates = bars(candidates, _("Answers and their probability"), winner=winner, long=True)
+    name, title = html.escape(_("The text")), _("All candidates, best first")
+    context = f'<p class="context" dir="auto" tabindex="0" role="group" aria-label="{name}">{shown}</p>'
+    return f"<h3>{headline}</h3>{context}{notes}<h3>{title}</h3>{shown_candidates}"
 
 
 def _spans(output: TaskOutput) -> PlotData:

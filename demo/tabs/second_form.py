@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import gradio as gr
 from gradio.components import Component
 
+from demo.language import _
 from demo.runs import DemoService, Finished
 from demo.tabs.task_tab import TaskTab, two_columns
 from demo.widgets import Updates
@@ -31,7 +32,7 @@ class SecondForm(TaskTab):
     @contextmanager
     def page(self, title: str = "") -> Iterator[None]:
         """Holds the two columns, in a fold with this title, or with that of the task."""
-        title = title or TASK_TITLES[self.task]
+        title = title or _(TASK_TITLES[self.task])
         with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
             self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
             yield
