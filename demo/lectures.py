@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from demo.language import _
 from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
 from demo.sharing import ReaderSettings
@@ -19,6 +20,7 @@ from demo.tour.questions import ASKS
 from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.registry import REGISTRY, Task, checkpoints_for
+from models.wording import Sentence
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
 LECTURE, STEP, ROOM = "lecture", "step", "room"
@@ -127,11 +129,13 @@ def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | No
         return None
     lecture = lectures.get(query[LECTURE])
     if lecture is None:
-        offered = ", ".join(each.title for each in lectures.values())
-        raise InputError(f"There is no lecture of that name here; there are: {offered}.")
+        offered = ", ".join(_(each.title) for each in lectures.values())
+        raise InputError(Sentence("There is no lecture of that name here; there are: {offered}.", offered=offered))
     number, count = query.get(STEP, "1"), len(lecture.steps)
     if not re.fullmatch(r"[0-9]{1,3}", number) or not 1 <= int(number) <= count:
-        raise InputError(f"“{lecture.title}” has no such step; its steps go from 1 to {count}.")
+        raise InputError(
+            Sentence("“{title}” has no such step; its steps go from 1 to {count}.", title=_(lecture.title), count=count)
+        )
     host = parts.netloc.rpartition("@")[2]
     room = query.get(ROOM, "") if lecture.asks else ""
     base = f"{parts.scheme}://{host}{parts.path}"

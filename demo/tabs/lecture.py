@@ -15,6 +15,7 @@ from gradio.components.plot import PlotData
 
 from demo.caches import LONGEST_WAIT_S, TOO_LONG
 from demo.events import QUICK, for_visitors
+from demo.language import _, language, spoken
 from demo.lectures import (
     LECTURE,
     Lecture,
@@ -54,13 +55,15 @@ def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: In
     for number, step in enumerate(lecture.steps, start=1):
         picture, drawn = _picture(step.view, task_tabs, inside)
         figures += drawn
+        place = _(
+            "{lecture}, step {number} of {count}", lecture=_(lecture.title), number=number, count=len(lecture.steps)
+        )
         sections.append(
-            f'<section class="lecture-page"><p class="quiet">{html.escape(lecture.title)}, step {number} of '
-            f'{len(lecture.steps)}</p><h1>{html.escape(step.title)}</h1><p class="lecture-text">{marked(step.text)}</p>'
-            f"{picture}</section>"
+            f'<section class="lecture-page"><p class="quiet">{html.escape(place)}</p><h1>{html.escape(_(step.title))}'
+            f'</h1><p class="lecture-text">{marked(_(step.text))}</p>{picture}</section>'
         )
     body = f'<main class="prose">{"".join(sections)}</main>'
-    return html_file(offline_page(lecture.title, body, taken_script(), figures), f"clearhead-lecture-{lecture.name}")
+    return html_file(offline_page(_(lecture.title), body, taken_script(), figures), f"clearhead-lecture-{lecture.name}")
 
 
 def _picture(view: InsideRequest | TaskView, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> Picture:
@@ -88,7 +91,9 @@ def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
 
 def create_lecture_bar() -> gr.HTML:
     """The place of the bar, above the tabs; it takes no room outside a lecture."""
-    return gr.HTML("", js_on_load=script("lecture_bar.js"), elem_classes="lecture-bar", padding=False, label="Lecture")
+    return gr.HTML(
+        "", js_on_load=script("lecture_bar.js"), elem_classes="lecture-bar", padding=False, label=_("Lecture")
+    )
 
 
 def open_lectures(
@@ -113,7 +118,7 @@ def open_lectures(
         try:
             place = place_of(address, lectures)
         except InputError as error:
-            return {bar: lecture_refused(error.sentence), room: ""}
+            return {bar: lecture_refused(_(error.sentence)), room: ""}
         if place is None:
             return {bar: "", room: ""}
         place, view = in_a_room(place), place.step.view
@@ -151,13 +156,16 @@ def open_lectures(
 
 
 class LectureViews:
-    """The views of all steps. Each is computed once and kept: a room opens the same step at the same moment."""
+    """The views of all steps. Each is computed once and kept: a room opens the same step at the same moment.
+
+    They are kept by lecture, number of the step and language.
+    """
 
     def __init__(self, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> None:
         self.task_tabs = task_tabs
         self.inside = inside
-        self._flights: dict[tuple[str, int], Future[Updates]] = {}
-        self._questions: dict[tuple[str, int], Question] = {}
+        self._flights: dict[tuple[str, int, str], Future[Updates]] = {}
+        self._questions: dict[tuple[str, int, str], Question] = {}
         self._one_at_a_time = ThreadPoolExecutor(1, "lecture")
 
     @property
@@ -189,7 +197,7 @@ class LectureViews:
 
         Whoever asks while it is computed waits on the loop that serves the page and holds no thread.
         """
-        flight = self._flight((place.lecture.name, place.number), place.step)
+        flight = self._flight((place.lecture.name, place.number, language()), place.step)
         try:
             # One who leaves does not end it for the others.
             view = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(flight)), LONGEST_WAIT_S)
@@ -203,9 +211,9 @@ class LectureViews:
         if place.step.question is None:
             return None
         await self.view(place)
-        return self._questions[place.lecture.name, place.number]
+        return self._questions[place.lecture.name, place.number, language()]
 
-    def _flight(self, key: tuple[str, int], step: LectureStep) -> "Future[Updates]":
+    def _flight(self, key: tuple[str, int, str], step: LectureStep) -> "Future[Updates]":
         """The computation of a view, which is kept once it has ended well."""
 
         def forget_failed(flight: "Future[Updates]") -> None:
@@ -218,7 +226,12 @@ class LectureViews:
             self._flights[key].add_done_callback(forget_failed)
         return self._flights[key]
 
-    def _computed(self, key: tuple[str, int], step: LectureStep) -> Updates:
+    def _computed(self, key: tuple[str, int, str], step: LectureStep) -> Updates:
+        # No call is answered in this thread.
+        with spoken(key[2]):
+            return self._spoken(key, step)
+
+    def _spoken(self, key: tuple[str, int, str], step: LectureStep) -> Updates:
         view, inside = step.view, self.inside
         if isinstance(view, InsideRequest):
             own: Updates = {each: each.value for each in inside.own}

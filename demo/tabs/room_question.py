@@ -11,11 +11,12 @@ import gradio as gr
 from cachetools import TTLCache
 
 from demo.events import QUICK, for_visitors
+from demo.language import _, ngettext
 from demo.lectures import ROOM_CODE, Lecture, LecturePlace, TaskView
 from demo.limits import FIELDS
 from demo.theme import script
 from demo.tour.card import choices, verdict
-from demo.tour.questions import Question
+from demo.tour.questions import Question, shown_choice
 from demo.walk.step import track
 
 KEPT_S = 3 * 3_600
@@ -60,7 +61,9 @@ def in_a_room(place: LecturePlace) -> LecturePlace:
 
 def create_room_question() -> gr.HTML:
     """The place of the question, below the bar of the lecture; it takes no room where nothing is asked."""
-    return gr.HTML("", js_on_load=script("room_question.js"), elem_classes="room-box", padding=False, label="Question")
+    return gr.HTML(
+        "", js_on_load=script("room_question.js"), elem_classes="room-box", padding=False, label=_("Question")
+    )
 
 
 def answer_room_questions(lectures: Mapping[str, Lecture], find: FindQuestion, box: gr.HTML) -> None:
@@ -112,7 +115,7 @@ def room_question(
         asks = choices(question.text, asked, chosen) + verdict(asked, chosen)
         inside = _texts(place) + asks + _for_the_screen(sum(counts.values()))
     return (
-        f'<section class="room-question" aria-label="Question to the room" data-lecture="{place.lecture.name}" '
+        f'<section class="room-question" aria-label="{_("Question to the room")}" data-lecture="{place.lecture.name}" '
         f'data-step="{place.number}" data-room="{place.room}" data-state="{state}">{inside}</section>'
     )
 
@@ -127,17 +130,17 @@ def _texts(place: LecturePlace) -> str:
 
 
 def _for_the_screen(answers: int) -> str:
-    said = "1 answer" if answers == 1 else f"{answers} answers"
+    said = ngettext("{count} answer so far.", "{count} answers so far.", answers)
     return (
-        f'<p class="room-screen"><span>{said} so far.</span> <button type="button" class="room-show" '
-        'aria-keyshortcuts="a">Show the answer <kbd>a</kbd></button></p>'
+        f'<p class="room-screen"><span>{said}</span> <button type="button" class="room-show" '
+        f'aria-keyshortcuts="a">{_("Show the answer")} <kbd>a</kbd></button></p>'
     )
 
 
 def _bars(question: str, asked: Question, counts: Mapping[str, int]) -> str:
     most = max(1, sum(counts.values()))
     rows = "".join(
-        f"<li{' class=is-right' if each == asked.right else ''}><bdi>{html.escape(each)}</bdi>"
+        f"<li{' class=is-right' if each == asked.right else ''}><bdi>{html.escape(shown_choice(each))}</bdi>"
         f"{track(counts.get(each, 0) / most)}<span>{counts.get(each, 0)}</span></li>"
         for each in asked.choices
     )

@@ -1,11 +1,12 @@
 """Two sentences: four questions on a pair, with a fine-tuned encoder."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import gradio as gr
 import numpy as np
 
+from demo.language import N_, _
 from demo.plots.reading import decimals, percent
 from demo.plots.sheet import signed_image
 from demo.plots.template import label
@@ -17,19 +18,19 @@ from models.outputs.base import Prediction, TaskOutput
 from models.outputs.encoders import SentencePairOutput
 from models.registry import Task
 
-_LEAD = (
+_LEAD = N_(
     "BERT was built to read two texts at once: <code>[CLS] first [SEP] second [SEP]</code>, every token marked with "
     "its <em>segment</em>. One reading answers three questions. For the fourth each text is read alone, and the means "
     "of their tokens’ <em>vectors</em> are compared (Sentence-BERT; Reimers and Gurevych, 2019)."
 )
-_HINT = "Write two sentences. <span class='keys'>Enter compares them; Shift+Enter starts a new line.</span>"
+_HINT = N_("Write two sentences. <span class='keys'>Enter compares them; Shift+Enter starts a new line.</span>")
 _IMPLIED = {
-    "entailment": "If the first is true, the model takes the second to be true as well.",
-    "neutral": "The first neither implies the second nor rules it out, says the model.",
-    "contradiction": "Both cannot be true at once, says the model.",
+    N_("entailment"): N_("If the first is true, the model takes the second to be true as well."),
+    N_("neutral"): N_("The first neither implies the second nor rules it out, says the model."),
+    N_("contradiction"): N_("Both cannot be true at once, says the model."),
 }
-_UNSURE = "None of the three has more than half of the probability: the model cannot tell."
-_AS_READ = "As BERT reads the pair"
+_UNSURE = N_("None of the three has more than half of the probability: the model cannot tell.")
+_AS_READ = N_("As BERT reads the pair")
 
 
 def create_sentence_pair_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
@@ -37,13 +38,13 @@ def create_sentence_pair_tab(service: DemoService, session: gr.BrowserState) -> 
     tab = TaskTab(service, session, Task.SENTENCE_PAIR, lambda _run, output, _step: draw_answer(output))
     with tab.page():
         with left_column():
-            with tab.asking("Compare them", _HINT):
-                tab.create_text("a", "The first text, A", max_lines=4)
-                tab.create_text("b", "The second text, B", max_lines=4)
-            with tab.settings(_LEAD):
+            with tab.asking(_("Compare them"), _(_HINT)):
+                tab.create_text("a", _("The first text, A"), max_lines=4)
+                tab.create_text("b", _("The second text, B"), max_lines=4)
+            with tab.settings(_(_LEAD)):
                 tab.create_picker()
         with result():
-            tab.create_answer("Four questions")
+            tab.create_answer(_("Four questions"))
             tab.create_reader()
     tab.connect()
     return tab
@@ -53,16 +54,17 @@ def draw_answer(output: TaskOutput) -> str:
     """Each question with its probabilities and a sentence, and the pair as the model reads it."""
     assert isinstance(output, SentencePairOutput)  # noqa: S101
     implied = max(output.entailment, key=lambda each: each.score)
-    follows = [Prediction("follows", output.follows), Prediction("random", 1 - output.follows)]
-    same = [Prediction("the same", output.paraphrase), Prediction("different", 1 - output.paraphrase)]
-    comes = f"The model gives {percent(output.follows)} to the second coming right after the first."
-    says = f"The model gives {percent(output.paraphrase)} to both saying the same."
+    follows = [Prediction(_("follows"), output.follows), Prediction(_("random"), 1 - output.follows)]
+    implies = [Prediction(_(each.text), each.score) for each in output.entailment]
+    same = [Prediction(_("the same"), output.paraphrase), Prediction(_("different"), 1 - output.paraphrase)]
+    comes = _("The model gives {share} to the second coming right after the first.", share=percent(output.follows))
+    says = _("The model gives {share} to both saying the same.", share=percent(output.paraphrase))
     parts = (
-        _question("Does the second follow?", comes, follows),
+        _question(_("Does the second follow?"), comes, follows),
         _question(
-            "Does the first imply it?", _IMPLIED[implied.text] if implied.score > 0.5 else _UNSURE, output.entailment
+            _("Does the first imply it?"), _(_IMPLIED[implied.text] if implied.score > 0.5 else _UNSURE), implies
         ),
-        _question("Do they say the same?", says, same),
+        _question(_("Do they say the same?"), says, same),
         _likeness(output),
     )
     return f'<div class="columns pair-answers">{"".join(parts)}</div>{_as_read(output)}'
@@ -80,31 +82,41 @@ def _likeness(output: SentencePairOutput) -> str:
     strips = "".join(
         f'<li><span class="bar-name">{name}</span>'
         f'<img class="vector-strip" alt="" src="{signed_image(vector / top)}"></li>'
-        for name, vector in zip(("first", "second"), vectors[:, None], strict=True)
+        for name, vector in zip((_("first"), _("second")), vectors[:, None], strict=True)
+    )
+    about = _(
+        "The <em>cosine</em> of two vectors of {count} numbers, drawn as strips (blue above zero, orange below): 1 if "
+        "they point the same way.",
+        count=vectors.shape[1],
     )
     return (
-        f"<section><h3>How alike are they?</h3><p class='cosine'>{decimals(output.similarity)}</p>"
-        f'<ol class="bars strips" aria-label="The two vectors">{strips}</ol>'
-        f"<p class='quiet'>The <em>cosine</em> of two vectors of {vectors.shape[1]} numbers, drawn as strips (blue "
-        "above zero, orange below): 1 if they point the same way.</p></section>"
+        f"<section><h3>{_('How alike are they?')}</h3><p class='cosine'>{decimals(output.similarity)}</p>"
+        f'<ol class="bars strips" aria-label="{_("The two vectors")}">{strips}</ol>'
+        f"<p class='quiet'>{about}</p></section>"
     )
 
 
 def _as_read(output: SentencePairOutput) -> str:
     """The tokens, segments and positions that the network is given, folded away."""
     names = [f"<bdi>{html.escape(label(token))}</bdi>" for token in output.tokens]
-    rows = {"token": names, "segment": output.segments, "position": range(len(names))}
+    rows: list[tuple[str, Iterable[object]]] = [
+        (_("token"), names), (_("segment"), output.segments), (_("position"), range(len(names))),
+    ]  # fmt: skip
     body = "".join(
         f'<tr><th scope="row">{name}</th>'
         + "".join(
             f'<td class="segment-{segment}">{cell}</td>' for segment, cell in zip(output.segments, cells, strict=True)
         )
         + "</tr>"
-        for name, cells in rows.items()
+        for name, cells in rows
     )
-    shown = f'<table><caption class="sr-only">One column for each token</caption><tbody>{body}</tbody></table>'
+    caption = f'<caption class="sr-only">{_("One column for each token")}</caption>'
+    shown = f"<table>{caption}<tbody>{body}</tbody></table>"
+    about = _(
+        "Each token is a sum of three vectors: its own, its segment’s (0 for the first text, 1 for the second) and its "
+        "position’s."
+    )
     return (
-        f'<details class="as-table"><summary>{_AS_READ}</summary>{framed(shown, _AS_READ, "input-format")}'
-        "<p class='quiet'>Each token is a sum of three vectors: its own, its segment’s (0 for the first text, 1 for "
-        "the second) and its position’s.</p></details>"
+        f'<details class="as-table"><summary>{_(_AS_READ)}</summary>{framed(shown, _(_AS_READ), "input-format")}'
+        f"<p class='quiet'>{about}</p></details>"
     )

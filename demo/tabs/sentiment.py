@@ -4,19 +4,22 @@ import html
 
 import gradio as gr
 
+from demo.language import N_, _
 from demo.plots.reading import percent
 from demo.runs import DemoService
 from demo.tabs.task_tab import TaskTab, left_column, result
 from demo.widgets.bars import bars
-from models.outputs.base import TaskOutput
+from models.outputs.base import Prediction, TaskOutput
 from models.outputs.encoders import SentimentOutput
 from models.registry import Task
 
-_LEAD = (
+_LEAD = N_(
     "Is a sentence meant well or ill? The same BERT, after a second training on film reviews and opinions, "
     "each marked as positive or negative (<em>fine-tuning</em>)."
 )
-_HINT = "Write a sentence. <span class='keys'>Enter reads it; Shift+Enter starts a new line.</span>"
+_HINT = N_("Write a sentence. <span class='keys'>Enter reads it; Shift+Enter starts a new line.</span>")
+CLASSES = (N_("positive"), N_("negative"))
+"""What the checkpoints call their classes."""
 
 
 def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
@@ -24,12 +27,12 @@ def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> Task
     tab = TaskTab(service, session, Task.SENTIMENT, lambda _run, output, _step: draw_answer(output))
     with tab.page():
         with left_column():
-            with tab.asking("Read it", _HINT):
+            with tab.asking(_("Read it"), _(_HINT)):
                 tab.create_text("text")
-            with tab.settings(_LEAD):
+            with tab.settings(_(_LEAD)):
                 tab.create_picker()
         with result():
-            tab.create_answer("Sentiment")
+            tab.create_answer(_("Sentiment"))
             tab.create_reader()
     tab.connect()
     return tab
@@ -39,7 +42,10 @@ def draw_answer(output: TaskOutput) -> str:
     """The likeliest class in a sentence, and every class as a bar."""
     assert isinstance(output, SentimentOutput)  # noqa: S101
     best = max(output.scores, key=lambda each: each.score)
-    return (
-        f"<h3>The model gives “<bdi>{html.escape(best.text)}</bdi>” {percent(best.score)} of its probability</h3>"
-        f"{bars(output.scores, 'Probability of each class', winner=output.label)}"
+    said = _(
+        "The model gives “<bdi>{label}</bdi>” {share} of its probability",
+        label=html.escape(_(best.text)),
+        share=percent(best.score),
     )
+    shares = [Prediction(_(each.text), each.score) for each in output.scores]
+    return f"<h3>{said}</h3>{bars(shares, _('Probability of each class'), winner=_(output.label))}"

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from demo.events import QUICK, for_visitors
+from demo.language import _
 from demo.runs import DemoService
 from demo.sharing import KEY, link_of
 from demo.tabs.task_tab import TaskTab
@@ -20,7 +21,7 @@ _ADDRESS = f"() => new URLSearchParams(location.search).has('{KEY}') ? location.
 
 def create_shared_notice() -> gr.HTML:
     """The place of the sentence on a shared run, above the tabs; it takes no room on a page that no link led to."""
-    return gr.HTML("", visible=False, elem_classes="shared-notice", padding=False, label="Shared run")
+    return gr.HTML("", visible=False, elem_classes="shared-notice", padding=False, label=_("Shared run"))
 
 
 def open_shared_runs(
@@ -34,9 +35,12 @@ def open_shared_runs(
         try:
             run = service.log.shared(link.key)
         except InputError as error:
-            return {notice: _told(error.sentence, "alert")}
-        made = f"{run.created_utc:%d %b %Y, %H:%M} UTC"
-        said = f"You see a run that was shared with you, made on {made}. What you run from here is your own."
+            return {notice: _told(_(error.sentence), "alert")}
+        said = _(
+            "You see a run that was shared with you, made on {made:%d %b %Y, %H:%M} UTC. What you run from here is "
+            "your own.",
+            made=run.created_utc,
+        )
         restored = task_tabs[run.task].restore(run, link.place)
         return {notice: _told(said, "status"), tabs: gr.Tabs(selected=task_tabs[run.task].opens), **restored}
 

@@ -11,6 +11,7 @@ from gradio.components import Component
 from gradio.events import Dependency
 
 from demo.events import PROGRESS, QUICK, Stops, for_visitors, in_line, told
+from demo.language import _
 from demo.limits import FIELDS
 from demo.log.run import Run
 from demo.reader.reader import AttentionReader
@@ -75,10 +76,10 @@ def result() -> gr.Column:
     return gr.Column(elem_classes="result")
 
 
-def visitor_text(value: str, label: str = "Your text", **more: Any) -> gr.Textbox:
-    """A field for words of the visitor's own, which grows with them."""
+def visitor_text(value: str, label: str = "", **more: Any) -> gr.Textbox:
+    """A field for words of the visitor's own, which grows with them; without a `label` it asks for a text."""
     look: dict[str, Any] = {"max_lines": 8, "elem_classes": "visitor-text"}
-    return gr.Textbox(value, label=label, **look | more)
+    return gr.Textbox(value, label=label or _("Your text"), **look | more)
 
 
 def in_field(value: Any) -> Any:
@@ -121,7 +122,7 @@ class TaskTab:
     def page(self) -> Iterator[None]:
         """Holds the two columns."""
         title, name = TASK_TITLES[self.task], TAB_NAMES[self.task]
-        with gr.Tab(title, id=self.opens, elem_id=f"tab-{name}") as self.tab, two_columns():
+        with gr.Tab(_(title), id=self.opens, elem_id=f"tab-{name}") as self.tab, two_columns():
             yield
 
     @contextmanager
@@ -129,23 +130,23 @@ class TaskTab:
         """Holds the fields for the visitor's own words; below them stand a hint, the buttons and the examples."""
         with asking():
             yield
-            gr.HTML(f'<p class="quiet hint">{hint}</p>', label="What to do")
+            gr.HTML(f'<p class="quiet hint">{hint}</p>', label=_("What to do"))
             with gr.Row(elem_classes="run-row"):
                 look: dict[str, Any] = {"scale": 0, "min_width": 140, "elem_classes": "run-button"}
                 self.run_button = gr.Button(button, variant="primary", **look)
-                self.stop_button = gr.Button("Stop", variant="stop", visible=False, **look)
+                self.stop_button = gr.Button(_("Stop"), variant="stop", visible=False, **look)
             self.notice = create_notice()
-            labels = [example.label for example in examples_of(self.task)]
+            labels = [_(example.label) for example in examples_of(self.task)]
             self._examples = gr.Dataset(
                 components=[next(iter(self.fields.values()))],
                 samples=[[label] for label in labels],
                 sample_labels=labels,
                 type="index",
-                label="Examples",
+                label=_("Examples"),
                 elem_classes="examples",
             )
 
-    def create_text(self, name: str, label: str = "Your text", **more: Any) -> gr.Textbox:
+    def create_text(self, name: str, label: str = "", **more: Any) -> gr.Textbox:
         """The field called `name` for the visitor's own words, and below it the place for a sentence about it."""
         self.fields[name] = text = visitor_text(in_field(self.example.run.fields[name]), label, **more)
         self.notices[name] = create_notice()
@@ -155,9 +156,9 @@ class TaskTab:
     def settings(self, about: str) -> Iterator[None]:
         """Holds the settings and the model picker, folded away; `about` says below them what the tab shows."""
         with gr.Column(elem_classes="beside"):
-            with gr.Accordion("Settings and model", open=False, elem_classes="fold settings"):
+            with gr.Accordion(_("Settings and model"), open=False, elem_classes="fold settings"):
                 yield
-            gr.HTML(f'<p class="lead">{about}</p>', label="About this tab")
+            gr.HTML(f'<p class="lead">{about}</p>', label=_("About this tab"))
 
     def create_slider(self, name: str, **more: Any) -> gr.Slider:
         """The slider of the field called `name`."""
@@ -168,8 +169,8 @@ class TaskTab:
             given.most,
             self.example.run.fields[name],
             step=given.step,
-            label=given.title,
-            info=given.meaning or None,
+            label=_(given.title),
+            info=_(given.meaning) or None,
             **more,
         )
         return slider
@@ -189,7 +190,7 @@ class TaskTab:
         with gr.Row(elem_classes="header-row"):
             drawn = run_header(self.example.run, self.example.output, recorded=True)
             self._header = gr.HTML(drawn, elem_classes="header-line")
-            self._copy = gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link")
+            self._copy = gr.Button(_("Copy link"), size="sm", scale=0, min_width=96, elem_classes="copy-link")
             self._link = gr.Textbox("", visible="hidden", label="Link to copy")
 
     def create_reader(self, decided: gr.HTML | None = None) -> None:
@@ -349,10 +350,10 @@ class TaskTab:
 
     def refuse(self, error: InputError) -> Updates:
         """The sentence beside its field; a checkpoint that cannot be had gives way to the bundled one."""
-        updates, sentence = self.clear(), error.sentence
+        updates, sentence = self.clear(), _(error.sentence)
         if error.field == "checkpoint":
             updates[self.picker] = checkpoints_for(self.task)[0].name
-            sentence += " Your text is kept and the bundled model is selected."
+            sentence += " " + _("Your text is kept and the bundled model is selected.")
         updates[self.notices.get(error.field, self.notice)] = noticed(sentence)
         return updates
 

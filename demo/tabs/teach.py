@@ -9,6 +9,7 @@ from gradio.blocks import Block
 from gradio.components.plot import PlotData
 
 from demo.events import QUICK
+from demo.language import N_, _
 from demo.log.run import Run
 from demo.plots.learning_curve import NAMES, finding, learning_curve
 from demo.plots.reading import percent
@@ -22,29 +23,29 @@ from demo.widgets.figure import drawn
 from demo.widgets.notice import create_notice
 from demo.widgets.tables import KEEP_OPEN, fold_out, table
 from models.outputs.base import TaskOutput
-from models.outputs.vectors import TeachOutput
+from models.outputs.vectors import Judged, TeachOutput
 from models.registry import Task
 from models.tasks.teach import LEAST_CLASSES, MOST_CLASSES
 
-_HINT = "Name the classes and give each a few examples, one a line. Then write a text that the model has not seen."
-_LEAD = (
+_HINT = N_("Name the classes and give each a few examples, one a line. Then write a text that the model has not seen.")
+_LEAD = N_(
     "<em>Pre-train</em> once, then teach with a handful: BERT learned language by filling millions of blanks, and none "
     "of its numbers changes here. It turns each example into a vector, and only a small classifier on these vectors is "
     "taught, in a fraction of a second. That is <em>transfer learning</em>. The curve beside it teaches the same "
     "classifier with the words alone, and with the same network before any training."
 )
-_KEPT = (
-    '<p class="quiet">Your examples stay in this browser’s session like any run: exported and deleted with it, and '
-    "nothing else is ever taught with them.</p>"
+_KEPT = N_(
+    "Your examples stay in this browser’s session like any run: exported and deleted with it, and nothing else is ever "
+    "taught with them."
 )
-_LIMITS = (
-    '<p class="quiet">A vector says what a text is about and how it sounds. Irony, counting and logic hardly show in '
-    "it, so more examples of these do not help much.</p>"
+_LIMITS = N_(
+    "A vector says what a text is about and how it sounds. Irony, counting and logic hardly show in it, so more "
+    "examples of these do not help much."
 )
-_FOLD = "Examples kept for the test"
-_TEST_HINT = (
-    '<p class="quiet">The classifier never sees these; they tell how often it is right. With none here, each example '
-    "in turn is judged by a classifier that was taught without it (<em>cross-validation</em>).</p>"
+_FOLD = N_("Examples kept for the test")
+_TEST_HINT = N_(
+    "The classifier never sees these; they tell how often it is right. With none here, each example in turn is judged "
+    "by a classifier that was taught without it (<em>cross-validation</em>)."
 )
 
 
@@ -67,15 +68,16 @@ class TeachTab(TaskTab):
             for number in range(MOST_CLASSES):
                 label, texts = classes[number] if number < len(classes) else ("", [])
                 with gr.Column(visible=number < len(classes), min_width=150, elem_classes="class-box") as row:
-                    name = gr.Textbox(label, label=f"Class {number + 1}", max_lines=1, elem_classes="class-name")
+                    called = _("Class {number}", number=number + 1)
+                    name = gr.Textbox(label, label=called, max_lines=1, elem_classes="class-name")
                     lines = gr.Textbox(
-                        in_lines(texts), label=f"Examples of class {number + 1}", lines=5, max_lines=5,
+                        in_lines(texts), label=_("Examples of class {number}", number=number + 1), lines=5, max_lines=5,
                         elem_classes="class-examples",
                     )  # fmt: skip
                 self.rows.append(row)
                 self.fields |= {f"name-{number}": name, f"examples-{number}": lines}
         self.notices["examples"] = create_notice()
-        self.add = gr.Button("Add a class", size="sm", scale=0, min_width=120, visible=len(classes) < MOST_CLASSES)
+        self.add = gr.Button(_("Add a class"), size="sm", scale=0, min_width=120, visible=len(classes) < MOST_CLASSES)
         self.add.click(self.show_classes, self.shown, [*self.rows, self.add, self.shown], **QUICK)
 
     def create_tests(self) -> None:
@@ -83,12 +85,12 @@ class TeachTab(TaskTab):
         given, kept = (by_class(self.example.run.inputs.get(name)) for name in ("examples", "kept_out"))
         labels = list(given)
         self.tests: list[Block] = []
-        with gr.Accordion(_FOLD, open=False, elem_classes="fold tests"):
-            gr.HTML(_TEST_HINT)
+        with gr.Accordion(_(_FOLD), open=False, elem_classes="fold tests"):
+            gr.HTML(f'<p class="quiet">{_(_TEST_HINT)}</p>')
             for number in range(MOST_CLASSES):
                 texts = kept.get(labels[number], []) if number < len(labels) else []
                 lines = gr.Textbox(
-                    in_lines(texts), label=f"Kept of class {number + 1}", lines=3, max_lines=8,
+                    in_lines(texts), label=_("Kept of class {number}", number=number + 1), lines=3, max_lines=8,
                     visible=number < len(labels),
                 )  # fmt: skip
                 self.tests.append(lines)
@@ -98,7 +100,7 @@ class TeachTab(TaskTab):
     def create_new_text(self) -> None:
         """The text to judge."""
         (text,) = texts_of(self.example.run.inputs)
-        self.fields["text"] = visitor_text(text, "A new text to judge", max_lines=3)
+        self.fields["text"] = visitor_text(text, _("A new text to judge"), max_lines=3)
         self.notices["texts"] = create_notice()
 
     def show_classes(self, shown: int) -> Updates:
@@ -154,26 +156,29 @@ def create_teach_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     tab = TeachTab(service, session)
     with tab.page():
         with left_column():
-            with tab.asking("Teach it", _HINT):
+            with tab.asking(_("Teach it"), _(_HINT)):
                 tab.create_classes()
                 tab.create_new_text()
-            with tab.settings(_LEAD):
+            with tab.settings(_(_LEAD)):
                 tab.create_picker()
             with gr.Column(elem_classes="beside"):
                 tab.create_tests()
-                gr.HTML(_KEPT + _LIMITS, label="What is kept of examples")
+                gr.HTML(
+                    f'<p class="quiet">{_(_KEPT)}</p><p class="quiet">{_(_LIMITS)}</p>',
+                    label=_("What is kept of examples"),
+                )
         with result():
-            tab.create_answer("What it learned")
+            tab.create_answer(_("What it learned"))
             with gr.Column(elem_classes="more"):
-                heading = gr.HTML(_finding(tab.example.output), label="What the curve shows")
+                heading = gr.HTML(_finding(tab.example.output), label=_("What the curve shows"))
                 plot = gr.Plot(
                     _curve(tab.example.output),
-                    label="Accuracy against the number of examples",
+                    label=_("Accuracy against the number of examples"),
                     show_label=False,
                     container=False,
                     elem_classes="curve-frame",
                 )
-                numbers = gr.HTML(_numbers(tab.example.output), js_on_load=KEEP_OPEN, label="The curve as a table")
+                numbers = gr.HTML(_numbers(tab.example.output), js_on_load=KEEP_OPEN, label=_("The curve as a table"))
             tab.create_reader()
     tab.below |= {heading: _finding, plot: _curve, numbers: _numbers}
     tab.connect()
@@ -183,16 +188,37 @@ def create_teach_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
 def draw_answer(_run: Run, output: TaskOutput, _step: int) -> str:
     """The label of the new text with the probability of each, and how often the classifier is right."""
     output = _typed(output)
-    judged = "".join(
-        f"<h3>The new text: “<bdi>{html.escape(each.label)}</bdi>” gets "
-        f"{percent(max(score.score for score in each.scores))} of the probability</h3>"
-        f"{bars(each.scores, 'Probability of each class', winner=each.label)}"
-        for each in output.predictions
+    judged = "".join(f"<h3>{_said(each)}</h3>{_shares(each)}" for each in output.predictions)
+    measured, guessed = output.measured, round(output.chance * output.measured)
+    right = measured - len(output.mistakes)
+    said = (
+        _(
+            "{right} of {all} kept examples right; guessing would get {guessed}.",
+            right=right,
+            all=measured,
+            guessed=guessed,
+        )
+        if output.measured_on == "kept"
+        else _(
+            "{right} of {all} examples, each judged without having been taught, right; guessing would get {guessed}.",
+            right=right,
+            all=measured,
+            guessed=guessed,
+        )
     )
-    right, guessed = output.measured - len(output.mistakes), round(output.chance * output.measured)
-    how = "kept examples" if output.measured_on == "kept" else "examples, each judged without having been taught,"
-    said = f"{right} of {output.measured} {how} right; guessing would get {guessed}."
     return f'{judged}<p class="taught">{said}</p>{_mistakes(output)}'
+
+
+def _said(judged: Judged) -> str:
+    return _(
+        "The new text: “<bdi>{label}</bdi>” gets {share} of the probability",
+        label=html.escape(judged.label),
+        share=percent(max(score.score for score in judged.scores)),
+    )
+
+
+def _shares(judged: Judged) -> str:
+    return bars(judged.scores, _("Probability of each class"), winner=judged.label)
 
 
 def _mistakes(output: TeachOutput) -> str:
@@ -203,8 +229,8 @@ def _mistakes(output: TeachOutput) -> str:
          f"{html.escape(each.label)} {percent(max(score.score for score in each.scores))}"]
         for each in output.mistakes
     ]  # fmt: skip
-    shown = table(["text", "its class", "it said"], rows)
-    return fold_out(f"Which it got wrong ({len(rows)})", shown, "Examples that it got wrong")
+    shown = table([_("text"), _("its class"), _("it said")], rows)
+    return fold_out(_("Which it got wrong ({count})", count=len(rows)), shown, _("Examples that it got wrong"))
 
 
 def _finding(output: TaskOutput) -> str:
@@ -223,12 +249,13 @@ def _numbers(output: TaskOutput) -> str:
         [str(size), *(f"{percent(each.accuracy[place])} ± {100 * each.spread[place]:.0f}" for each in curves)]
         for place, size in enumerate(curves[0].examples_per_class)
     ]
-    shown = table(["examples of each class", *(NAMES[each.representation] for each in curves)], rows)
-    how = (
-        '<p class="quiet">Share of the test that is right: the mean of five draws of the examples, and their standard '
-        "deviation in points (shaded above). All three are taught by the same logistic regression.</p>"
+    shown = table([_("examples of each class"), *(_(NAMES[each.representation]) for each in curves)], rows)
+    how = _(
+        "Share of the test that is right: the mean of five draws of the examples, and their standard deviation in "
+        "points (shaded above). All three are taught by the same logistic regression."
     )
-    return fold_out("The curve as a table", shown, "Accuracy against the number of examples", how)
+    note = f'<p class="quiet">{how}</p>'
+    return fold_out(_("The curve as a table"), shown, _("Accuracy against the number of examples"), note)
 
 
 def _lines(text: str) -> list[str]:

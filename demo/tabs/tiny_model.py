@@ -10,6 +10,7 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import PROGRESS
+from demo.language import N_, _, ngettext, number
 from demo.plots.reading import percent
 from demo.plots.training import loss_curve
 from demo.runs import DemoService, Finished
@@ -23,11 +24,11 @@ from models.outputs.training import TinyModelOutput
 from models.registry import Task
 from models.tasks.tiny_model import LEAST, LONGEST, MOST_S
 
-_LEAD = (
+_LEAD = N_(
     "A new decoder of two layers, 64 numbers wide, begins with random numbers and foresees each next character of your "
     "text, again and again. A tenth of the text is kept out: what it learned by heart does not help there."
 )
-_HINT = f"{LEAST} to {LONGEST:,} characters; it learns for {MOST_S:.0f} seconds at most."
+_HINT = N_("{least} to {longest:,} characters; it learns for {seconds:.0f} seconds at most.")
 _BY_HEART = 0.9
 """From this share of characters foreseen on, a text counts as learned by heart."""
 
@@ -42,7 +43,7 @@ class TinyModelForm(WithoutAttention):
     @contextmanager
     def page(self) -> Iterator[None]:
         """Holds the two columns, in a fold."""
-        title = TASK_TITLES[self.task]
+        title = _(TASK_TITLES[self.task])
         with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
             yield
 
@@ -81,17 +82,18 @@ def create_tiny_model_form(service: DemoService, session: gr.BrowserState, train
     form = TinyModelForm(service, session, training)
     with form.page():
         with left_column():
-            with form.asking("Watch it learn", _HINT):
-                form.create_text("text", "The text to learn", lines=6, max_lines=10)
+            hint = _(_HINT, least=LEAST, longest=LONGEST, seconds=MOST_S)
+            with form.asking(_("Watch it learn"), hint):
+                form.create_text("text", _("The text to learn"), lines=6, max_lines=10)
                 form.create_slider("steps")
                 form.fields["seed"] = gr.Number(
-                    form.example.run.fields["seed"], label="Seed", info="another one begins with other numbers",
+                    form.example.run.fields["seed"], label=_("Seed"), info=_("another one begins with other numbers"),
                     precision=0, minimum=0,
                 )  # fmt: skip
             with gr.Column(elem_classes="beside"):
-                gr.HTML(f'<p class="lead">{_LEAD}</p>', label="About this form")
+                gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
         with result():
-            form.create_answer("A tiny model that learns")
+            form.create_answer(_("A tiny model that learns"))
             form.create_header()
     form.connect()
     return form
@@ -100,55 +102,110 @@ def create_tiny_model_form(service: DemoService, session: gr.BrowserState, train
 def draw_learning(output: TaskOutput, *, learning: bool = False) -> str:
     """The course of the loss, what the model wrote on the way, and in the end what it has learned."""
     assert isinstance(output, TinyModelOutput)  # noqa: S101
-    headline = f"Learning: step {output.steps}" if learning else _headline(output)
+    headline = _("Learning: step {step}", step=output.steps) if learning else _headline(output)
     said = "" if learning else f'<p class="read-out">{_learned(output)}</p>'
     samples = "".join(
-        f'<li><span class="quiet">after {each.step} {"step" if each.step == 1 else "steps"}</span> '
+        f'<li><span class="quiet">{ngettext("after {count} step", "after {count} steps", each.step)}</span> '
         f'<bdi class="sample">{html.escape(each.text)}</bdi></li>'
         for each in output.samples
     )
     return (
         f'<div class="learning"><h3>{headline}</h3>{loss_curve(output, _described(output))}{said}'
-        f"<h3>What it writes</h3><ol class='samples'>{samples}</ol>{'' if learning else _numbers(output)}</div>"
+        f"<h3>{_('What it writes')}</h3><ol class='samples'>{samples}</ol>{'' if learning else _numbers(output)}</div>"
     )
 
 
 def _headline(output: TinyModelOutput) -> str:
     first, last = output.course[0], output.course[-1]
-    stopped = "" if output.finished else "You stopped it here. "
-    return f"{stopped}The loss went from {first.loss:.2f} to {last.loss:.2f} in {last.step} steps"
+    went = ngettext(
+        "The loss went from {first:.2f} to {last:.2f} in {count} step",
+        "The loss went from {first:.2f} to {last:.2f} in {count} steps",
+        last.step,
+        first=first.loss,
+        last=last.loss,
+    )
+    return went if output.finished else f"{_('You stopped it here.')} {went}"
 
 
 def _learned(output: TinyModelOutput) -> str:
     """What it has learned, in two sentences or three."""
-    first, last, chance = output.course[0], output.course[-1], math.log(len(output.alphabet))
-    guessing = f"Guessing among {len(output.alphabet)} characters costs ln {len(output.alphabet)} = {chance:.2f}. "
-    right = f"It now foresees {percent(last.right)} of the {output.read:,} characters that it read"
-    if last.right >= _BY_HEART:
-        right += ": it learned them by heart, and nothing else"
-    best = min(output.course, key=lambda each: each.kept_out)
-    kept = f"On the last {output.kept:,}, which it never read, the loss is {last.kept_out:.2f}"
+    last, characters = output.course[-1], len(output.alphabet)
+    guessing = _(
+        "Guessing among {characters} characters costs ln {characters} = {loss:.2f}.",
+        characters=characters,
+        loss=math.log(characters),
+    )
+    right = (
+        _(
+            "It now foresees {share} of the {read:,} characters that it read: it learned them by heart, and nothing "
+            "else.",
+            share=percent(last.right),
+            read=output.read,
+        )
+        if last.right >= _BY_HEART
+        else _(
+            "It now foresees {share} of the {read:,} characters that it read.",
+            share=percent(last.right),
+            read=output.read,
+        )
+    )
+    copied = ngettext(
+        "{count} character in a row of what it wrote last stands in your text.",
+        "{count} characters in a row of what it wrote last stand in your text.",
+        output.copied,
+    )
+    return f"{guessing} {right} {_kept(output)} {copied}"
+
+
+def _kept(output: TinyModelOutput) -> str:
+    """How well it does on what it never read."""
+    first, last, best = output.course[0], output.course[-1], min(output.course, key=lambda each: each.kept_out)
     if best.step and last.kept_out > best.kept_out + 0.1:
-        kept += f": worse than the {best.kept_out:.2f} after {best.step} steps. That is overfitting"
-    elif last.kept_out < first.kept_out:
-        kept += f", from {first.kept_out:.2f}"
-    return f"{guessing}{right}. {kept}. {output.copied} characters in a row of what it wrote last stand in your text."
+        return ngettext(
+            "On the last {kept:,}, which it never read, the loss is {loss:.2f}: worse than the {best:.2f} after "
+            "{count} step. That is overfitting.",
+            "On the last {kept:,}, which it never read, the loss is {loss:.2f}: worse than the {best:.2f} after "
+            "{count} steps. That is overfitting.",
+            best.step,
+            kept=output.kept,
+            loss=last.kept_out,
+            best=best.kept_out,
+        )
+    if last.kept_out < first.kept_out:
+        return _(
+            "On the last {kept:,}, which it never read, the loss is {loss:.2f}, from {first:.2f}.",
+            kept=output.kept,
+            loss=last.kept_out,
+            first=first.kept_out,
+        )
+    return _("On the last {kept:,}, which it never read, the loss is {loss:.2f}.", kept=output.kept, loss=last.kept_out)
 
 
 def _described(output: TinyModelOutput) -> str:
     """The curve in a sentence, for screen readers."""
     first, last = output.course[0], output.course[-1]
-    return (
-        f"Loss by step: from {first.loss:.2f} to {last.loss:.2f} after {last.step} steps on the text that it reads, "
-        f"from {first.kept_out:.2f} to {last.kept_out:.2f} on the part kept out."
+    return ngettext(
+        "Loss by step: from {first:.2f} to {last:.2f} after {count} step on the text that it reads, from {kept:.2f} "
+        "to {kept_last:.2f} on the part kept out.",
+        "Loss by step: from {first:.2f} to {last:.2f} after {count} steps on the text that it reads, from {kept:.2f} "
+        "to {kept_last:.2f} on the part kept out.",
+        last.step,
+        first=first.loss,
+        last=last.loss,
+        kept=first.kept_out,
+        kept_last=last.kept_out,
     )
 
 
 def _numbers(output: TinyModelOutput) -> str:
-    rows = [(str(each.step), f"{each.loss:.2f}", f"{each.kept_out:.2f}", percent(each.right)) for each in output.course]
-    note = (
-        f'<p class="quiet">{output.parameters:,} numbers were learned; they are gone now. Losses are means for a '
-        "character, in nats.</p>"
+    rows = [
+        (str(each.step), number(each.loss, ".2f"), number(each.kept_out, ".2f"), percent(each.right))
+        for each in output.course
+    ]
+    learned = _(
+        "{parameters:,} numbers were learned; they are gone now. Losses are means for a character, in nats.",
+        parameters=output.parameters,
     )
-    heads = ("step", "loss", "loss on what was kept out", "characters foreseen")
-    return fold_out("The curve as a table", table(heads, rows), "Loss by step", note)
+    heads = (_("step"), _("loss"), _("loss on what was kept out"), _("characters foreseen"))
+    note = f'<p class="quiet">{learned}</p>'
+    return fold_out(_("The curve as a table"), table(heads, rows), _("Loss by step"), note)

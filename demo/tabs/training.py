@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from demo.events import PROGRESS, QUICK, for_visitors, in_line
+from demo.language import N_, _, number
 from demo.plots.pretraining import pretraining_picture
 from demo.plots.reading import percent
 from demo.plots.training import FATES, gradient_bars, text_as_read
@@ -19,14 +20,14 @@ from models.outputs.training import MASKED, NEXT, LearnedPlace, TrainingStepOutp
 from models.registry import REGISTRY, Task
 from models.tasks.training_step import LONGEST, MOST_SEED
 
-_LEAD = (
+_LEAD = N_(
     "A model learns by guessing what it is not shown. How wrong it was is the <em>loss</em>; the <em>gradient</em> "
     "says for each of its numbers which way the loss grows, and each moves a little the other way: by the "
     "<em>learning rate</em> times its gradient. Training is this step, many thousand times."
 )
-_HINT = f"A sentence or two, at most {LONGEST} tokens. <span class='keys'>Enter takes one step.</span>"
-_OBJECTIVES = [("Fill blanks, as BERT does", MASKED), ("Foresee the next token, as GPT does", NEXT)]
-_HEADS = ("word", "what it read", "it expected", "p before", "loss", "p after")
+_HINT = N_("A sentence or two, at most {longest} tokens. <span class='keys'>Enter takes one step.</span>")
+_OBJECTIVES = [(N_("Fill blanks, as BERT does"), MASKED), (N_("Foresee the next token, as GPT does"), NEXT)]
+_HEADS = (N_("word"), N_("what it read"), N_("it expected"), N_("p before"), N_("loss"), N_("p after"))
 
 
 class TrainingTab(WithoutAttention):
@@ -47,19 +48,20 @@ def create_training_tab(service: DemoService, session: gr.BrowserState) -> Train
     given = tab.example.run.fields
     with tab.page():
         with left_column():
-            with tab.asking("Take one step", _HINT):
+            with tab.asking(_("Take one step"), _(_HINT, longest=LONGEST)):
                 tab.create_text("text", max_lines=6)
-                objective = gr.Radio(_OBJECTIVES, value=given["objective"], label="What it learns")
+                objectives = [(_(name), value) for name, value in _OBJECTIVES]
+                objective = gr.Radio(objectives, value=given["objective"], label=_("What it learns"))
                 tab.fields["objective"] = objective
-            with tab.settings(_LEAD):
+            with tab.settings(_(_LEAD)):
                 tab.seed = gr.Number(
-                    given["seed"], label="Seed", info="same seed, same words chosen", precision=0, minimum=0
+                    given["seed"], label=_("Seed"), info=_("same seed, same words chosen"), precision=0, minimum=0
                 )
                 tab.fields["seed"] = tab.seed
                 tab.create_picker()
         with result():
-            tab.create_answer("One step of training")
-            others = gr.Button("Choose others", size="sm", scale=0, min_width=150)
+            tab.create_answer(_("One step of training"))
+            others = gr.Button(_("Choose others"), size="sm", scale=0, min_width=150)
             tab.create_header()
     tab.connect()
     others.click(
@@ -76,23 +78,21 @@ def create_training_tab(service: DemoService, session: gr.BrowserState) -> Train
 def create_pretraining(training: TaskTab) -> None:
     """Pre-training and fine-tuning in one picture, at the end of the tab `training`."""
     with training.tab:
-        gr.HTML(pretraining_picture(), label="Pre-training and fine-tuning")
+        gr.HTML(pretraining_picture(), label=_("Pre-training and fine-tuning"))
 
 
 def draw_step(output: TaskOutput) -> str:
     """The text as the model reads it, its loss at each place, the gradient by layer and what the step changes."""
     assert isinstance(output, TrainingStepOutput)  # noqa: S101
     worst = max(output.places, key=lambda each: each.loss)
-    title = html.escape(REGISTRY[output.checkpoint.name].title if output.checkpoint.name in REGISTRY else "The model")
+    title = REGISTRY[output.checkpoint.name].title if output.checkpoint.name in REGISTRY else _("The model")
+    copied = _("The step was taken on a copy of {model}: the model here stays as it is.", model=html.escape(title))
     return (
         f'<div class="training-step"><h3>{_said(output, worst)}</h3>'
         f"{text_as_read(output.tokens, output.places)}<p class='quiet'>{_chosen(output)}</p>"
         f"{_table(output)}"
-        f"<p class='read-out'>The mean of the {_count(output)} is the loss of this step: <strong>{output.loss:.2f}"
-        f"</strong>. After one step with a learning rate of {output.rate:g} it would be <strong>{output.loss_after:.2f}"
-        "</strong>.</p>"
-        f"<p class='quiet'>The step was taken on a copy of {title}: the model here stays as it is.</p>"
-        f"<h3>Which part would change most</h3>{gradient_bars(output.gradients)}"
+        f"<p class='read-out'>{_mean(output)}</p><p class='quiet'>{copied}</p>"
+        f"<h3>{_('Which part would change most')}</h3>{gradient_bars(output.gradients)}"
         f"<p class='quiet'>{_about_bars(output)}</p></div>"
     )
 
@@ -105,28 +105,58 @@ def _said(output: TrainingStepOutput, worst: LearnedPlace) -> str:
     word, expected = _word(output, worst), f"<bdi>{html.escape(worst.expected.text.strip()) or '␣'}</bdi>"
     share = percent(worst.probability)
     if expected == word:
-        return f"It was hardest to find “{word}”: the model gave it {share}, so the loss there is {worst.loss:.2f}"
-    return (
-        f"Where “{word}” stands the model expected “{expected}”. It gave “{word}” {share}, so the loss there is "
-        f"{worst.loss:.2f}"
+        return _(
+            "It was hardest to find “{word}”: the model gave it {share}, so the loss there is {loss:.2f}",
+            word=word,
+            share=share,
+            loss=worst.loss,
+        )
+    return _(
+        "Where “{word}” stands the model expected “{expected}”. It gave “{word}” {share}, so the loss there is "
+        "{loss:.2f}",
+        word=word,
+        expected=expected,
+        share=share,
+        loss=worst.loss,
     )
 
 
-def _count(output: TrainingStepOutput) -> str:
-    return f"{len(output.places)} chosen" if output.objective == MASKED else f"{len(output.places)} places"
+def _mean(output: TrainingStepOutput) -> str:
+    count, loss, rate, after = len(output.places), output.loss, output.rate, output.loss_after
+    mean = (
+        _(
+            "The mean of the {count} chosen is the loss of this step: <strong>{loss:.2f}</strong>.",
+            count=count,
+            loss=loss,
+        )
+        if output.objective == MASKED
+        else _(
+            "The mean of the {count} places is the loss of this step: <strong>{loss:.2f}</strong>.",
+            count=count,
+            loss=loss,
+        )
+    )
+    then = _(
+        "After one step with a learning rate of {rate:g} it would be <strong>{loss:.2f}</strong>.",
+        rate=rate,
+        loss=after,
+    )
+    return f"{mean} {then}"
 
 
 def _chosen(output: TrainingStepOutput) -> str:
     """How the places came about."""
     if output.objective == NEXT:
-        return "The model is asked at each place for the next token; the stronger the colour, the larger its loss."
+        return _("The model is asked at each place for the next token; the stronger the colour, the larger its loss.")
     words = sum(not token.is_mark and not token.is_blank for token in output.tokens)
     counts = [(sum(each.fate == fate for each in output.places), name) for fate, name in FATES.items()]
-    drawn = ", ".join(f"{count} {name}" for count, name in counts if count)
-    return (
-        f"15 % of your {words} tokens were chosen by chance: {len(output.places)}. Of these, 80 % are blanked, 10 % "
-        f"exchanged for another token and 10 % left as they are; here {drawn}. "
-        "(Devlin et al., 2019, section 3.1 and appendix A.1.)"
+    drawn = ", ".join(_("{count} {fate}", count=count, fate=_(name)) for count, name in counts if count)
+    return _(
+        "15 % of your {tokens} tokens were chosen by chance: {chosen}. Of these, 80 % are blanked, 10 % exchanged for "
+        "another token and 10 % left as they are; here {drawn}. (Devlin et al., 2019, section 3.1 and appendix A.1.)",
+        tokens=words,
+        chosen=len(output.places),
+        drawn=drawn,
     )
 
 
@@ -137,17 +167,18 @@ def _table(output: TrainingStepOutput) -> str:
             f"{'' if each.fate else '… '}<bdi>{html.escape(each.shown.strip())}</bdi>",
             f"<bdi>{html.escape(each.expected.text.strip()) or '␣'}</bdi> {percent(each.expected.score)}",
             percent(each.probability),
-            f"{each.loss:.2f}",
+            number(each.loss, ".2f"),
             percent(each.after),
         )
         for each in output.places
     ]
-    note = "<p class='quiet'>p is the probability that the model gives to the right word; the loss is −ln p.</p>"
-    return framed(table(_HEADS, rows), "Loss at each place") + note
+    note = _("p is the probability that the model gives to the right word; the loss is −ln p.")
+    shown = framed(table([_(head) for head in _HEADS], rows), _("Loss at each place"))
+    return f"{shown}<p class='quiet'>{note}</p>"
 
 
 def _about_bars(output: TrainingStepOutput) -> str:
-    said = "The length (L2 norm) of the loss’s gradient over all numbers of a part."
+    said = _("The length (L2 norm) of the loss’s gradient over all numbers of a part.")
     if not output.shared:
         return said
-    return f"{said} The output layer uses the table of the embeddings, so its gradient counts there."
+    return said + " " + _("The output layer uses the table of the embeddings, so its gradient counts there.")

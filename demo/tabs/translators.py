@@ -8,6 +8,7 @@ from gradio.components import Component
 from gradio.components.plot import PlotData
 
 from demo.events import PROGRESS, QUICK, for_visitors
+from demo.language import N_, _
 from demo.log.run import Run
 from demo.plots.translators import alignment_figure, length_figure
 from demo.runs import DemoService, Finished
@@ -22,22 +23,21 @@ from models.outputs.base import TaskOutput
 from models.outputs.before import EarlyTranslation, TranslatorsOutput
 from models.registry import Task
 
-_LEAD = (
+_LEAD = N_(
     "Four <em>LSTMs</em>, trained here on the very pairs of the Transformer. The first squeezes a sentence into one "
     "vector and writes from that alone; the others look back at the English with <em>attention</em>, which was "
     "invented for this, before there were Transformers."
 )
-_HINT = "One English sentence. <span class='keys'>Enter translates; Shift+Enter starts a new line.</span>"
+_HINT = N_("One English sentence. <span class='keys'>Enter translates; Shift+Enter starts a new line.</span>")
 _ATTENTIONS = {
-    ADDITIVE: "additive (Bahdanau)",
-    DOT: "dot (Luong)",
-    BILINEAR: "bilinear (Luong)",
+    ADDITIVE: N_("additive (Bahdanau)"),
+    DOT: N_("dot (Luong)"),
+    BILINEAR: N_("bilinear (Luong)"),
 }
-_ALIGNMENT = "<h2>Where did it look while it wrote?</h2>"
-_LENGTHS = (
-    "<h2>Why one vector is not enough</h2><p class='quiet'>BLEU on 1,014 captions kept out of training, by their "
-    "length: the longer a sentence, the less of it fits into a vector of 256 numbers. Greedy search for all five, "
-    "measured once by <code>training/early_translators.py</code>. The Transformer is larger and learned for longer.</p>"
+_LENGTHS = N_(
+    "BLEU on 1,014 captions kept out of training, by their length: the longer a sentence, the less of it fits into a "
+    "vector of 256 numbers. Greedy search for all five, measured once by <code>training/early_translators.py</code>. "
+    "The Transformer is larger and learned for longer."
 )
 
 
@@ -57,27 +57,29 @@ class TranslatorsForm(SecondForm):
         assert isinstance(output, TranslatorsOutput)  # noqa: S101
         layer, head = figures()["head"]
         with gr.Column(elem_classes="more"):
-            gr.HTML(_ALIGNMENT, label="Where it looked")
+            gr.HTML(f"<h2>{_('Where did it look while it wrote?')}</h2>", label=_("Where it looked"))
             self.attention = gr.Radio(
-                [(name, key) for key, name in _ATTENTIONS.items()], value=ADDITIVE, label="The LSTM’s attention"
+                [(_(name), key) for key, name in _ATTENTIONS.items()], value=ADDITIVE, label=_("The LSTM’s attention")
             )
             with gr.Row(elem_classes="alignments"):
                 with gr.Column(min_width=280):
-                    gr.HTML("<h3>The LSTM</h3>", label="The LSTM")
+                    gr.HTML(f"<h3>{_('The LSTM')}</h3>", label=_("The LSTM"))
                     self.looked = gr.Plot(
-                        alignment(output, ADDITIVE), label="What the LSTM looked at", show_label=False, container=False,
-                        elem_classes="heatmap-frame",
+                        alignment(output, ADDITIVE), label=_("What the LSTM looked at"), show_label=False,
+                        container=False, elem_classes="heatmap-frame",
                     )  # fmt: skip
                 with gr.Column(min_width=280):
-                    gr.HTML(f"<h3>The Transformer, layer {layer + 1}, head {head + 1}</h3>", label="Transformer")
+                    title = _("The Transformer, layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+                    gr.HTML(f"<h3>{title}</h3>", label=_("Transformer"))
                     self.transformer = gr.Plot(
-                        alignment(output, THE_TRANSFORMER.key), label="What the Transformer looked at",
+                        alignment(output, THE_TRANSFORMER.key), label=_("What the Transformer looked at"),
                         show_label=False, container=False, elem_classes="heatmap-frame",
                     )  # fmt: skip
-            gr.HTML(_LENGTHS, label="BLEU by length")
-            names = {kind.key: kind.name for kind in (*KINDS, THE_TRANSFORMER)}
+            about = f"<h2>{_('Why one vector is not enough')}</h2><p class='quiet'>{_(_LENGTHS)}</p>"
+            gr.HTML(about, label=_("BLEU by length"))
+            names = {kind.key: _(kind.name) for kind in (*KINDS, THE_TRANSFORMER)}
             by_length = length_figure(figures()["figures"], figures()["lengths"], names)
-            gr.Plot(drawn(by_length), label="BLEU by length", show_label=False, container=False)
+            gr.Plot(drawn(by_length), label=_("BLEU by length"), show_label=False, container=False)
 
     @property
     def outputs(self) -> list[Component]:
@@ -122,11 +124,11 @@ def create_translators_form(service: DemoService, session: gr.BrowserState, tran
         service, session, translation, Task.TRANSLATORS, lambda _run, output, _step: draw_translators(output)
     )
     with form.page():
-        with left_column(), form.asking("Ask them all", _HINT):
-            form.create_text("text", "Your English sentence", max_lines=4)
-            gr.HTML(f'<p class="lead">{_LEAD}</p>', label="About this form")
+        with left_column(), form.asking(_("Ask them all"), _(_HINT)):
+            form.create_text("text", _("Your English sentence"), max_lines=4)
+            gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
         with result():
-            form.create_answer("Five translations")
+            form.create_answer(_("Five translations"))
             form.create_header()
             form.create_pictures()
     form.connect()
@@ -145,17 +147,27 @@ def alignment(output: TranslatorsOutput, key: str) -> PlotData | None:
 def draw_translators(output: TaskOutput) -> str:
     """Every translation with what made it; what one says twice in a row is marked."""
     assert isinstance(output, TranslatorsOutput)  # noqa: S101
-    again = [row.name for row in output.rows if row.repeated]
-    said = f"{len(again)} of {len(output.rows)} repeat themselves" if again else "Nobody repeats itself"
+    again = [_(row.name) for row in output.rows if row.repeated]
+    said = _("Nobody repeats itself")
     if len(again) == 1:
-        said = f"One repeats itself: {again[0]}"
+        said = _("One repeats itself: {name}", name=again[0])
+    elif again:
+        said = _("{count} of {all} repeat themselves", count=len(again), all=len(output.rows))
     rows = "".join(
-        f"<li><span class='generation-name'>{html.escape(row.name)}</span> {_marked(row)}"
-        f"<span class='quiet about'>{html.escape(row.paper)} · {row.parameters:,} weights · BLEU {row.bleu:.1f} on "
-        "captions</span></li>"
+        f"<li><span class='generation-name'>{html.escape(_(row.name))}</span> {_marked(row)}"
+        f"<span class='quiet about'>{html.escape(_about(row))}</span></li>"
         for row in output.rows
     )
     return f"<h3>{html.escape(said)}</h3><ol class='translators'>{rows}</ol>"
+
+
+def _about(row: EarlyTranslation) -> str:
+    return _(
+        "{paper} · {weights:,} weights · BLEU {bleu:.1f} on captions",
+        paper=row.paper,
+        weights=row.parameters,
+        bleu=row.bleu,
+    )
 
 
 def _marked(row: EarlyTranslation) -> str:

@@ -3,13 +3,13 @@
 import html
 import json
 from collections.abc import Callable, Sequence
-from functools import cache
 from statistics import fmean
 
 import gradio as gr
 from gradio.components.plot import PlotData
 
 from demo.events import QUICK, for_visitors
+from demo.language import N_, _, number
 from demo.log.export import word_finding
 from demo.plots.reading import decimals, percent
 from demo.plots.word_plane import word_plane
@@ -25,32 +25,29 @@ from models.outputs.vectors import Occurrence, WordInContextOutput
 from models.registry import Task
 from models.text.word_vectors import FOLDER, word_vectors
 
-_LEAD = (
+_LEAD = N_(
     "A word means different things in different sentences. word2vec gives it one vector (a list of numbers) for all of "
     "them; BERT gives it another in each, which every layer works on. The <em>cosine</em> says how alike two vectors "
     "are: 1 is the same direction, 0 none in common."
 )
-_HINT = "Two to six sentences, one a line, each with your word. <span class='keys'>Shift+Enter compares.</span>"
-_LAYERS = "<h2>The word’s vectors, layer by layer</h2>"
-_FIRST = "<p class='quiet'>Below: how the model reads the first sentence.</p>"
+_HINT = N_("Two to six sentences, one a line, each with your word. <span class='keys'>Shift+Enter compares.</span>")
 _WHICH_LAYER = FOLDER / "which_layer.json"
 """Made by `training/which_layer.py`."""
 _STEPS = 7
 _SHOWN = 6
-_ARITHMETIC = (
-    "<p class='quiet'>With static vectors one can calculate: from “king” take away “man”, add “woman”, and look which "
-    "word is nearest to the result. Often that works, often it does not; what comes out is shown as it is.</p>"
+_ARITHMETIC = N_(
+    "With static vectors one can calculate: from “king” take away “man”, add “woman”, and look which word is nearest "
+    "to the result. Often that works, often it does not; what comes out is shown as it is."
 )
-_WHICH = (
-    "<p class='quiet'>Which vectors stand best for a word? Devlin and others (2019, table 7) took BERT-base as it is, "
-    "trained only what reads its vectors, and measured how well that marks names in newspaper texts. We did the same "
-    "with {layers} layers of {checkpoint}.</p>"
+_WHICH = N_(
+    "Which vectors stand best for a word? Devlin and others (2019, table 7) took BERT-base as it is, trained only what "
+    "reads its vectors, and measured how well that marks names in newspaper texts. We did the same with {layers} "
+    "layers of {checkpoint}."
 )
-_CLASSIFIER = (
-    "<p class='quiet'>F1 of whole names on CoNLL-2003’s development texts: of the names that it marks and of those "
-    "that are there, the share that both have, in percent. Our classifier: {classifier}. Theirs: a network that reads "
-    "the whole sentence (a BiLSTM) over a larger model that sees capital letters; so compare the order of the rows, "
-    "not the numbers.</p>"
+_CLASSIFIER = N_(
+    "F1 of whole names on CoNLL-2003’s development texts: of the names that it marks and of those that are there, the "
+    "share that both have, in percent. Our classifier: {classifier}. Theirs: a network that reads the whole sentence "
+    "(a BiLSTM) over a larger model that sees capital letters; so compare the order of the rows, not the numbers."
 )
 
 
@@ -60,30 +57,33 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
     first = _typed(tab.example.output)
     with tab.page():
         with left_column():
-            with tab.asking("Compare the sentences", _HINT):
-                tab.create_text("word", "The word", max_lines=1)
-                tab.create_text("sentences", "Sentences, one a line", lines=5, max_lines=12)
-            with tab.settings(_LEAD):
+            with tab.asking(_("Compare the sentences"), _(_HINT)):
+                tab.create_text("word", _("The word"), max_lines=1)
+                tab.create_text("sentences", _("Sentences, one a line"), lines=5, max_lines=12)
+            with tab.settings(_(_LEAD)):
                 tab.create_picker()
         with result():
-            tab.create_answer("The word in its sentences")
+            tab.create_answer(_("The word in its sentences"))
             tab.create_header()
             with gr.Column(elem_classes="more word-layers"):
-                gr.HTML(_LAYERS, label="The word’s vectors")
-                slider = gr.Slider(0, first.depth - 1, first.telling, step=1, label="Layer", elem_classes="word-layer")
+                gr.HTML(f"<h2>{_('The word’s vectors, layer by layer')}</h2>", label=_("The word’s vectors"))
+                slider = gr.Slider(
+                    0, first.depth - 1, first.telling, step=1, label=_("Layer"), elem_classes="word-layer"
+                )
                 with gr.Row(elem_classes="word-views"):
-                    grid = gr.HTML(draw_layer(first, first.telling), elem_classes="word-grid", label="Cosines")
+                    grid = gr.HTML(draw_layer(first, first.telling), elem_classes="word-grid", label=_("Cosines"))
                     plane = gr.Plot(
                         _plane(first, first.telling),
-                        label="The vectors in a plane",
+                        label=_("The vectors in a plane"),
                         show_label=False,
                         container=False,
                         elem_classes="plane-frame",
                     )
             _create_arithmetic()
-            with gr.Accordion("Which layer carries the meaning?", open=False, elem_classes="tool"):
-                gr.HTML(which_layer(), label="Which layer")
-            gr.HTML(_FIRST, label="About the picture below")
+            with gr.Accordion(_("Which layer carries the meaning?"), open=False, elem_classes="tool"):
+                gr.HTML(which_layer(), label=_("Which layer"))
+            below = _("Below: how the model reads the first sentence.")
+            gr.HTML(f"<p class='quiet'>{below}</p>", label=_("About the picture below"))
             tab.create_reader()
     tab.below[slider] = lambda output: gr.update(maximum=_typed(output).depth - 1, value=_typed(output).telling)
     tab.below[grid] = lambda output: draw_layer(_typed(output), _typed(output).telling)
@@ -101,15 +101,15 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
 
 def _create_arithmetic() -> None:
     """A folded section in which words can be added and taken away."""
-    with gr.Accordion("Calculate with words: king − man + woman", open=False, elem_classes="tool"):
-        gr.HTML(_ARITHMETIC, label="About this")
+    with gr.Accordion(_("Calculate with words: king − man + woman"), open=False, elem_classes="tool"):
+        gr.HTML(f"<p class='quiet'>{_(_ARITHMETIC)}</p>", label=_("About this"))
         with gr.Row(elem_classes="tool-row"):
             fields = [
                 gr.Textbox(value, label=label, max_lines=1, max_length=100, min_width=100)
-                for value, label in (("king", "From"), ("man", "take away"), ("woman", "and add"))
+                for value, label in (("king", _("From")), ("man", _("take away")), ("woman", _("and add")))
             ]
-            button = gr.Button("Calculate", scale=0, min_width=120, elem_classes="tool-button")
-        found = gr.HTML("", elem_classes="tool-result", label="Nearest words")
+            button = gr.Button(_("Calculate"), scale=0, min_width=120, elem_classes="tool-button")
+        found = gr.HTML("", elem_classes="tool-result", label=_("Nearest words"))
     events = [button.click, *(field.submit for field in fields)]
     gr.on(events, for_visitors(arithmetic), fields, found, **QUICK)
 
@@ -117,19 +117,19 @@ def _create_arithmetic() -> None:
 def draw_answer(output: TaskOutput) -> str:
     """The sentences in groups by their vectors, what fits in each, and the nearest words of the static vector."""
     output = _typed(output)
-    word, layer = f"“<bdi>{html.escape(output.word)}</bdi>”", output.telling
+    layer = output.telling
     parts = [f"<h3>{html.escape(word_finding(output, layer))}</h3>"]
-    parts.append(
-        f"<p class='quiet'>Sorted by the word’s vectors at layer {layer}: sentences that stand together are alike.</p>"
-    )
+    how = _("Sorted by the word’s vectors at layer {layer}: sentences that stand together are alike.", layer=layer)
+    parts.append(f"<p class='quiet'>{how}</p>")
     for group in groups_of(output.layers[layer]):
         items = "".join(_sentence(place, output.occurrences[place]) for place in group)
         parts.append(f'<ol class="occurrences">{items}</ol>')
-    known = _listed(output.static_neighbours, decimals) or html.escape(output.static_note)
-    parts.append(
-        f'<h4 class="answer-part">One vector for all: the words nearest to {word} in word2vec, with cosines</h4>'
-        f'<p class="near-words">{known}</p>'
+    known = _listed(output.static_neighbours, decimals) or html.escape(_(output.static_note))
+    title = _(
+        "One vector for all: the words nearest to “<bdi>{word}</bdi>” in word2vec, with cosines",
+        word=html.escape(output.word),
     )
+    parts.append(f'<h4 class="answer-part">{title}</h4><p class="near-words">{known}</p>')
     return "".join(parts)
 
 
@@ -138,10 +138,11 @@ def _sentence(place: int, occurrence: Occurrence) -> str:
         html.escape(occurrence.sentence[slice(*span)])
         for span in ((0, occurrence.start), (occurrence.start, occurrence.end), (occurrence.end, None))
     )
-    twice = f" It stands here {occurrence.times} times; the first is meant." if occurrence.times > 1 else ""
+    said = _("Fits here: {words}.", words=_listed(occurrence.fitting, percent))
+    if occurrence.times > 1:
+        said += " " + _("It stands here {times} times; the first is meant.", times=occurrence.times)
     return (
-        f'<li value="{place + 1}"><bdi>{before}<mark>{word}</mark>{after}</bdi>'
-        f'<span class="quiet"> Fits here: {_listed(occurrence.fitting, percent)}.{twice}</span></li>'
+        f'<li value="{place + 1}"><bdi>{before}<mark>{word}</mark>{after}</bdi><span class="quiet"> {said}</span></li>'
     )
 
 
@@ -174,25 +175,28 @@ def draw_layer(output: WordInContextOutput, layer: int) -> str:
     """The cosines of a layer as a table in colours, and what they say."""
     numbers = range(1, len(output.occurrences) + 1)
     rows = [
-        [str(number), *(f'<td data-step="{max(0, round(_STEPS * cosine))}">{decimals(cosine)}</td>' for cosine in row)]
-        for number, row in zip(numbers, output.layers[layer], strict=True)
+        [str(place), *(f'<td data-step="{max(0, round(_STEPS * cosine))}">{decimals(cosine)}</td>' for cosine in row)]
+        for place, row in zip(numbers, output.layers[layer], strict=True)
     ]
-    cells = table(["<span class='sr-only'>sentence</span>", *map(str, numbers)], rows)
-    groups = "; ".join(_numbers(group) for group in groups_of(output.layers[layer]))
-    zero = (
-        "<p class='quiet'>Layer 0 is what the first layer reads: the word’s own vector, with its place in the sentence "
-        "where the model adds one. No other word is in it yet.</p>"
-        if layer == 0
-        else ""
+    cells = table([f"<span class='sr-only'>{_('sentence')}</span>", *map(str, numbers)], rows)
+    groups = _("In groups: {groups}.", groups="; ".join(_numbers(group) for group in groups_of(output.layers[layer])))
+    zero = ""
+    if layer == 0:
+        said = _(
+            "Layer 0 is what the first layer reads: the word’s own vector, with its place in the sentence where the "
+            "model adds one. No other word is in it yet."
+        )
+        zero = f"<p class='quiet'>{said}</p>"
+    about = _(
+        "Cosines between the sentences, by their numbers. The plane shows the same vectors, each at a length of one, "
+        "along the two directions in which they differ most: together {share} of their differences. The diamond is the "
+        "word before any layer.",
+        share=percent(sum(output.planes[layer].shares)),
     )
+    name = _("Cosines of the word’s vectors at layer {layer}", layer=layer)
     return (
-        f'<p class="read-out" role="status">{html.escape(word_finding(output, layer))} In groups: {groups}.</p>'
-        f"{framed(cells, f'Cosines of the word’s vectors at layer {layer}', 'scores word-cosines')}"
-        f"<p class='quiet'>Cosines between the sentences, by their numbers. The plane shows the same vectors, each at "
-        f"a length of one, along the two directions in which they differ most: together "
-        f"{percent(sum(output.planes[layer].shares))} of their differences. The diamond is the word before any layer."
-        "</p>"
-        f"{zero}"
+        f'<p class="read-out" role="status">{html.escape(word_finding(output, layer))} {groups}</p>'
+        f"{framed(cells, name, 'scores word-cosines')}<p class='quiet'>{about}</p>{zero}"
     )
 
 
@@ -202,31 +206,37 @@ def arithmetic(word: str, minus: str, plus: str) -> str:
     try:
         vector = known.combined(word, minus, plus)
     except InputError as error:
-        return alert(error.sentence)
+        return alert(_(error.sentence))
     given = {known.spelt(each) for each in (word, minus, plus)}
     first = known.nearest(vector, 1)[0]
     asked = html.escape(f"{word.strip()} − {minus.strip()} + {plus.strip()}")
     kept_out = (
-        f"The three words themselves are left out; without that, “{html.escape(first.text)}” would be the nearest "
-        f"({decimals(first.score)})."
+        _(
+            "The three words themselves are left out; without that, “{word}” would be the nearest ({cosine}).",
+            word=html.escape(first.text),
+            cosine=decimals(first.score),
+        )
         if first.text in given
-        else "The three words themselves are left out, which changes nothing here: none of them is nearer."
+        else _("The three words themselves are left out, which changes nothing here: none of them is nearer.")
     )
     found = _listed(known.nearest(vector, _SHOWN, given), decimals)
-    return f'<p role="status">{asked} ≈ {found}</p><p class="quiet">The numbers are cosines. {kept_out}</p>'
+    said = _("The numbers are cosines.")
+    return f'<p role="status">{asked} ≈ {found}</p><p class="quiet">{said} {kept_out}</p>'
 
 
 def _numbers(places: Sequence[int]) -> str:
-    return " and ".join(", ".join(str(place + 1) for place in places).rsplit(", ", 1))
+    *others, last = [str(place + 1) for place in places]
+    return _("{others} and {last}", others=", ".join(others), last=last) if others else last
 
 
-@cache
 def which_layer() -> str:
     """Our table of which layers' vectors say most about names, beside the published one, as HTML."""
     found = json.loads(_WHICH_LAYER.read_text(encoding="utf-8"))
-    rows = [[row["way"], f"{row['f1']:.1f}", f"{row['published_f1']:.1f}"] for row in found["rows"]]
-    shown = framed(table(["Vector of a word", "ours", "BERT-base"], rows), "F1 by layer")
-    return f"{_WHICH.format(**found)}{shown}{_CLASSIFIER.format(**found)}"
+    rows = [[_(row["way"]), number(row["f1"], ".1f"), number(row["published_f1"], ".1f")] for row in found["rows"]]
+    shown = framed(table([_("Vector of a word"), _("ours"), "BERT-base"], rows), _("F1 by layer"))
+    which = _(_WHICH, layers=found["layers"], checkpoint=found["checkpoint"])
+    classifier = _(_CLASSIFIER, classifier=_(found["classifier"]))
+    return f"<p class='quiet'>{which}</p>{shown}<p class='quiet'>{classifier}</p>"
 
 
 def _plane(output: WordInContextOutput, layer: int) -> PlotData:

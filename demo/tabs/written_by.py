@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from demo.events import PROGRESS
+from demo.language import N_, _, ngettext, number
 from demo.plots.reading import percent
 from demo.runs import DemoService
 from demo.tabs.second_form import SecondForm
@@ -18,12 +19,12 @@ from models.outputs.surprise import WrittenByOutput
 from models.registry import Task
 from models.tasks.written_by import LEAST_TOKENS, RANKS, load
 
-_LEAD = (
+_LEAD = N_(
     "People choose words that a language model did not expect more often than models do (Gehrmann and others, 2019). A "
     "<em>logistic regression</em> counts how many tokens have which rank and how many bits, and weighs the counts. The "
     "model that is chosen above plays no part: it was trained with Clearhead Stories as the reader."
 )
-_HINT = f"At least {LEAST_TOKENS} tokens, better 200. <span class='keys'>Enter judges the text.</span>"
+_HINT = N_("At least {least} tokens, better 200. <span class='keys'>Enter judges the text.</span>")
 
 
 class WrittenByForm(SecondForm):
@@ -42,11 +43,11 @@ def create_written_by_form(service: DemoService, session: gr.BrowserState, surpr
         service, session, surprise, Task.WRITTEN_BY, lambda _run, output, _step: draw_written_by(output)
     )
     with form.page():
-        with left_column(), form.asking("Judge it", _HINT):
-            form.create_text("text", "The text in question", max_lines=8)
-            gr.HTML(f'<p class="lead">{_LEAD}</p>', label="About this form")
+        with left_column(), form.asking(_("Judge it"), _(_HINT, least=LEAST_TOKENS)):
+            form.create_text("text", _("The text in question"), max_lines=8)
+            gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
         with result():
-            form.create_answer("Is it machine-written?")
+            form.create_answer(_("Is it machine-written?"))
             form.create_header()
     form.connect()
     return form
@@ -56,45 +57,52 @@ def draw_written_by(output: TaskOutput) -> str:
     """The probability, how often such a number is wrong, the ranks beside typical ones, and all that was measured."""
     assert isinstance(output, WrittenByOutput)  # noqa: S101
     figures = output.figures
+    said = _(
+        "Of texts of {tokens} tokens by people, the detector takes <strong>{alarms} for a model’s by mistake</strong>. "
+        "It is right about {right} of texts of that length, half of them by people; guessing is right about 50 %. "
+        "Yours has {counted:,}.",
+        tokens=figures.tokens,
+        alarms=percent(figures.false_alarms),
+        right=percent(figures.accuracy),
+        counted=output.counted,
+    )
+    caution = _(
+        "It has met two small models and cannot tell about others, such as today’s chat assistants. The number is "
+        "about a text and proves nothing about whoever handed it in."
+    )
     return (
-        f"<h3>Reads like a model’s text: {percent(output.machine)}</h3>"
-        f"<p>Of texts of {figures.tokens} tokens by people, the detector takes <strong>"
-        f"{percent(figures.false_alarms)} for a model’s by mistake</strong>. It is right about "
-        f"{percent(figures.accuracy)} of texts of that length, half of them by people; guessing is right about 50 %. "
-        f"Yours has {output.counted:,}.</p>"
-        '<p class="quiet">It has met two small models and cannot tell about others, such as today’s chat assistants. '
-        "The number is about a text and proves nothing about whoever handed it in.</p>"
-        f"{_histogram(output.ranks)}{_measured()}"
+        f"<h3>{_('Reads like a model’s text: {share}', share=percent(output.machine))}</h3>"
+        f'<p>{said}</p><p class="quiet">{caution}</p>{_histogram(output.ranks)}{_measured()}'
     )
 
 
 def _histogram(ranks: Sequence[float]) -> str:
     """The shares of tokens by rank, beside the means of people's texts and of the models'."""
-    bounds = ["1", *(f"{low + 1:,}–{high:,}" for low, high in pairwise(RANKS)), "beyond"]
+    bounds = ["1", *(f"{number(low + 1)}–{number(high)}" for low, high in pairwise(RANKS)), _("beyond")]
     typical = load()["typical"]
     rows = [
         (name, *map(percent, shares))
         for name, *shares in zip(bounds, ranks, typical["people"], typical["model"], strict=False)
     ]
-    name = "How many tokens have which rank"
-    return f"<h4>{name}</h4>" + framed(
-        table(("rank", "this text", "people’s, typical", "a model’s, typical"), rows), name, "histogram"
-    )
+    name = _("How many tokens have which rank")
+    heads = (_("rank"), _("this text"), _("people’s, typical"), _("a model’s, typical"))
+    return f"<h4>{name}</h4>" + framed(table(heads, rows), name, "histogram")
 
 
 def _measured() -> str:
     """Every kind of people's text and every writer, by length: how often the detector takes it for a model's."""
     figures = load()["figures"]
-    heads = ("written by", *(f"{each['tokens']} tokens" for each in figures))
+    tokens = [ngettext("{count} token", "{count} tokens", each["tokens"]) for each in figures]
+    heads = (_("written by"), *tokens)
     rows = [
-        (writer, *(percent(each["called"][writer]) if writer in each["called"] else "–" for each in figures))
+        (_(writer), *(percent(each["called"][writer]) if writer in each["called"] else "–" for each in figures))
         for writer in figures[0]["called"]
     ]
-    rows.append(("right, of all", *(percent(each["accuracy"]) for each in figures)))
-    name = "How often it takes a text for a model’s, by writer and length"
-    note = (
-        '<p class="quiet">Of texts kept out of training, whose topics are shared: models went on from the first '
-        "sentences of people’s texts. “If unmet”: by a detector that learned from none of "
-        "that model’s texts. Measured by <code>training/written_by.py</code>.</p>"
+    rows.append((_("right, of all"), *(percent(each["accuracy"]) for each in figures)))
+    name = _("How often it takes a text for a model’s, by writer and length")
+    note = _(
+        "Of texts kept out of training, whose topics are shared: models went on from the first sentences of people’s "
+        "texts. “If unmet”: by a detector that learned from none of that model’s texts. Measured by "
+        "<code>training/written_by.py</code>."
     )
-    return fold_out(name, table(heads, rows), name, note)
+    return fold_out(name, table(heads, rows), name, f'<p class="quiet">{note}</p>')

@@ -3,21 +3,25 @@
 import html
 from collections.abc import Iterable
 
+from demo.language import N_, _
 from demo.lectures import Lecture, query_of
 from demo.tour.files import Card, Tour
-from demo.tour.questions import Question
+from demo.tour.questions import Question, shown_choice
 from demo.widgets.glossary import with_terms
 
-_SOON = "The question comes in a moment."
-_RIGHT, _WRONG, _UNGUESSED = "Right.", "Not this time: it is “{}”.", "You did not guess this time: it is “{}”."
+_SOON = N_("The question comes in a moment.")
+_WRONG = N_("Not this time: it is “{answer}”.")
+_UNGUESSED = N_("You did not guess this time: it is “{answer}”.")
 
 
 def tour_offer(tour: Tour) -> str:
     """The offer of a first visit and the quiet link of later ones; the page's script shows the one that fits."""
+    take = _("Take the tour")
     return (
-        '<p class="tour-offer" hidden><span>New here?</span> <button type="button" data-tour="start">Take the tour'
-        '</button> <button type="button" data-tour="decline">No, thanks</button></p>'
-        f'<p class="tour-link" hidden><a href="?tour={tour.name}" data-tour="start">Take the tour</a></p>'
+        f'<p class="tour-offer" hidden><span>{_("New here?")}</span> '
+        f'<button type="button" data-tour="start">{take}</button> '
+        f'<button type="button" data-tour="decline">{_("No, thanks")}</button></p>'
+        f'<p class="tour-link" hidden><a href="?tour={tour.name}" data-tour="start">{take}</a></p>'
     )
 
 
@@ -49,18 +53,19 @@ def tour_card(
     if notice:
         below = (
             f'<p class="tour-notice" role="status">{html.escape(notice)}</p>'
-            '<button type="button" data-tour="example">Take the example</button>'
+            f'<button type="button" data-tour="example">{_("Take the example")}</button>'
         )
     elif asked:
         below = _question(card, asked, button, chosen)
     else:
-        below = "" if waits else f'<p class="quiet">{_SOON}</p>'
+        below = "" if waits else f'<p class="quiet">{_(_SOON)}</p>'
     # What is to be done for a question is over once it is there; what it is about stays.
     to_do = waits or not (card.asks_of_attention or (asked and card.asks == "blank"))
-    do = f'<p class="tour-do">{html.escape(card.to_do)}</p>' if to_do and chosen is None else ""
-    idea = f'{_heading(tour, number, card.title)}<p class="tour-text">{with_terms(html.escape(card.text))}</p>{do}'
+    do = f'<p class="tour-do">{html.escape(_(card.to_do))}</p>' if to_do and chosen is None else ""
+    text = with_terms(html.escape(_(card.text)))
+    idea = f'{_heading(tour, number, _(card.title))}<p class="tour-text">{text}</p>{do}'
     return (
-        f'<section class="tour-card" aria-label="Tour"{attributes}><div class="tour-idea">{idea}</div>'
+        f'<section class="tour-card" aria-label="{_("Tour")}"{attributes}><div class="tour-idea">{idea}</div>'
         f'<div class="tour-asks">{below}{_steps(number)}</div></section>'
     )
 
@@ -68,28 +73,30 @@ def tour_card(
 def tour_end(tour: Tour, lectures: Iterable[Lecture]) -> str:
     """The last card: how many answers were right, and where to go on."""
     number = len(tour.cards) + 1
-    links = ", ".join(f'<a href="{html.escape(query_of(each))}">{html.escape(each.title)}</a>' for each in lectures)
+    links = ", ".join(f'<a href="{html.escape(query_of(each))}">{html.escape(_(each.title))}</a>' for each in lectures)
+    inside = _('<a href="?tab=inside">Inside</a> works out every number of it, step by step, on your own text.')
     return (
-        f'<section class="tour-card" aria-label="Tour" data-card="{number}" data-tour="{tour.name}">'
-        f'<div class="tour-idea">{_heading(tour, number, "That was the tour")}'
+        f'<section class="tour-card" aria-label="{_("Tour")}" data-card="{number}" data-tour="{tour.name}">'
+        f'<div class="tour-idea">{_heading(tour, number, _("That was the tour"))}'
         '<p class="tour-score"></p></div><div class="tour-asks"><ul class="tour-on">'
-        '<li><a href="?tab=inside">Inside</a> works out every number of it, step by step, on your own text.</li>'
-        f"<li>The lectures go on from here: {links}.</li></ul>{_steps()}</div></section>"
+        f"<li>{inside}</li><li>{_('The lectures go on from here: {links}.', links=links)}</li></ul>"
+        f"{_steps()}</div></section>"
     )
 
 
 def _heading(tour: Tour, number: int, title: str) -> str:
+    place = _("Card {number} of {count}", number=number, count=len(tour.cards) + 1)
     return (
-        f'<p class="quiet tour-place">Card {number} of {len(tour.cards) + 1} <span class="tour-right"></span>'
-        '<button type="button" data-tour="leave">Leave the tour</button></p>'
+        f'<p class="quiet tour-place">{place} <span class="tour-right"></span>'
+        f'<button type="button" data-tour="leave">{_("Leave the tour")}</button></p>'
         f'<h2 tabindex="-1">{html.escape(title)}</h2>'
     )
 
 
 def _steps(number: int = 0) -> str:
     """Back and on; from the last card, whose number is not said, to the first."""
-    back = "" if number == 1 else '<button type="button" data-tour="back">Back</button>'
-    onwards = ("next", "Next") if number else ("again", "Start again")
+    back = "" if number == 1 else f'<button type="button" data-tour="back">{_("Back")}</button>'
+    onwards = ("next", _("Next")) if number else ("again", _("Start again"))
     return f'<p class="tour-steps">{back}<button type="button" data-tour="{onwards[0]}">{onwards[1]}</button></p>'
 
 
@@ -100,7 +107,7 @@ def _question(card: Card, asked: Question, button: str, chosen: str | None) -> s
 
 def choices(question: str, asked: Question, chosen: str | None = None) -> str:
     """The question in its words, and the choices; `chosen` is the visitor's answer once the right one is shown."""
-    places = {"{word}": f"“{asked.word}”"}
+    question, places = _(question), {"{word}": _("“{word}”", word=asked.word)}
     if asked.look:
         places |= {"{layer}": str(asked.look.layer + 1), "{head}": str(asked.look.head + 1)}
     for place, shown in places.items():
@@ -109,7 +116,7 @@ def choices(question: str, asked: Question, chosen: str | None = None) -> str:
     labels = "".join(
         f'<label class="tour-choice{_mark(each, asked, chosen)}"><input type="radio" name="tour-choice" '
         f'value="{html.escape(each)}"{" checked" if each == chosen else ""}{" disabled" if graded else ""}>'
-        f"<bdi>{html.escape(each)}</bdi></label>"
+        f"<bdi>{html.escape(shown_choice(each))}</bdi></label>"
         for each in asked.choices
     )
     return f"<fieldset><legend>{html.escape(question)}</legend>{labels}</fieldset>"
@@ -119,7 +126,9 @@ def verdict(asked: Question, chosen: str | None) -> str:
     """Whether the visitor was right, and why; "" before the right answer is shown."""
     if chosen is None:
         return ""
-    said = _RIGHT if chosen == asked.right else (_WRONG if chosen else _UNGUESSED).format(asked.right)
+    said = _("Right.")
+    if chosen != asked.right:
+        said = _(_WRONG if chosen else _UNGUESSED, answer=shown_choice(asked.right))
     return f'<p class="tour-verdict"><strong>{html.escape(said)}</strong> {html.escape(asked.because)}</p>'
 
 
@@ -132,8 +141,12 @@ def _mark(choice: str, question: Question, chosen: str | None) -> str:
 def _then(card: Card, asked: Question, button: str) -> str:
     """What shows the answer, once a choice is made."""
     if asked.look is None:
-        return f"Choose, then press “{button}”."
+        return _("Choose, then press “{button}”.", button=button)
     if card.asks == "head":
-        place = f"layer {asked.look.layer + 1}, head {asked.look.head + 1}"
-        return f"Choose, then turn to {place} and tap “{asked.word}” in the sentence."
-    return f"Choose, then tap “{asked.word}” in the coloured sentence."
+        return _(
+            "Choose, then turn to layer {layer}, head {head} and tap “{word}” in the sentence.",
+            layer=asked.look.layer + 1,
+            head=asked.look.head + 1,
+            word=asked.word,
+        )
+    return _("Choose, then tap “{word}” in the coloured sentence.", word=asked.word)

@@ -8,6 +8,7 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors, in_line
+from demo.language import _
 from demo.lectures import Lecture
 from demo.limits import FIELDS
 from demo.runs import DemoService, Finished
@@ -29,12 +30,12 @@ from models.text.characters import says_anything
 def create_tour_offer(tours: Mapping[str, Tour]) -> gr.HTML:
     """The line that offers the first of the tours."""
     offered = next(iter(tours.values()), None)
-    return gr.HTML(tour_offer(offered) if offered else "", elem_classes="tour-box", label="Tour")
+    return gr.HTML(tour_offer(offered) if offered else "", elem_classes="tour-box", label=_("Tour"))
 
 
 def create_tour_bar() -> gr.HTML:
     """The place of the card; it takes no room outside a tour."""
-    return gr.HTML("", js_on_load=script("tour.js"), elem_classes="tour-bar", padding=False, label="Tour")
+    return gr.HTML("", js_on_load=script("tour.js"), elem_classes="tour-bar", padding=False, label=_("Tour"))
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ def open_tours(
         try:
             filled = tab.fill(place.fields(example=bool(event.example)))
         except InputError as error:
-            filled, notice = {}, error.sentence
-        button = tab.run_button.value
+            filled, notice = {}, _(error.sentence)
+        button = _(tab.run_button.value)
         return {
             bar: tour_card(place.tour, place.number, button, notice=notice),
             tabs: gr.Tabs(selected=tab.opens),
@@ -113,10 +114,10 @@ def open_tours(
                 foreseen = _foreseen(service, card.task, fields, checkpoint)
                 asked = questions.about(foreseen, _left_out(fields, place.sentence))
         except InputError as error:
-            notice = error.sentence
+            notice = _(error.sentence)
         chosen, waits = chosen if asked else None, not asked and not notice
-        drawn = tour_card(place.tour, place.number, tab.run_button.value, asked, chosen, notice, waits=waits)
-        return {bar: drawn}
+        button = _(tab.run_button.value)
+        return {bar: tour_card(place.tour, place.number, button, asked, chosen, notice, waits=waits)}
 
     def ask(event: gr.EventData, *values: Any) -> Updates:
         return show(event, values, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from demo.language import N_
 from demo.lectures import LectureError, Strict, require_known, written_in
 from demo.limits import FIELDS, clean
 from demo.settings import Limits
@@ -71,7 +72,7 @@ def without_negation(text: str) -> str:
     """`text` without its first “not”, “never” or “n't”; raises `InputError` where it has none."""
     found = _NEGATION.search(text)
     if not found:
-        raise InputError("Your sentence has no “not” to take out.")
+        raise InputError(N_("Your sentence has no “not” to take out."))
     instead = next((full for short, full in _IN_FULL.items() if found[0].lower().startswith(short)), "")
     return text[: found.start()] + instead + text[found.end() :]
 

@@ -1,10 +1,11 @@
 """Questions about a visitor's own run: from a typed result the choices, the right one and the numbers that say why."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from demo.language import N_, _
 from demo.plots.reading import link_to_read, named, percent, place
 from demo.plots.view import AttentionView, is_resting_place, shown, view_of
 from models.errors import InputError
@@ -15,6 +16,7 @@ from models.outputs.surprise import SurpriseOutput
 from models.outputs.writing import CompletionOutput
 from models.registry import Task
 from models.text.words import is_content_word, word_rows, word_text, words_of
+from models.wording import Sentence
 
 ASKS: dict[str, tuple[Task, ...]] = {
     "label": (Task.SENTIMENT,),
@@ -27,8 +29,8 @@ ASKS: dict[str, tuple[Task, ...]] = {
 }
 """What can be asked, and of which tasks. “looks” and “head” are about attention, so the run comes before them."""
 MOST_CHOICES = 4
-NO_ANSWER = "nowhere: no answer in this text"
-TOO_SHORT = "This text has too few words for the question."
+NO_ANSWER = Sentence("nowhere: no answer in this text")
+TOO_SHORT = N_("This text has too few words for the question.")
 _NUMBERS_SAID = 3
 _PRONOUNS = frozenset(("it", "he", "she", "they", "him", "her", "them"))
 
@@ -49,6 +51,7 @@ class Look:
 class Question:
     """The `choices` of a question, the `right` one of them, and the sentence that says why with the run's numbers.
 
+    A choice is a word of the visitor's or the model's, or a `Sentence` of ours, the same in every language.
     One about attention has the `look` that it asks about, and the `word` there.
     """
 
@@ -57,6 +60,11 @@ class Question:
     because: str
     look: Look | None = None
     word: str = ""
+
+
+def shown_choice(choice: str) -> str:
+    """A choice as the visitor reads it."""
+    return _(choice) if isinstance(choice, Sentence) else choice
 
 
 def about(output: TaskOutput, own: str = "") -> Question:
@@ -72,13 +80,15 @@ def about(output: TaskOutput, own: str = "") -> Question:
             return following(output, own)
         case SurpriseOutput():
             return surprise(output)
-    raise InputError("There is no question about this.")
+    raise InputError(N_("There is no question about this."))
 
 
 def label(output: SentimentOutput) -> Question:
     """Which label is the likeliest?"""
-    scores = sorted(output.scores, key=lambda each: -each.score)
-    return Question(tuple(each.text for each in output.scores), output.label, f"The model gives {_shares(scores)}.")
+    ranked = sorted(output.scores, key=lambda each: -each.score)
+    choices = tuple(Sentence(each.text) for each in output.scores)
+    because = _because([Prediction(_(each.text), each.score) for each in ranked])
+    return Question(choices, Sentence(output.label), because)
 
 
 def blank(output: FillMaskOutput, own: str = "") -> Question:
@@ -98,14 +108,14 @@ def following(output: CompletionOutput, own: str = "") -> Question:
 def _likeliest(candidates: Iterable[Prediction], own: str) -> Question:
     ranked = sorted(candidates, key=lambda each: -each.score)
     top = list(dict.fromkeys(each.text for each in ranked))[:MOST_CHOICES]
-    because = f"The model gives {_shares(ranked)}."
+    because = _because(ranked)
     if own and not any(own.casefold() == each.casefold() for each in top):
         top = [*top[: MOST_CHOICES - 1], own]
         score = next((each.score for each in ranked if each.text.casefold() == own.casefold()), None)
-        because += (
-            f" Your own word “{own}” has {percent(score)}."
+        because += " " + (
+            _("Your own word “{word}” has {share}.", word=own, share=percent(score))
             if score is not None
-            else f" Your own word “{own}” is not among its first {len(ranked)}."
+            else _("Your own word “{word}” is not among its first {count}.", word=own, count=len(ranked))
         )
     return _question(top, ranked[0].text if ranked else "", because)
 
@@ -115,7 +125,16 @@ def answer(output: QuestionAnsweringOutput) -> Question:
     found = [Prediction(each.text, each.score) for each in output.answers]
     spans = list(dict.fromkeys(each.text for each in found))[: MOST_CHOICES - 1]
     right = output.answers[0].text if output.answered else NO_ANSWER
-    because = f"The model gives {_shares(found)}, and “no answer” {percent(output.no_answer_score)}."
+    said = {"word": found[0].text, "share": percent(found[0].score), "none": percent(output.no_answer_score)}
+    because = (
+        _(
+            "The model gives “{word}” {share} of its probability, {others}, and “no answer” {none}.",
+            **said,
+            others=_listed(found[1:_NUMBERS_SAID]),
+        )
+        if found[1:]
+        else _("The model gives “{word}” {share} of its probability, and “no answer” {none}.", **said)
+    )
     return Question((*sorted(spans, key=str.casefold), NO_ANSWER), right, because)
 
 
@@ -128,10 +147,11 @@ def surprise(output: SurpriseOutput) -> Question:
     names = list(dict.fromkeys(word_text(tokens, word) for word in words))
     most = []
     for word in words[:_NUMBERS_SAID]:
-        pieces = " + ".join(f"“{tokens[place].text.strip()}” {measured[place].bits:.1f}" for place in word)
-        whole = f"“{word_text(tokens, word)}” {sum(measured[place].bits for place in word):.1f}"
+        pieces = " + ".join(_bits(tokens[place].text.strip(), measured[place].bits) for place in word)
+        whole = _bits(word_text(tokens, word), sum(measured[place].bits for place in word))
         most.append(whole if len(word) == 1 else f"{whole} ({pieces})")
-    return _question(names[:MOST_CHOICES], names[0] if names else "", f"Bits of surprise: {', '.join(most)}.")
+    because = _("Bits of surprise: {words}.", words=", ".join(most))
+    return _question(names[:MOST_CHOICES], names[0] if names else "", because)
 
 
 def looks(attentions: Attentions, look: Look) -> Question:
@@ -146,9 +166,19 @@ def looks(attentions: Attentions, look: Look) -> Question:
     # The word itself is no other word, unless it is what most goes to.
     others = [key for key in order if view.two_texts or key != look.query]
     names = list(dict.fromkeys(named(view.key_tokens[key]) for key in (best, *others)))
-    shares = [(percent(float(row[key])), f" to “{named(view.key_tokens[key])}”") for key in order[:2]]
-    most = " of its weight".join(shares[0]) + "".join(f", {share}{to}" for share, to in shares[1:])
-    asked = _question(names[:MOST_CHOICES], names[0], f"“{word}” gives {most} {place(view)}.")
+    most = [(percent(float(row[key])), named(view.key_tokens[key])) for key in order[:2]]
+    said = {"word": word, "share": most[0][0], "to": most[0][1], "where": place(view)}
+    because = (
+        _(
+            "“{word}” gives {share} of its weight to “{to}”, {next_share} to “{next_to}” {where}.",
+            **said,
+            next_share=most[1][0],
+            next_to=most[1][1],
+        )
+        if len(most) > 1
+        else _("“{word}” gives {share} of its weight to “{to}” {where}.", **said)
+    )
+    asked = _question(names[:MOST_CHOICES], names[0], because)
     return replace(asked, look=look, word=word)
 
 
@@ -156,7 +186,7 @@ def look_of(attentions: Attentions, word: str, layer: int, head: int) -> Look:
     """The look of `word`, at its first place in the text; raises `InputError` where it is no word of the text."""
     names = [named(token) for token in _view(attentions, layer, head).query_tokens]
     if word not in names:
-        raise InputError(f"“{word}” is no word of the text.")
+        raise InputError(Sentence("“{word}” is no word of the text.", word=word))
     return Look(names.index(word), layer, head)
 
 
@@ -191,7 +221,7 @@ def head_to_ask(attentions: Attentions, layer: int, head: int) -> Look:
     queries, found = words_of(attention.query_tokens), []
     for query in asked:
         now = link_to_read(replace(view, token=query))[1]
-        _, rows = word_rows(attention, queries[query])
+        _kind, rows = word_rows(attention, queries[query])
         rows = np.where([_is_word(view, key) for key in range(len(names))], rows, -1.0)
         for key in range(len(names)):
             if abs(key - query) > 1 and key != now and not view.key_tokens[key].special and is_content_word(names[key]):
@@ -199,7 +229,7 @@ def head_to_ask(attentions: Attentions, layer: int, head: int) -> Look:
                 found.append((float(given.max()), query, int(given.argmax())))
     if not found or max(found)[0] < 0:
         raise InputError(TOO_SHORT)
-    _, query, place_of_head = max(found)
+    _given, query, place_of_head = max(found)
     return Look(query, *divmod(place_of_head, attention.heads))
 
 
@@ -218,7 +248,18 @@ def _question(choices: list[str], right: str, because: str) -> Question:
     return Question(tuple(sorted(choices, key=str.casefold)), right, because)
 
 
-def _shares(ranked: Iterable[Prediction]) -> str:
-    first, *others = list(ranked)[:_NUMBERS_SAID] or [Prediction("", 0.0)]
-    said = ", ".join(f"“{each.text}” {percent(each.score)}" for each in others)
-    return f"“{first.text}” {percent(first.score)} of its probability" + (f", {said}" if said else "")
+def _because(ranked: Sequence[Prediction]) -> str:
+    """What the model gives the likeliest."""
+    first, *others = ranked[:_NUMBERS_SAID] or [Prediction("", 0.0)]
+    said = {"word": first.text, "share": percent(first.score)}
+    if others:
+        return _("The model gives “{word}” {share} of its probability, {others}.", **said, others=_listed(others))
+    return _("The model gives “{word}” {share} of its probability.", **said)
+
+
+def _listed(predictions: Iterable[Prediction]) -> str:
+    return ", ".join(_("“{word}” {share}", word=each.text, share=percent(each.score)) for each in predictions)
+
+
+def _bits(word: str, bits: float) -> str:
+    return _("“{word}” {bits:.1f}", word=word, bits=bits)

@@ -9,15 +9,12 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from demo.language import _, ngettext
 from demo.lectures import Lecture, LecturePlace, query_of
 from demo.widgets.glossary import with_terms
 
 _VIRTUAL = re.compile(r"^(docker|br-|veth|virbr|vmnet|vboxnet|cni|flannel)")
 """Networks between this computer and programs in it, where no phone is."""
-_WHOLE_PAGE = (
-    '<button type="button" class="lecture-whole" aria-pressed="false" aria-keyshortcuts="m">'
-    "Whole page <kbd>m</kbd></button>"
-)
 
 
 def qr_code(link: str) -> str:
@@ -28,22 +25,35 @@ def qr_code(link: str) -> str:
     picture = segno.make_qr(link, error="m").svg_inline(
         omitsize=True, border=4, dark="#000", light="#fff", svgclass=None, lineclass=None
     )
-    return picture.replace("<svg ", f'<svg role="img" aria-label="QR code of {html.escape(link)}" ', 1)
+    name = html.escape(_("QR code of {link}", link=link))
+    return picture.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1)
 
 
 def lecture_bar(place: LecturePlace, notice: str = "") -> str:
     """The bar at a step; its links work by themselves as well. `notice` is HTML that stands above the QR code."""
     lecture, number, count = place.lecture, place.number, len(place.lecture.steps)
-    title, plain = html.escape(lecture.title), html.escape(place.step.text.replace("*", ""))
+    title, step, text = _(lecture.title), _(place.step.title), _(place.step.text)
+    said = _(
+        "{lecture}, step {number} of {count}: {step}. {text}",
+        lecture=title,
+        number=number,
+        count=count,
+        step=step,
+        text=text.replace("*", ""),
+    )
+    where = _("step {number} of {count}", number=number, count=count)
+    whole_page = (
+        '<button type="button" class="lecture-whole" aria-pressed="false" aria-keyshortcuts="m">'
+        f"{_('Whole page')} <kbd>m</kbd></button>"
+    )
     return (
-        f'<section class="lecture-step in-lecture" aria-label="Lecture" data-step="{lecture.name} {number}" '
-        f'data-picture="{place.step.picture}" '
-        f'data-said="{title}, step {number} of {count}: {html.escape(place.step.title)}. {plain}">'
-        f'<div class="lecture-main"><p><strong>{title}</strong> <span class="quiet">step {number} of {count}</span></p>'
-        f'<h2>{html.escape(place.step.title)}</h2><p class="lecture-text">{marked(place.step.text)}</p>'
-        f'<nav aria-label="Steps of the lecture">{_link(place, -1, "back", "Back")}'
-        f'{_link(place, 1, "next", "Next")}<a href="?" data-go="leave">Leave lecture</a>{_WHOLE_PAGE}'
-        f'<details class="lecture-link"><summary>On your phone</summary><div class="lecture-card">{notice}'
+        f'<section class="lecture-step in-lecture" aria-label="{_("Lecture")}" data-step="{lecture.name} {number}" '
+        f'data-picture="{place.step.picture}" data-said="{html.escape(said)}">'
+        f'<div class="lecture-main"><p><strong>{html.escape(title)}</strong> <span class="quiet">{where}</span></p>'
+        f'<h2>{html.escape(step)}</h2><p class="lecture-text">{marked(text)}</p>'
+        f'<nav aria-label="{_("Steps of the lecture")}">{_link(place, -1, "back", _("Back"))}'
+        f'{_link(place, 1, "next", _("Next"))}<a href="?" data-go="leave">{_("Leave lecture")}</a>{whole_page}'
+        f'<details class="lecture-link"><summary>{_("On your phone")}</summary><div class="lecture-card">{notice}'
         f'<div class="lecture-code">{qr_code(place.link)}</div>'
         f'<p><a href="{html.escape(place.link)}">{_breakable(place.link)}</a></p></div></details>'
         "</nav></div></section>"
@@ -52,15 +62,15 @@ def lecture_bar(place: LecturePlace, notice: str = "") -> str:
 
 def lecture_refused(sentence: str) -> str:
     """The sentence in the bar's place where an address names a step that is not there."""
-    said = f'{html.escape(sentence)} <a href="?">Go to the page.</a>'
+    said = f'{html.escape(sentence)} <a href="?">{_("Go to the page.")}</a>'
     return f'<p class="lecture-refused in-lecture" role="alert">{said}</p>'
 
 
 def lecture_list(lectures: Iterable[Lecture]) -> str:
     """The lectures to open, each by a link to its first step."""
     items = "".join(
-        f'<li><a href="{html.escape(query_of(each))}">{html.escape(each.title)}</a> '
-        f'<span class="quiet">{len(each.steps)} steps. {html.escape(each.about)}</span></li>'
+        f'<li><a href="{html.escape(query_of(each))}">{html.escape(_(each.title))}</a> <span class="quiet">'
+        f"{ngettext('{count} step.', '{count} steps.', len(each.steps))} {html.escape(_(each.about))}</span></li>"
         for each in lectures
     )
     return f"<ul>{items}</ul>"
@@ -82,13 +92,19 @@ def reach_notice(link: str, host: str | None, *, own: bool) -> str:
     """
     if not leads_only_here(link):
         return ""
-    first = "" if _on_all_addresses(host) else "Start the app with <code>CLEARHEAD_HOST=0.0.0.0</code>. "
+    sentences = [_("No phone can open this address.")]
+    if not _on_all_addresses(host):
+        sentences.append(_("Start the app with <code>CLEARHEAD_HOST=0.0.0.0</code>."))
     parts = urlsplit(link)
     port = f":{parts.port}" if parts.port else ""
     links = [parts._replace(netloc=each + port).geturl() for each in network_addresses()] if own else []
     items = "".join(f'<li><a href="{html.escape(each)}">{_breakable(each)}</a></li>' for each in links)
-    then = "Open the page here at an address that phones reach too" + (":" if links else ".")
-    return f'<div class="lecture-reach"><p>No phone can open this address. {first}{then}</p><ul>{items}</ul></div>'
+    sentences.append(
+        _("Open the page here at an address that phones reach too:")
+        if links
+        else _("Open the page here at an address that phones reach too.")
+    )
+    return f'<div class="lecture-reach"><p>{" ".join(sentences)}</p><ul>{items}</ul></div>'
 
 
 def _on_all_addresses(host: str | None) -> bool:
