@@ -52,6 +52,7 @@ _SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
 _SCRIPTS = "\n".join(
     script(name)
     for name in (
+        "sheet_words.js",
         "theme.js",
         "languages.js",
         "place_in_line.js",

@@ -101,13 +101,13 @@ window.clearhead = {
       await navigator.clipboard.writeText(href);
     } catch {
       // Pages that came without encryption have no clipboard of their own.
-      prompt('Copy this address:', href);
+      prompt(t('Copy this address:'), href);
       return;
     }
-    announce('Link copied.');
+    announce(t('Link copied.'));
     if (!button) return;
-    button.textContent = 'Copied';
-    setTimeout(() => { button.textContent = 'Copy link'; }, 2000);
+    button.textContent = t('Copied');
+    setTimeout(() => { button.textContent = t('Copy link'); }, 2000);
   },
   // Inside has drawn a step: its address is the page's. Another step can be gone back from; another layer takes its place.
   drewInside: (address) => {

@@ -1,17 +1,20 @@
 // The sentence of the attention reader: the token that is pointed at, focused or chosen colours the others.
 // `element`, `watch` and `trigger` come from Gradio. All weights came along with the sentence; nothing is asked of the
 // server, which is only told which word was chosen.
+const {t} = window.clearhead;
 const MASKED = 65535, WHOLE = 65534, STEPS = 7, NUMBERED = 6, LEAST_NUMBERED = 0.02, LEAST_SAID = 0.005;
 
 let box, weights, columns, queries, keys, top_weight, two_texts;
 let chosen = 0, pointed = null, receives = false, text = null, waited = 0;
 
+// Rounded as the server rounds.
+const decimal = (value, digits) => Number(value.toFixed(digits)).toLocaleString(document.documentElement.lang, {minimumFractionDigits: digits});
 const percent = (share) => {
   const hundredths = 100 * share;
-  if (hundredths < 0.1) return 'under 0.1\u202f%';
-  if (hundredths >= 99.95 && hundredths < 99.999) return 'over 99.9\u202f%';
+  if (hundredths < 0.1) return t('under {share}\u202f%', {share: decimal(0.1, 1)});
+  if (hundredths >= 99.95 && hundredths < 99.999) return t('over {share}\u202f%', {share: decimal(99.9, 1)});
   const whole = (hundredths >= 9.95 && hundredths <= 99) || hundredths >= 99.999;
-  return `${hundredths.toFixed(whole ? 0 : 1)}\u202f%`;
+  return `${decimal(hundredths, whole ? 0 : 1)}\u202f%`;
 };
 const name = (token) => token.dataset.name;
 const filled = (template, given) => template.replace(/\{(from|to|share)\}/g, (_, place) => given[place]);
@@ -113,7 +116,7 @@ function watch_heatmap() {
 function mark_heatmap(gives, place) {
   const frame = element.closest('.reader')?.querySelector('.heatmap-frame');
   if (!frame) return;
-  frame.setAttribute('aria-label', `Heatmap. ${box.querySelector('.pointed').firstElementChild.textContent}`);
+  frame.setAttribute('aria-label', t('Heatmap. {sentence}', {sentence: box.querySelector('.pointed').firstElementChild.textContent}));
   const area = heatmap_area(frame);
   let mark = frame.querySelector('.heatmap-mark');
   if (!area) return mark?.remove();

@@ -1,6 +1,7 @@
 // The bar of a lecture: links and keys (also those that clickers send) turn to another step; the page stays. On a
 // screen for a room, sentence and picture are all that is shown, fitted to it, until the key `m` brings the rest.
 // `element`, `trigger` and `watch` come from Gradio.
+const {t} = window.clearhead;
 const BACK = ['ArrowLeft', 'PageUp'], NEXT = ['ArrowRight', 'PageDown'], WHOLE = ['m', 'M'];
 const FIELDS = 'input, textarea, select, [contenteditable], audio, video';
 const MOVED_BY_ARROWS = '[role=radio], [role=tab], [role=option], [role=slider], [role=menuitem], [role=treeitem], .words, .js-plotly-plot, [tabindex="0"][role=region]';
@@ -103,7 +104,7 @@ function turnWhole() {
   whole = !whole;
   size();
   scrollTo(0, 0);
-  said.textContent = whole ? 'The whole page is shown.' : 'Only sentence and picture are shown.';
+  said.textContent = whole ? t('The whole page is shown.') : t('Only sentence and picture are shown.');
 }
 
 let pointed;

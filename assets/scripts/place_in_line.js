@@ -1,8 +1,19 @@
 // Says the place in line in words: Gradio writes "queue: 2/5 |" where an answer will be.
-const ordinals = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth', 'tenth'];
+const ordinals = (length) => [
+  t('You are first of {length} in line', {length}),
+  t('You are second of {length} in line', {length}),
+  t('You are third of {length} in line', {length}),
+  t('You are fourth of {length} in line', {length}),
+  t('You are fifth of {length} in line', {length}),
+  t('You are sixth of {length} in line', {length}),
+  t('You are seventh of {length} in line', {length}),
+  t('You are eighth of {length} in line', {length}),
+  t('You are ninth of {length} in line', {length}),
+  t('You are tenth of {length} in line', {length}),
+];
 const inWords = (place, length) => {
-  const named = ordinals[place - 1] ?? `number ${place}`;
-  return length === 1 ? 'You are next in line' : `You are ${named} of ${length} in line`;
+  if (length === 1) return t('You are next in line');
+  return ordinals(length)[place - 1] ?? t('You are number {place} of {length} in line', {place, length});
 };
 const say = (node) => {
   const found = /queue: (\d+)\/(\d+)/.exec(node.nodeValue ?? '');

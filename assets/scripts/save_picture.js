@@ -1,10 +1,11 @@
 // Run in the page: saves the heatmap of the open tab as a PNG, with the sentence that reads it out and what made it.
 // The script that Gradio brings to draw plots makes the picture; nothing is asked of any server.
 async () => {
+  const {t} = window.clearhead;
   const NAME = 'clearhead-attention.png', SCALE = 2, EDGE = 16, LINE = 20, LEAST_WIDTH = 480;
   const reader = [...document.querySelectorAll('.reader')].find((each) => each.offsetParent);
   const figure = reader?.querySelector('.heatmap-frame .js-plotly-plot');
-  if (!figure?._fullLayout || !window.Plotly) return '<p role="alert">There is no picture to save yet.</p>';
+  if (!figure?._fullLayout || !window.Plotly) return `<p role="alert">${t('There is no picture to save yet.')}</p>`;
 
   const colour = (name) => getComputedStyle(reader).getPropertyValue(name).trim();
   const ground = getComputedStyle(document.querySelector('gradio-app')).backgroundColor, text = getComputedStyle(reader).color;
@@ -26,7 +27,7 @@ async () => {
   const above = lines(reader.querySelector('.read-out').textContent);
   font(12);
   const header = [...document.querySelectorAll('.run-header')].find((each) => each.offsetParent)?.textContent ?? '';
-  const below = [...lines(header), 'Clearhead. Attention is not an explanation.'];
+  const below = [...lines(header), t('Clearhead. Attention is not an explanation.')];
 
   canvas.width = SCALE * across;
   canvas.height = SCALE * (height + LINE * (above.length + below.length) + 3 * EDGE);
@@ -50,5 +51,5 @@ async () => {
   link.download = NAME;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  return `<p role="status">Saved as ${NAME}.</p>`;
+  return `<p role="status">${t('Saved as {name}.', {name: NAME})}</p>`;
 }

@@ -1,5 +1,7 @@
 // The address of a shared run: written out where the page stands, copied, and taken back.
 // `element`, `trigger` and `watch` come from Gradio.
+const {t} = window.clearhead;
+
 function write() {
   const field = element.querySelector('input[data-key]');
   if (!field) return;
@@ -17,11 +19,11 @@ async function copy() {
   } catch {
     // Pages that came without encryption have no clipboard of their own.
     if (!document.execCommand('copy')) {
-      line.textContent = 'The browser did not let this page copy. The address is marked: copy it with Ctrl+C or ⌘C.';
+      line.textContent = t('The browser did not let this page copy. The address is marked: copy it with Ctrl+C or ⌘C.');
       return;
     }
   }
-  line.textContent = 'Copied.';
+  line.textContent = t('Copied.');
 }
 
 element.addEventListener('click', (event) => {

@@ -8,6 +8,6 @@ cells.addEventListener('pointermove', (event) => {
   if (!queries[query] || !keys[key]) return;
   const raw = weights.getUint16(2 * (query * columns + key), true);
   cell_line.textContent = raw === MASKED
-    ? `“${name(queries[query])}” may not look at “${name(keys[key])}”.`
+    ? t('“{from}” may not look at “{to}”.', {from: name(queries[query]), to: name(keys[key])})
     : `${filled(box.dataset.gives, {from: name(queries[query]), to: name(keys[key]), share: percent(raw / WHOLE)})}.`;
 });

@@ -1,6 +1,7 @@
 // A tour: the card at the foot of the page asks about the visitor's own run. Where a visitor is, the sentence and which
 // answers were right stays in this browser; the server is sent it with each event and keeps nothing.
 // `element`, `trigger` and `watch` come from Gradio.
+const {t, nt} = window.clearhead;
 const KEPT = 'clearhead-tour', LOOK_EVERY_MS = 500, ANSWER_WITHIN_MS = 10000;
 const body = document.body, root = document.documentElement;
 const query = () => new URLSearchParams(location.search);
@@ -103,7 +104,7 @@ function offer() {
   const on = ['tour', 'lecture'].some((each) => query().has(each));
   line.hidden = on || Boolean(kept.offered);
   link.hidden = on || !line.hidden;
-  link.firstElementChild.textContent = kept.tour ? 'Go on with the tour' : 'Take the tour';
+  link.firstElementChild.textContent = kept.tour ? t('Go on with the tour') : t('Take the tour');
 }
 const deeds = {
   start: () => { save({offered: true}); go(document.querySelector('.tour-link a').getAttribute('href')); },
@@ -141,10 +142,14 @@ function read() {
   const {graded, query: looksAt} = card().dataset, first = shown !== card().dataset.card;
   if (graded && graded !== 'unguessed' && !(kept.card in (kept.right ?? {}))) save({right: {...kept.right, [kept.card]: graded === 'right'}});
   const answers = Object.values(kept.right ?? {}), right = answers.filter(Boolean).length;
-  const score = answers.length ? `${right} of ${answers.length} right` : '';
+  const score = answers.length ? t('{right} of {answered} right', {right, answered: answers.length}) : '';
   const place = element.querySelector('.tour-right'), end = element.querySelector('.tour-score');
   if (place) place.textContent = score;
-  if (end) end.textContent = answers.length ? `You answered ${answers.length} questions, ${right} of them right.` : 'You answered no question this time.';
+  if (end) {
+    end.textContent = answers.length
+      ? nt('You answered {count} question, {right} of them right.', 'You answered {count} questions, {right} of them right.', answers.length, {right})
+      : t('You answered no question this time.');
+  }
   const again = [...element.querySelectorAll('.tour-choice input:enabled')].find((each) => each.value === was);
   if (again && !first) again.checked = true;
   was = '';

@@ -27,6 +27,7 @@ from demo.settings import MODEL_QUEUE
 from demo.sharing import ReaderSettings
 from demo.teaching import by_class
 from demo.theme import script
+from demo.web.script_texts import script_texts
 from demo.widgets.bars import bars
 from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES
@@ -167,7 +168,7 @@ def taken_script() -> str:
     """The script of the coloured sentence as Gradio would run it, with nothing to watch, for each part of a page."""
     given = "const element = part.querySelector('.sentence-box'), watch = () => {};"
     own = script("coloured_sentence.js") + script("taken_page.js")
-    return f"for (const part of document.querySelectorAll('.taken')) {{\n{given}\n{own}}}"
+    return f"{script_texts()}\nfor (const part of document.querySelectorAll('.taken')) {{\n{given}\n{own}}}"
 
 
 def _given(run: Run) -> str:

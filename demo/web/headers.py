@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.language import N_, _, direction, language
 from demo.theme import ASSETS
+from demo.web.script_texts import script_texts
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
@@ -110,6 +111,7 @@ class SecurityHeaders:
 
     async def _send_page(self, start: Message, page: bytes, scope: Scope, send: Send) -> None:
         nonce = secrets.token_urlsafe(16)
+        page = page.replace(b"<gradio-app", f"<script>{script_texts()}</script><gradio-app".encode(), 1)
         page = with_preview(page, str(Request(scope).base_url.replace(path=f"{self.root_path}/")))
         code = language()
         page = page.replace(b'lang="en"', f'lang="{code}" dir="{direction(code)}"'.encode(), 1)

@@ -1,0 +1,10 @@
+// What stylesheets write, in the visitor's language; they hold the English of it themselves. The other scripts of the
+// masthead stand behind this, and speak by its `t`.
+const {t} = window.clearhead;
+const sheetWords = {
+  '--words-read': t('Read · BERT'),
+  '--words-write': t('Write · decoders'),
+  '--words-understand': t('Understand'),
+  '--words-stale': t('This answer is about your earlier text. Press the button for the new one.'),
+};
+for (const [name, words] of Object.entries(sheetWords)) document.documentElement.style.setProperty(name, JSON.stringify(words));

@@ -1,0 +1,10 @@
+// How scripts speak the visitor's language. In front of this the server writes `texts`, translations by their English,
+// with all plural forms of what is counted, and `plural`, which says the right one of them. English needs neither.
+{
+  const {texts = {}, plural = (count) => Number(count !== 1)} = window.clearhead ?? {};
+  const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+  window.clearhead = {
+    t: (sentence, values = {}) => filled(texts[sentence] ?? sentence, values),
+    nt: (one, many, count, values = {}) => filled((texts[one] ?? [one, many])[plural(count)], {count, ...values}),
+  };
+}
