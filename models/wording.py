@@ -15,5 +15,5 @@ class Sentence(str):
     def __new__(cls, template: str, **values: Any) -> "Sentence":
         """The sentence that `template` is with `values`; without any, `template` may hold braces of its own."""
         sentence = super().__new__(cls, template.format(**values) if values else template)
-        sentence.template, sentence.values = template, values
+        sentence.template, sentence.values = str(template), values
         return sentence

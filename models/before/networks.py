@@ -13,6 +13,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from models.before.words import PAD
+from models.wording import Sentence
 
 WIDTH = 100
 """The numbers of a word's vector."""
@@ -203,21 +204,22 @@ class Generation:
 
 
 GENERATIONS = (
-    Generation("bag_of_words", "Bag of words", 1954, "Harris, 1954", Bag),
-    Generation("bag_of_ngrams", "Bag of n-grams", 2012, "Wang and Manning, 2012", Bag),
-    Generation("cbow", "CBOW", 2013, "Mikolov et al., 2013", ContinuousBag),
-    Generation("deep_cbow", "Deep CBOW", 2013, "Mikolov et al., 2013, with hidden layers",
+    Generation("bag_of_words", Sentence("Bag of words"), 1954, "Harris, 1954", Bag),
+    Generation("bag_of_ngrams", Sentence("Bag of n-grams"), 2012, "Wang and Manning, 2012", Bag),
+    Generation("cbow", Sentence("CBOW"), 2013, "Mikolov et al., 2013", ContinuousBag),
+    Generation("deep_cbow", Sentence("Deep CBOW"), 2013, Sentence("Mikolov et al., 2013, with hidden layers"),
                lambda words: ContinuousBag(words, HIDDEN_LAYERS)),
-    Generation("deep_averaging", "Deep averaging network", 2015, "Iyyer et al., 2015",
+    Generation("deep_averaging", Sentence("Deep averaging network"), 2015, "Iyyer et al., 2015",
                lambda words: ContinuousBag(words, HIDDEN_LAYERS, averaged=True)),
-    Generation("convolution", "Convolution", 2014, "Kim, 2014", Convolution),
-    Generation("elman", "Elman network", 1990, "Elman, 1990", lambda words: Recurrent(words, nn.RNN)),
-    Generation("lstm", "LSTM", 1997, "Hochreiter and Schmidhuber, 1997", lambda words: Recurrent(words, nn.LSTM)),
-    Generation("bilstm", "Bidirectional LSTM", 2005, "Graves and Schmidhuber, 2005",
+    Generation("convolution", Sentence("Convolution"), 2014, "Kim, 2014", Convolution),
+    Generation("elman", Sentence("Elman network"), 1990, "Elman, 1990", lambda words: Recurrent(words, nn.RNN)),
+    Generation("lstm", Sentence("LSTM"), 1997, "Hochreiter and Schmidhuber, 1997",
+               lambda words: Recurrent(words, nn.LSTM)),
+    Generation("bilstm", Sentence("Bidirectional LSTM"), 2005, "Graves and Schmidhuber, 2005",
                lambda words: Recurrent(words, nn.LSTM, both_ways=True)),
-    Generation("fine_tuned", "LSTM, pre-trained and fine-tuned", 2018, "Howard and Ruder, 2018 (ULMFiT)", FineTuned,
-               pretrained=True),
-    Generation("frozen", "Frozen vectors of a language model", 2018, "Peters et al., 2018 (ELMo)", Frozen,
+    Generation("fine_tuned", Sentence("LSTM, pre-trained and fine-tuned"), 2018, "Howard and Ruder, 2018 (ULMFiT)",
+               FineTuned, pretrained=True),
+    Generation("frozen", Sentence("Frozen vectors of a language model"), 2018, "Peters et al., 2018 (ELMo)", Frozen,
                pretrained=True),
 )  # fmt: skip
 """Every network before BERT, in the order of the lectures."""

@@ -22,8 +22,9 @@ from models.before.networks import (
 )
 from models.before.weights import Networks, read_ids
 from models.outputs.before import Part, Reading, Strip
+from models.wording import Sentence
 
-GATES = ("input gate", "forget gate", "output gate")
+GATES = (Sentence("input gate"), Sentence("forget gate"), Sentence("output gate"))
 _WEIGHTS_OF_A_CELL = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
@@ -36,7 +37,7 @@ def read(networks: Networks, generation: Generation, words: list[str]) -> Readin
         if generation.key == "bag_of_ngrams":
             spelt = {place: word for word, place in networks.vocabulary.words.items()}
             grams = networks.vocabulary.known_grams(words)
-            names = [" ".join(spelt[each] for each in gram) for gram in grams] or ["(none that it knows)"]
+            names = [" ".join(spelt[each] for each in gram) for gram in grams] or [Sentence("(none that it knows)")]
         adds, bias = network.weight.weight[ids, 0], network.bias
     else:
         assert isinstance(network, OfVectors)  # noqa: S101
@@ -51,11 +52,14 @@ def read(networks: Networks, generation: Generation, words: list[str]) -> Readin
             case FineTuned():
                 states, _ = unrolled(network.cell, vectors)
                 adds = _changes([_pooled(states[: last + 1]) @ weight for last in range(len(words))])
-                strips = [Strip("state", states.numpy())]
+                strips = [Strip(Sentence("state"), states.numpy())]
             case Frozen():
                 ahead, back = both_ways(network.cell, vectors)
                 features = functional.relu(network.layer(torch.cat([vectors, ahead, back], dim=1)))
-                adds, strips = features @ weight / len(words), [Strip("features of each word", features.numpy())]
+                adds, strips = (
+                    features @ weight / len(words),
+                    [Strip(Sentence("features of each word"), features.numpy())],
+                )
     parts = tuple(Part(name, value) for name, value in zip(names, adds.tolist(), strict=True))
     return Reading(generation.key, bias.item(), parts, tuple(strips))
 
@@ -65,14 +69,18 @@ def _bag(
 ) -> tuple[Tensor, list[str], list[Strip]]:
     """Without hidden layers what each word's vector adds, else what each feature of the last layer adds."""
     found = vectors.mean(dim=0) if network.averaged else vectors.sum(dim=0)
-    strips = [Strip("mean of the vectors" if network.averaged else "sum of the vectors", found[None].numpy())]
+    strips = [
+        Strip(
+            Sentence("mean of the vectors") if network.averaged else Sentence("sum of the vectors"), found[None].numpy()
+        )
+    ]
     if not network.layers:
         return vectors @ weight, words, strips
     for number, layer in enumerate(network.layers, start=1):
         found = layer.get_parameter("weight") @ found + layer.get_parameter("bias")
         found = found.clamp(min=0) if network.averaged else found.tanh()
-        strips.append(Strip(f"hidden layer {number}", found[None].numpy()))
-    return found * weight, [f"feature {place}" for place in range(1, len(found) + 1)], strips
+        strips.append(Strip(Sentence("hidden layer {number}", number=number), found[None].numpy()))
+    return found * weight, [Sentence("feature {number}", number=place) for place in range(1, len(found) + 1)], strips
 
 
 def _filters(network: Convolution, vectors: Tensor, weight: Tensor, words: list[str]) -> tuple[Tensor, list[str]]:
@@ -91,12 +99,15 @@ def _filters(network: Convolution, vectors: Tensor, weight: Tensor, words: list[
 def _remembered(network: Recurrent, vectors: Tensor, weight: Tensor) -> tuple[Tensor, list[Strip]]:
     """What each word changes: the log-odds after it less those before it, read one way or both."""
     states, gates = unrolled(network.cell, vectors)
-    strips = [Strip("state", states.numpy()), *gates]
+    strips = [Strip(Sentence("state"), states.numpy()), *gates]
     adds = _changes(states @ weight[: states.shape[1]])
     if network.cell.bidirectional:
         ahead, back = both_ways(network.cell, vectors)
         adds = adds + _changes((back @ weight[ahead.shape[1] :]).flip(0)).flip(0)
-        strips = [Strip("state, read forwards", ahead.numpy()), Strip("state, read backwards", back.numpy())]
+        strips = [
+            Strip(Sentence("state, read forwards"), ahead.numpy()),
+            Strip(Sentence("state, read backwards"), back.numpy()),
+        ]
     return adds, strips
 
 

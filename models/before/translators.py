@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 
 from models.before.lstm import Numbers, lstm_step
 from models.outputs.base import softmax
+from models.wording import Sentence
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "translators"
 FIGURES = "figures.json"
@@ -33,14 +34,14 @@ class TranslatorKind:
 
 
 KINDS = (
-    TranslatorKind(ONE_VECTOR, "LSTM, one vector", 2014, "Sutskever, Vinyals and Le, 2014"),
-    TranslatorKind(ADDITIVE, "LSTM, additive attention", 2015, "Bahdanau, Cho and Bengio, 2015"),
-    TranslatorKind(DOT, "LSTM, dot attention", 2015, "Luong, Pham and Manning, 2015"),
-    TranslatorKind(BILINEAR, "LSTM, bilinear attention", 2015, "Luong, Pham and Manning, 2015"),
+    TranslatorKind(ONE_VECTOR, Sentence("LSTM, one vector"), 2014, "Sutskever, Vinyals and Le, 2014"),
+    TranslatorKind(ADDITIVE, Sentence("LSTM, additive attention"), 2015, "Bahdanau, Cho and Bengio, 2015"),
+    TranslatorKind(DOT, Sentence("LSTM, dot attention"), 2015, "Luong, Pham and Manning, 2015"),
+    TranslatorKind(BILINEAR, Sentence("LSTM, bilinear attention"), 2015, "Luong, Pham and Manning, 2015"),
 )
 """The earlier ones in the order of their years, the one without attention first."""
 
-THE_TRANSFORMER = TranslatorKind("transformer", "Transformer", 2017, "Vaswani et al., 2017")
+THE_TRANSFORMER = TranslatorKind("transformer", Sentence("Transformer"), 2017, "Vaswani et al., 2017")
 
 
 @dataclass(frozen=True, eq=False)

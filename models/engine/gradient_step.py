@@ -14,8 +14,9 @@ from models.architectures import architecture
 from models.cancellation import go_on
 from models.engine import Ids, Logits
 from models.engine.pytorch import array, on_device_of
+from models.wording import Sentence
 
-BEFORE_LAYERS, AFTER_LAYERS = "embeddings", "head"
+BEFORE_LAYERS, AFTER_LAYERS = Sentence("embeddings"), Sentence("head")
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,10 @@ def part_of_each(network: PreTrainedModel) -> dict[str, str]:
     (first, *_) = architecture(network.config.model_type).layers.values()
     layers = f"{network.base_model_prefix}.{first.layers}."
     assert trunk is not network  # noqa: S101
-    part = BEFORE_LAYERS
+    part: str = BEFORE_LAYERS
     for name, _ in network.named_parameters():
         if name.startswith(layers):
-            part = f"layer {int(name.removeprefix(layers).split('.')[0]) + 1}"
+            part = Sentence("layer {number}", number=int(name.removeprefix(layers).split(".")[0]) + 1)
         elif part != BEFORE_LAYERS:
             part = AFTER_LAYERS
         parts[name] = part

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from models.errors import InputError
 from models.outputs.attention import MEAN, Attention, Attribution
+from models.wording import Sentence
 
 WAYS = ("head", "mean", "maximum", "rollout")
 """How heads can be brought together."""
@@ -31,7 +32,7 @@ def reduce(attention: Attention, how: str = "head", layer: int = MEAN, head: int
         case "rollout":
             return rollout(attention, layer)
         case _:
-            raise InputError(f"Heads can be brought together by: {', '.join(WAYS)}.", "how")
+            raise InputError(Sentence("Heads can be brought together by: {ways}.", ways=", ".join(WAYS)), "how")
 
 
 def rollout(attention: Attention, layer: int = MEAN) -> NDArray[np.float32]:
@@ -41,7 +42,9 @@ def rollout(attention: Attention, layer: int = MEAN) -> NDArray[np.float32]:
     Raises `InputError` for cross-attention, whose rows and columns are different texts.
     """
     if not attention.within_one_text:
-        raise InputError("Rollout follows a text through its own layers, so it is not there between two texts.", "how")
+        raise InputError(
+            Sentence("Rollout follows a text through its own layers, so it is not there between two texts."), "how"
+        )
     rolled = np.eye(len(attention.key_tokens), dtype=np.float32)
     for weights in attention.weights[: attention.chosen(layer).stop]:
         # The same as (0.5 W + 0.5 I) @ rolled, without building the sum.

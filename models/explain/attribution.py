@@ -26,6 +26,7 @@ from models.tasks.text_classification import TextClassification, TextClassificat
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.token_classification import TokenClassification, TokenClassificationInput, class_of
 from models.text.tokenizer import read_tokens, readable
+from models.wording import Sentence
 
 SPAN_TARGETS = ("answer", "start", "end")
 """What can be asked of an answer that was found: both ends of it together, the first token, the last one."""
@@ -81,13 +82,17 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
         case TextGeneration():
             return _next_token(model, inputs, written, number, word)
         case _:
-            raise InputError("Attribution is there for sentiment, questions, names, blanks and writing on alone.")
+            raise InputError(
+                Sentence("Attribution is there for sentiment, questions, names, blanks and writing on alone.")
+            )
 
 
 def _label(model: TextClassification, inputs: TextClassificationInput, target: str) -> Decision:
     encoded, names = model.preprocess(inputs), model.settings.labels
     if target and target not in names:
-        raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
+        raise InputError(
+            Sentence("There is no such label; this model has: {labels}.", labels=", ".join(names)), "target"
+        )
     label = names.index(target) if target else int(model.forward(encoded).argmax())
     return Decision(names[label], model.tensor(encoded.ids), encoded.tokens, lambda output: output.logits[:, label])
 
@@ -95,7 +100,9 @@ def _label(model: TextClassification, inputs: TextClassificationInput, target: s
 def _of_pair(model: SentencePair | Endings, texts: tuple[str, str], target: str) -> Decision:
     names = model.settings.labels
     if target and target not in names:
-        raise InputError(f"There is no such label; this model has: {', '.join(names)}.", "target")
+        raise InputError(
+            Sentence("There is no such label; this model has: {labels}.", labels=", ".join(names)), "target"
+        )
     pair, tokens = read_pair(model, texts, ("a", "b"))
     inputs = padded([pair], model.tokenizer.settings)
     logits = model.engine.encode(inputs)[0][0]
@@ -106,10 +113,10 @@ def _of_pair(model: SentencePair | Endings, texts: tuple[str, str], target: str)
 
 def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str) -> Decision:
     if target not in SPAN_TARGETS:
-        raise InputError(f"The target must be one of: {', '.join(SPAN_TARGETS)}.", "target")
+        raise InputError(Sentence("The target must be one of: {targets}.", targets=", ".join(SPAN_TARGETS)), "target")
     output: QuestionAnsweringOutput = model.answer(inputs)
     if not output.answers:
-        raise InputError("No answer was found that could be looked into.")
+        raise InputError(Sentence("No answer was found that could be looked into."))
     best, tokens = output.answers[0], output.tokens
     of_the_best = [place for place, token in enumerate(tokens) if token.start < best.end and best.start < token.end]
     start, end = of_the_best[0], of_the_best[-1]
@@ -129,14 +136,19 @@ def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput,
     # Where there is no name, the word that is likeliest to be one can be asked about.
     starts = [each.start for each in output.entities] or [output.decisive.token.start]
     if not 1 <= number <= len(starts):
-        raise InputError(f"There is no name {number}; {len(output.entities)} were found.", "target")
+        raise InputError(
+            Sentence("There is no name {number}; {count} were found.", number=number, count=len(output.entities)),
+            "target",
+        )
     start = starts[number - 1]
     window = encoded.window_of(start)
     tokens = encoded.tokens_of(window)
     place = next(place for place, token in enumerate(tokens) if token.start <= start < token.end)
     names = {name.lower(): name for name in output.classes}
     if label.lower() not in {"", *names}:
-        raise InputError(f"There is no such label; this model has: {', '.join(output.classes)}.", "target")
+        raise InputError(
+            Sentence("There is no such label; this model has: {labels}.", labels=", ".join(output.classes)), "target"
+        )
     chosen = names.get(label.lower(), output.at(start).label)
     # Labels that are called alike are one decision.
     numbers = [row for row, name in enumerate(model.settings.labels) if class_of(name) == chosen]
@@ -147,7 +159,10 @@ def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput,
 def _filling(model: FillMask, inputs: FillMaskInput, number: int, word: str) -> Decision:
     encoded = model.preprocess(inputs)
     if not 1 <= number <= len(encoded.positions):
-        raise InputError(f"There is no blank {number}; this text has {len(encoded.positions)}.", "target")
+        raise InputError(
+            Sentence("There is no blank {number}; this text has {count}.", number=number, count=len(encoded.positions)),
+            "target",
+        )
     token_id = _one_id(model, word) if word else int(model.forward(encoded)[number - 1].argmax())
     name, position = readable(model.tokenizer, token_id).strip(), encoded.positions[number - 1]
     return Decision(name, model.tensor(encoded.ids), encoded.tokens, _score_of(token_id), position=position)
@@ -158,7 +173,9 @@ def _next_token(
 ) -> Decision:
     encoded = model.preprocess(inputs)
     if not 1 <= number <= len(written) + 1:
-        raise InputError(f"There is no token {number}; {len(written)} were written.", "target")
+        raise InputError(
+            Sentence("There is no token {number}; {count} were written.", number=number, count=len(written)), "target"
+        )
     ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]])
     tokens = encoded.tokens + read_tokens(model.tokenizer, written[: number - 1])
     if word:
@@ -182,10 +199,10 @@ def _one_id(model: AnyTaskModel, word: str) -> int:
         ids = model.tokenizer.encode(text, special=False).ids
         if len(ids) == 1 and ids[0] != model.tokenizer.settings.unk_token_id:
             return int(ids[0])
-    raise InputError("This model does not have that word as one token, and a target must be one.", "target")
+    raise InputError(Sentence("This model does not have that word as one token, and a target must be one."), "target")
 
 
-METHOD = "integrated gradients"
+METHOD = Sentence("integrated gradients")
 MAX_TOKENS = 512
 COMPLETE_WITHIN = 0.05
 """How much of the difference of the logits the scores may miss or add."""
@@ -213,11 +230,15 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
     decision = decision_of(model, inputs, written, target)
     if len(decision.tokens) > MAX_TOKENS:
         raise InputError(
-            f"That is {len(decision.tokens):,} tokens, and attribution is worked out for at most {MAX_TOKENS}."
+            Sentence(
+                "That is {length:,} tokens, and attribution is worked out for at most {most}.",
+                length=len(decision.tokens),
+                most=MAX_TOKENS,
+            )
         )
     text, blank = _both_ends(model, decision)
     if torch.equal(text, blank):
-        raise InputError("There is no word in this text that could be left blank.")
+        raise InputError(Sentence("There is no word in this text that could be left blank."))
 
     def logit(embeddings: Tensor) -> Tensor:
         """The decision's logit `[row]` over embeddings `[row, token, hidden]`."""

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from models.outputs.attention import Attention, HeadRole
 from models.outputs.base import Token
 from models.text.words import word_rows, word_text, words_of
+from models.wording import Sentence
 
-PREVIOUS, NEXT, SAME, FIRST = "previous token", "next token", "same token", "first token"
-SEPARATOR, PUNCTUATION, ELSEWHERE = "separator", "punctuation", "same word elsewhere"
-BROAD, NONE = "broad", "none of these"
+PREVIOUS, NEXT = Sentence("previous token"), Sentence("next token")
+SAME, FIRST = Sentence("same token"), Sentence("first token")
+SEPARATOR, PUNCTUATION = Sentence("separator"), Sentence("punctuation")
+ELSEWHERE = Sentence("same word elsewhere")
+BROAD, NONE = Sentence("broad"), Sentence("none of these")
 ROLES = (PREVIOUS, NEXT, SAME, FIRST, SEPARATOR, PUNCTUATION, ELSEWHERE, BROAD, NONE)
 """Every role that a head may be said to have."""
 

@@ -11,6 +11,7 @@ from models.errors import InputError
 from models.outputs.writing import DecodeTree, StrategyText, TreeNode
 from models.tasks.text_generation import STRATEGIES, TextGeneration, TextGenerationInput
 from models.text.tokenizer import readable
+from models.wording import Sentence
 
 MAX_TREE_STEPS = 40
 
@@ -42,7 +43,7 @@ def decode_tree(model: TextGeneration, inputs: TextGenerationInput) -> DecodeTre
     Raises `InputError` for settings out of range, more than `MAX_TREE_STEPS` steps among them.
     """
     if not 1 <= inputs.max_new_tokens <= MAX_TREE_STEPS:
-        raise InputError(f"The number of steps must be from 1 to {MAX_TREE_STEPS}.", "steps")
+        raise InputError(Sentence("The number of steps must be from 1 to {most}.", most=MAX_TREE_STEPS), "steps")
     root, texts = _Node(), []
     for strategy in STRATEGIES:
         encoded = model.preprocess(replace(inputs, strategy=strategy, kept=()))

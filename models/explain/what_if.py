@@ -26,6 +26,7 @@ from models.tasks.translation import Translation
 from models.tasks.word_in_context import WordInContext, lines_of
 from models.tasks.written_by import WrittenBy
 from models.text.characters import over_marks
+from models.wording import Sentence
 
 
 @contextmanager
@@ -69,11 +70,11 @@ def _heads(model: AnyTaskModel, kind: str) -> tuple[list[nn.Module], int, int]:
     """The maps that bring the heads of `kind` together, one a layer; the number of layers, and of heads in each."""
     kinds = model.checkpoint.task.kinds
     if kind not in kinds:
-        raise InputError(f"This run has no such attention; it has: {', '.join(kinds)}.", "kind")
+        raise InputError(Sentence("This run has no such attention; it has: {kinds}.", kinds=", ".join(kinds)), "kind")
     config = model.network.config
     names = architecture(config.model_type).layers.get(kind)
     if names is None:
-        raise InputError("The heads of this model cannot be switched off one by one.")
+        raise InputError(Sentence("The heads of this model cannot be switched off one by one."))
     layers = attrgetter(names.layers)(model.network.base_model)
     maps = [attrgetter(names.together)(layer) for layer in layers]
     heads = config.num_attention_heads
@@ -101,17 +102,17 @@ def replaced(
     """
     last = position if last is None else last
     for place in (position, last):
-        require_there("token", place, len(tokens), of="text", field="position")
+        require_there("token", place, len(tokens), field="position")
     mask = model.tokenizer.settings.mask_token
     word = word.strip().removeprefix("##") or (MASK if mask else "")
     if MASK in word and not mask:
-        raise InputError("This model knows no blank. Please type the new word.", "token")
+        raise InputError(Sentence("This model knows no blank. Please type the new word."), "token")
     field, text, (start, end) = _place(model, inputs, tokens, position)
     if last != position:
         of_last, _, (_, end) = _place(model, inputs, tokens, last)
         end = end if of_last == field else start
     if start >= end:
-        raise InputError("That token is a mark of the model's own and no part of the text.", "position")
+        raise InputError(Sentence("That token is a mark of the model's own and no part of the text."), "position")
     if not word:
         # The word is left out, with the space before it.
         start -= text[:start].endswith(" ") and text[end : end + 1] in ("", " ")
@@ -146,7 +147,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
         case SentencePair() | Endings():
             second = any(each.is_mark for each in tokens[1:position])
             if isinstance(model, Endings) and second:
-                raise InputError("Here only words of the beginning can be replaced.", "position")
+                raise InputError(Sentence("Here only words of the beginning can be replaced."), "position")
             field = "beginning" if isinstance(model, Endings) else "b" if second else "a"
             return field, getattr(inputs, field), (token.start, token.end)
         case Translation() if tokenizer.settings.is_fast:
@@ -154,7 +155,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
         case TextGeneration() if not inputs.prompt.strip():
             return field, inputs.prompt, _NOWHERE
         case Teach() if not inputs.texts:
-            raise InputError("There is no text to judge whose word could be replaced.", "position")
+            raise InputError(Sentence("There is no text to judge whose word could be replaced."), "position")
         case Teach():
             text = inputs.texts[0]
             return "texts", text, over_marks(text, tokenizer.encode(text).offsets)[position]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from models.inside.outputs import HeadNumbers, Numbers
 from models.outputs.base import softmax
+from models.wording import Sentence
 
 Array = NDArray[np.float64]
 PAPERS_BASE = 10_000
@@ -140,7 +141,7 @@ def layer_costs(length: int, width: int, kernel: int = 3) -> tuple[LayerCost, ..
     # Each convolution reaches `kernel` times as far as the one before it.
     convolutions = next(layers for layers in count(1) if kernel**layers >= length)
     return (
-        LayerCost("self-attention", "n² · d", length**2 * width, 1, 1),
-        LayerCost("recurrence", "n · d²", length * width**2, length, length),
-        LayerCost("convolution", f"k · n · d², k = {kernel}", kernel * length * width**2, 1, convolutions),
+        LayerCost(Sentence("self-attention"), "n² · d", length**2 * width, 1, 1),
+        LayerCost(Sentence("recurrence"), "n · d²", length * width**2, length, length),
+        LayerCost(Sentence("convolution"), f"k · n · d², k = {kernel}", kernel * length * width**2, 1, convolutions),
     )

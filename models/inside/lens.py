@@ -20,6 +20,7 @@ from models.tasks.text_classification import TextClassification
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.token_classification import TokenClassification, class_of
 from models.text.tokenizer import readable
+from models.wording import Sentence
 
 _TOP = 5
 
@@ -51,12 +52,12 @@ def choices(
     match model:
         case TextClassification():
             logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
-            return Choices("label", 0, model.settings.labels, logits)
+            return Choices(Sentence("label"), 0, model.settings.labels, logits)
         case SentencePair():
             # Of its three questions the one with most labels.
             labels = [model.settings.labels.index(name) for name in GROUPS[1]]
             logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
-            return Choices("label of the pair", 0, GROUPS[1], logits[:, labels])
+            return Choices(Sentence("label of the pair"), 0, GROUPS[1], logits[:, labels])
         case QuestionAnswering():
             logits = final_logits(model, recording, vectors) / model.settings.calibration.temperature
             if any(reading.segments):
@@ -64,15 +65,19 @@ def choices(
                 pairs = zip(reading.tokens, reading.segments, strict=True)
                 barred = [token.is_mark or not segment for token, segment in pairs]
                 logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
-            return Choices("first token of the answer", 0, [token.text for token in reading.tokens], logits)
+            return Choices(Sentence("first token of the answer"), 0, [token.text for token in reading.tokens], logits)
         case TokenClassification():
             logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
-            return Choices("label here", position, [class_of(label) for label in model.settings.labels], logits)
+            return Choices(
+                Sentence("label here"), position, [class_of(label) for label in model.settings.labels], logits
+            )
         case _ if reading.kind == "encoder" and not isinstance(model, FillMask):
             return None
         case _:
             logits = final_logits(model, recording, vectors[:, [position]])[:, 0]
-            return Choices("word here" if isinstance(model, FillMask) else "next word", position, None, logits)
+            return Choices(
+                Sentence("word here") if isinstance(model, FillMask) else Sentence("next word"), position, None, logits
+            )
 
 
 def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, position: int) -> Lens | None:

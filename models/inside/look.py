@@ -28,6 +28,7 @@ from models.inside.reading import LayerParts, Recording, kinds_of, layers_of, re
 from models.inside.tokens import FROM_THE_MODEL
 from models.tasks.base import AnyTaskModel
 from models.tasks.translation import Translation, TranslationInput
+from models.wording import Sentence
 
 POSITIONS_SHOWN = 64
 """How many of the model's places `embed` gives."""
@@ -38,7 +39,9 @@ def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
     trunk = model.network.base_model
     names = architecture(model.network.config.model_type).embeddings
     if names is None:
-        raise InputError(f"The vectors of {model.checkpoint.title} are made in a way that is not known here.")
+        raise InputError(
+            Sentence("The vectors of {model} are made in a way that is not known here.", model=model.checkpoint.title)
+        )
     reading = read(model, text, names.kind)
     own = record(model, reading).vectors[0]
     picked = {
@@ -82,7 +85,7 @@ def look_inside(
     """
     reading = read(model, text, kind)
     place = reading.guess_at if position == FROM_THE_MODEL else position
-    require_there("token", place, len(reading.tokens), of="text", field="position")
+    require_there("token", place, len(reading.tokens), field="position")
     recording = record(model, reading)
     layers, heads = len(recording.parts), recording.parts[0].heads
     require_there("layer", layer, layers)
@@ -103,14 +106,14 @@ def look_inside(
 def vectors_through(model: AnyTaskModel, text: str, position: int) -> Numbers:
     """The vector of the token at `position` before the first layer and after each, `[layer + 1, width]`."""
     reading = read(model, text)
-    require_there("token", position, len(reading.tokens), of="text", field="position")
+    require_there("token", position, len(reading.tokens), field="position")
     return np.stack([array(vectors[position]) for vectors in record(model, reading).vectors])
 
 
 def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
     """The translation of `text` by greedy search, with the cross-attention of every step; raises `InputError`."""
     if not isinstance(model, Translation):
-        raise InputError(f"{model.checkpoint.title} does not translate.", "checkpoint")
+        raise InputError(Sentence("{model} does not translate.", model=model.checkpoint.title), "checkpoint")
     inputs = TranslationInput(text, num_beams=1)
     output = model.answer(inputs)
     cross = model.attend(inputs, tuple(token.id for token in output.target_tokens))["cross"]

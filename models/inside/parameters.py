@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from models.architectures import architecture
 from models.errors import InputError
 from models.inside.outputs import ParameterCount, ParameterPart
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -27,7 +28,9 @@ def count_parameters(model: "AnyTaskModel") -> ParameterCount:
     network = model.network
     names = architecture(network.config.model_type).parameters
     if not names:
-        raise InputError(f"The parts of {model.checkpoint.title} are named in a way that is not known here.")
+        raise InputError(
+            Sentence("The parts of {model} are named in a way that is not known here.", model=model.checkpoint.title)
+        )
     held = dict.fromkeys((name for name, _ in names), 0)
     # Each tensor once: the matrix that writes is the one that reads.
     for path, tensor in network.named_parameters():
@@ -50,11 +53,11 @@ def _bert(sizes: Mapping[str, Any]) -> list[Part]:
     has_pooler = sizes["head"] not in ("BertForMaskedLM", "BertForQuestionAnswering")
     return [
         *_tables(words, sizes["max_position_embeddings"], width),
-        ("segment embedding", f"{segments} · {width}", segments * width),
-        ("norm of the embedding", f"2 · {width}", 2 * width),
+        (Sentence("segment embedding"), f"{segments} · {width}", segments * width),
+        (Sentence("norm of the embedding"), f"2 · {width}", 2 * width),
         *_layers(layers, width, inner),
-        ("pooler", f"{width}² + {width}", has_pooler * (width**2 + width)),
-        ("task head", *heads.get(sizes["head"], ("", 0))),
+        (Sentence("pooler"), f"{width}² + {width}", has_pooler * (width**2 + width)),
+        (Sentence("task head"), *heads.get(sizes["head"], ("", 0))),
     ]
 
 
@@ -63,17 +66,17 @@ def _gpt2(sizes: Mapping[str, Any]) -> list[Part]:
     return [
         *_tables(sizes["vocab_size"], sizes["n_positions"], width),
         *_layers(sizes["n_layer"], width, 4 * width),
-        ("last norm", f"2 · {width}", 2 * width),
+        (Sentence("last norm"), f"2 · {width}", 2 * width),
     ]
 
 
 def _marian(sizes: Mapping[str, Any]) -> list[Part]:
     words, width, places = sizes["vocab_size"], sizes["d_model"], sizes["max_position_embeddings"]
     return [
-        ("token embedding", f"{words:,} · {width}", words * width),
-        ("positions, computed", f"2 · {places} · {width}", 2 * places * width),
-        *_layers(sizes["encoder_layers"], width, sizes["encoder_ffn_dim"], " in the encoder"),
-        *_layers(sizes["decoder_layers"], width, sizes["decoder_ffn_dim"], " in the decoder", cross=True),
+        (Sentence("token embedding"), f"{words:,} · {width}", words * width),
+        (Sentence("positions, computed"), f"2 · {places} · {width}", 2 * places * width),
+        *_layers(sizes["encoder_layers"], width, sizes["encoder_ffn_dim"], _IN_THE_ENCODER),
+        *_layers(sizes["decoder_layers"], width, sizes["decoder_ffn_dim"], _IN_THE_DECODER, cross=True),
     ]
 
 
@@ -82,11 +85,15 @@ def _llama(sizes: Mapping[str, Any]) -> list[Part]:
     words, width, layers, inner = _SIZES(sizes)
     shared = width * sizes["num_key_value_heads"] // sizes["num_attention_heads"]
     return [
-        ("token embedding", f"{words:,} · {width}", words * width),
-        ("attention", f"{layers} · 2 · ({width}² + {width} · {shared})", layers * 2 * (width**2 + width * shared)),
-        ("feed-forward", f"{layers} · 3 · {width} · {inner}", layers * 3 * width * inner),
-        ("norms in the layers", f"{layers} · 2 · {width}", layers * 2 * width),
-        ("last norm", f"{width}", width),
+        (Sentence("token embedding"), f"{words:,} · {width}", words * width),
+        (
+            Sentence("attention"),
+            f"{layers} · 2 · ({width}² + {width} · {shared})",
+            layers * 2 * (width**2 + width * shared),
+        ),
+        (Sentence("feed-forward"), f"{layers} · 3 · {width} · {inner}", layers * 3 * width * inner),
+        (Sentence("norms in the layers"), f"{layers} · 2 · {width}", layers * 2 * width),
+        (Sentence("last norm"), f"{width}", width),
     ]
 
 
@@ -94,33 +101,49 @@ def _modernbert(sizes: Mapping[str, Any]) -> list[Part]:
     """Maps and norms without shifts; the first layer has one norm."""
     words, width, layers, inner = _SIZES(sizes)
     return [
-        ("token embedding", f"{words:,} · {width}", words * width),
-        ("norm of the embedding", f"{width}", width),
-        ("attention", f"{layers} · 4 · {width}²", layers * 4 * width**2),
-        ("feed-forward", f"{layers} · 3 · {width} · {inner}", layers * 3 * width * inner),
-        ("norms in the layers", f"({layers} · 2 − 1) · {width}", (layers * 2 - 1) * width),
-        ("last norm", f"{width}", width),
-        ("task head", f"{width}² + {width} + {words:,}", width**2 + width + words),
+        (Sentence("token embedding"), f"{words:,} · {width}", words * width),
+        (Sentence("norm of the embedding"), f"{width}", width),
+        (Sentence("attention"), f"{layers} · 4 · {width}²", layers * 4 * width**2),
+        (Sentence("feed-forward"), f"{layers} · 3 · {width} · {inner}", layers * 3 * width * inner),
+        (Sentence("norms in the layers"), f"({layers} · 2 − 1) · {width}", (layers * 2 - 1) * width),
+        (Sentence("last norm"), f"{width}", width),
+        (Sentence("task head"), f"{width}² + {width} + {words:,}", width**2 + width + words),
     ]
 
 
 def _tables(words: int, places: int, width: int) -> list[Part]:
     return [
-        ("token embedding", f"{words:,} · {width}", words * width),
-        ("position embedding", f"{places:,} · {width}", places * width),
+        (Sentence("token embedding"), f"{words:,} · {width}", words * width),
+        (Sentence("position embedding"), f"{places:,} · {width}", places * width),
     ]
 
 
-def _layers(layers: int, width: int, inner: int, where: str = "", cross: bool = False) -> list[Part]:
+_IN_THE_LAYERS = Sentence("attention"), Sentence("feed-forward"), Sentence("norms in the layers")
+_IN_THE_ENCODER = (
+    Sentence("attention in the encoder"),
+    Sentence("feed-forward in the encoder"),
+    Sentence("norms in the encoder"),
+)
+_IN_THE_DECODER = (
+    Sentence("attention in the decoder"),
+    Sentence("feed-forward in the decoder"),
+    Sentence("norms in the decoder"),
+)
+
+
+def _layers(
+    layers: int, width: int, inner: int, names: tuple[str, str, str] = _IN_THE_LAYERS, cross: bool = False
+) -> list[Part]:
     """Attention is four maps from d to d, the feed-forward part two, to `inner` and back, each map with a shift."""
+    of_attention, of_feed_forward, of_norms = names
     attention = f"{layers} · 4 · ({width}² + {width})", layers * 4 * (width**2 + width)
     feed_forward = f"{layers} · (2 · {width} · {inner} + {inner} + {width})"
     norms = 3 if cross else 2
     return [
-        (f"attention{where}", *attention),
-        *([("cross-attention", *attention)] if cross else []),
-        (f"feed-forward{where}", feed_forward, layers * (2 * width * inner + inner + width)),
-        (f"norms{where or ' in the layers'}", f"{layers} · {norms} · 2 · {width}", layers * norms * 2 * width),
+        (of_attention, *attention),
+        *([(Sentence("cross-attention"), *attention)] if cross else []),
+        (of_feed_forward, feed_forward, layers * (2 * width * inner + inner + width)),
+        (of_norms, f"{layers} · {norms} · 2 · {width}", layers * norms * 2 * width),
     ]
 
 
@@ -142,17 +165,20 @@ def published_sizes() -> tuple[PublishedSize, ...]:
     """BERT's two sizes (Devlin et al., 2019) and GPT-2's four (Radford et al., 2019, table 2), counted from shapes."""
     found = []
     for name, layers, width, stated in (("BERT-base", 12, 768, 110), ("BERT-large", 24, 1024, 340)):
-        counted = "embeddings, layers and pooler; no task head. The paper rounds to tens of millions."
+        counted = Sentence("embeddings, layers and pooler; no task head. The paper rounds to tens of millions.")
         found.append(PublishedSize(name, layers, width, _bert_total(layers, width), stated, counted))
     for name, layers, width, stated in (
-        ("GPT-2, smallest", 12, 768, 117),
-        ("GPT-2, medium", 24, 1024, 345),
-        ("GPT-2, large", 36, 1280, 762),
-        ("GPT-2, largest", 48, 1600, 1542),
+        (Sentence("GPT-2, smallest"), 12, 768, 117),
+        (Sentence("GPT-2, medium"), 24, 1024, 345),
+        (Sentence("GPT-2, large"), 36, 1280, 762),
+        (Sentence("GPT-2, largest"), 48, 1600, 1542),
     ):
-        counted = (
-            f"embeddings, layers and last norm, with the {_FIRST_GPTS_WORDS:,} tokens of the first GPT’s list; with "
-            f"the 50,257 of its own, as released, it is {gpt2_total(layers, width, 50_257) / 1e6:.0f} million."
+        counted = Sentence(
+            "embeddings, layers and last norm, with the {first:,} tokens of the first GPT’s list; with the {own:,} of "
+            "its own, as released, it is {millions:.0f} million.",
+            first=_FIRST_GPTS_WORDS,
+            own=50_257,
+            millions=gpt2_total(layers, width, 50_257) / 1e6,
         )
         total = gpt2_total(layers, width, _FIRST_GPTS_WORDS)
         found.append(PublishedSize(name, layers, width, total, stated, counted))

@@ -22,6 +22,7 @@ from models.tasks.base import AnyTaskModel, batch_of_one, causal, require_text
 from models.tasks.text_generation import TextGeneration, TextGenerationInput
 from models.tasks.translation import EncodedSentence, EncodedSource, Translation
 from models.text.tokenizer import read_tokens
+from models.wording import Sentence
 
 _BEAMS = 4
 
@@ -86,8 +87,11 @@ def kinds_of(model: AnyTaskModel) -> dict[str, LayerNames]:
     kinds = {kind: names for kind, names in layers.items() if names.attention}
     if not kinds:
         raise InputError(
-            f"{model.checkpoint.title} is built in a way that cannot be taken apart here. Please choose a BERT, "
-            "DistilBERT, RoBERTa, ELECTRA, ModernBERT, GPT-2, Llama, Marian or BART.",
+            Sentence(
+                "{model} is built in a way that cannot be taken apart here. Please choose a BERT, "
+                "DistilBERT, RoBERTa, ELECTRA, ModernBERT, GPT-2, Llama, Marian or BART.",
+                model=model.checkpoint.title,
+            ),
             "checkpoint",
         )
     return kinds
@@ -126,8 +130,8 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
     kinds = kinds_of(model)
     kind = kind or next(iter(kinds))
     if kind not in kinds:
-        raise InputError(f"This model has no such attention; it has: {', '.join(kinds)}.", "kind")
-    text = require_text(text, "text", "The text")
+        raise InputError(Sentence("This model has no such attention; it has: {kinds}.", kinds=", ".join(kinds)), "kind")
+    text = require_text(text, "text", Sentence("The text"))
     if isinstance(model, Translation):
         return _translated(model, text, kind)
     if isinstance(model, TextGeneration):
@@ -156,7 +160,7 @@ def _encoded(model: AnyTaskModel, text: str) -> NetworkInput:
     tokenizer, mask = model.tokenizer, model.tokenizer.settings.mask_token or "[MASK]"
     parts = [part.replace("[MASK]", mask) for part in texts_of(text)]
     if not parts:
-        raise InputError("The text is empty. Please type something first.", "text")
+        raise InputError(Sentence("The text is empty. Please type something first."), "text")
     encoded = tokenizer.encode(*parts)
     model.require_window(len(encoded.ids), "text")
     inputs = {"input_ids": model.tensor(batch_of_one(encoded.ids))}

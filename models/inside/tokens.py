@@ -11,6 +11,7 @@ from models.inside.outputs import Piece, TokenizedText
 from models.outputs.base import Token
 from models.registry import Checkpoint, Task
 from models.text.tokenizer import with_marks_as_text
+from models.wording import Sentence
 
 FROM_THE_MODEL = -1
 """The position that stands for the place where the model makes its guess."""
@@ -51,7 +52,7 @@ def tokenize(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedTe
     if type(tokenizer.model).__name__ == "WordPiece":
         scheme, texts = "wordpiece", texts_of(text)
     if not texts:
-        raise InputError("There is nothing but marks in this text. Please type some words.", "text")
+        raise InputError(Sentence("There is nothing but marks in this text. Please type some words."), "text")
     read = tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
     columns = zip(read.tokens, read.ids, read.type_ids, read.special_tokens_mask, read.offsets, strict=True)
     pieces = [Piece(piece, id, segment, True, bool(special), *span) for piece, id, segment, special, span in columns]

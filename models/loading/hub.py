@@ -30,6 +30,7 @@ from models.errors import CheckpointUnavailable, Overdue
 from models.loading import Progress
 from models.loading.prepared import packaged, sha256_of
 from models.registry import Checkpoint
+from models.wording import Sentence
 
 _log = logging.getLogger(__name__)
 
@@ -54,21 +55,29 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     Raises `CheckpointUnavailable` where the Hub cannot be reached, a file does not have the sum that the Hub says, or
     there are no safetensors weights.
     """
-    progress(0.0, f"Asking the Hub for {checkpoint.title}")
+    progress(0.0, Sentence("Asking the Hub for {model}", model=checkpoint.title))
     folder = _already_here(checkpoint)
     if folder is None or not _is_whole(folder):
         try:
             folder = _unless_it_stalls(lambda moving: _download(checkpoint, moving), progress)
         except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
-            why = "downloaded, because the model hub cannot be reached from here."
+            why = Sentence(
+                "{model} could not be downloaded, because the model hub cannot be reached from here.",
+                model=checkpoint.title,
+            )
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                why = "kept: there is no room left on this host's disk."
-            raise CheckpointUnavailable(f"{checkpoint.title} could not be {why}") from error
+                why = Sentence(
+                    "{model} could not be kept: there is no room left on this host's disk.", model=checkpoint.title
+                )
+            raise CheckpointUnavailable(why) from error
         if not _is_whole(folder):
             raise _damaged(checkpoint)
     if not (folder / WEIGHTS).exists():
         raise CheckpointUnavailable(
-            f"{checkpoint.title} offers no safetensors weights, and weights of another kind are not loaded here."
+            Sentence(
+                "{model} offers no safetensors weights, and weights of another kind are not loaded here.",
+                model=checkpoint.title,
+            )
         )
     return folder, folder.name
 
@@ -164,8 +173,11 @@ def _has_sum(file: Path, stated: str) -> bool:
 
 def _damaged(checkpoint: Checkpoint) -> CheckpointUnavailable:
     return CheckpointUnavailable(
-        f"A file of {checkpoint.title} arrived damaged: it did not have the checksum that the model hub says, and was "
-        "thrown away. Please try again."
+        Sentence(
+            "A file of {model} arrived damaged: it did not have the checksum that the model hub "
+            "says, and was thrown away. Please try again.",
+            model=checkpoint.title,
+        )
     )
 
 
@@ -180,7 +192,9 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
     # One short question first: `snapshot_download` asks six times over half a minute before it gives up.
     info = hub.model_info(checkpoint.hub_id, revision=asked, timeout=_ANSWER_WITHIN_S)
     if _COMMIT.fullmatch(asked) and info.sha != asked:
-        raise CheckpointUnavailable(f"The model hub has no {checkpoint.title} of the version that is offered here.")
+        raise CheckpointUnavailable(
+            Sentence("The model hub has no {model} of the version that is offered here.", model=checkpoint.title)
+        )
     if kept is None and WEIGHTS not in {sibling.rfilename for sibling in info.siblings or ()}:
         proposals = hub.get_repo_discussions(
             checkpoint.hub_id, author=_CONVERTER, discussion_type="pull_request", discussion_status="open"
@@ -257,7 +271,12 @@ def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:
             self.n += n or 0
             if self._counts_bytes:
                 done_mb = self.n / 1e6
-                message = f"Downloading {checkpoint.title}: {done_mb:,.0f} of {checkpoint.size_mb:,} MB"
+                message = Sentence(
+                    "Downloading {model}: {done:,.0f} of {size:,} MB",
+                    model=checkpoint.title,
+                    done=done_mb,
+                    size=checkpoint.size_mb,
+                )
                 progress(min(1.0, done_mb / checkpoint.size_mb), message)
 
     return Reporting

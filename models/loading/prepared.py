@@ -25,6 +25,7 @@ from models.engine import EngineSettings, is_rounded, uses_openvino
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, silent
 from models.registry import BUNDLED, Checkpoint, Task
+from models.wording import Sentence
 
 _ROOT = Path(__file__).parents[2]
 PACKED = ".gguf"
@@ -49,7 +50,9 @@ def prepare(
     config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
     if not uses_openvino(config["model_type"], settings):
         return None
-    said = f"Preparing {checkpoint.title} for quick answers; this happens once and takes some seconds"
+    said = Sentence(
+        "Preparing {model} for quick answers; this happens once and takes some seconds", model=checkpoint.title
+    )
     half, trunk = is_rounded(checkpoint.task, settings), trunk_of(checkpoint)
     return prepared_folder(checkpoint.task, weights, trunk, half=half, on_making=lambda: progress(1.0, said))
 
@@ -159,7 +162,7 @@ def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: boo
             raise FileNotFoundError(folder)
     except (subprocess.SubprocessError, OSError) as error:
         raise CheckpointUnavailable(
-            f"The model {weights.name} could not be prepared. Please choose another."
+            Sentence("The model {model} could not be prepared. Please choose another.", model=weights.name)
         ) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)

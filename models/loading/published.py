@@ -13,6 +13,7 @@ from models.loading import Progress, silent
 from models.loading.hub import bytes_kept, fetch, is_downloaded
 from models.loading.prepared import prepare, writable_folder
 from models.registry import STANDARD, Checkpoint
+from models.wording import Sentence
 
 _SPARE_BYTES = 300_000_000
 """What is left free on a disk, for the session log and other programs."""
@@ -29,7 +30,8 @@ def fetch_standard(settings: EngineSettings, progress: Progress = silent) -> Non
     for number, checkpoint in enumerate(STANDARD.values()):
 
         def told(fraction: float, message: str, number: int = number) -> None:
-            progress((number + fraction) / count, f"{number + 1} of {count}: {message}")
+            said = Sentence("{number} of {count}: {message}", number=number + 1, count=count, message=message)
+            progress((number + fraction) / count, said)
 
         folder, _ = fetch(checkpoint, told)
         prepare(checkpoint, folder, settings, told)
@@ -45,8 +47,13 @@ def _require_room(settings: EngineSettings) -> None:
         free = shutil.disk_usage(disk).free
         if count and count + _SPARE_BYTES > free:
             raise CheckpointUnavailable(
-                f"The published models need {(count + _SPARE_BYTES) / 1e9:.1f} GB on the disk at {disk}, and "
-                f"{free / 1e9:.1f} GB are free there; nothing was downloaded."
+                Sentence(
+                    "The published models need {needed:.1f} GB on the disk at {disk}, and {free:.1f} GB are "
+                    "free there; nothing was downloaded.",
+                    needed=(count + _SPARE_BYTES) / 1000000000.0,
+                    disk=disk,
+                    free=free / 1000000000.0,
+                )
             )
 
 

@@ -9,6 +9,7 @@ from models.engine import EXACT, FLOAT32, EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import Progress, import_looks, silent
 from models.registry import CHARACTERS, TINY, Checkpoint, Task, find, task_called
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -64,7 +65,7 @@ class ModelStore:
                     # Looks inside may have made others larger meanwhile.
                     self._evict()
                     return self._models[checkpoint.name]
-            progress(0.0, f"Loading {checkpoint.title}")
+            progress(0.0, Sentence("Loading {model}", model=checkpoint.title))
             # Imported for the first model, since the first page needs none.
             from models.loading.assembly import assemble
 
@@ -95,8 +96,13 @@ class ModelStore:
         """Raise `CheckpointUnavailable` for a model that does not fit even alone."""
         if size > self.max_bytes:
             raise CheckpointUnavailable(
-                f"{checkpoint.title} takes {size / 1e6:,.0f} MB of memory, and this page has "
-                f"{self.max_bytes / 1e6:,.0f} MB for models. Please choose another."
+                Sentence(
+                    "{model} takes {size:,.0f} MB of memory, and this page has {room:,.0f} MB for models. "
+                    "Please choose another.",
+                    model=checkpoint.title,
+                    size=size / 1000000.0,
+                    room=self.max_bytes / 1000000.0,
+                )
             )
 
     def _evict(self) -> None:

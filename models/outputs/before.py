@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from models.outputs.base import Prediction, TaskOutput, Token
 from models.outputs.encoders import SentimentOutput
+from models.wording import Sentence
 
-POSITIVE, NEGATIVE = "positive", "negative"
+POSITIVE, NEGATIVE = Sentence("positive"), Sentence("negative")
 
 
 @dataclass(frozen=True)

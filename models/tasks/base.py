@@ -19,6 +19,7 @@ from models.outputs.base import LoadedCheckpoint, TaskOutput, Token
 from models.registry import Checkpoint, Task
 from models.text.characters import says_anything
 from models.text.tokenizer import Encoding, Tokenizer, TokenizerSettings
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,6 +61,11 @@ class ModelSettings:
     vocabulary: int
     labels: tuple[str, ...] = ()
     calibration: Calibration = field(default_factory=Calibration)
+
+
+_TOO_LONG = Sentence(
+    "That is {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
+)
 
 
 @dataclass(eq=False)
@@ -168,19 +174,15 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
             return self.engine.bytes
         return self.engine.bytes + sum(each.nbytes for each in self._network.parameters())
 
-    def require_window(self, length: int, field: str, what: str = "That is") -> None:
-        """Refuse a text of more than `window` tokens with a sentence that says both numbers."""
+    def require_window(self, length: int, field: str, sentence: str = _TOO_LONG, **values: Any) -> None:
+        """Refuse a text of more than `window` tokens with a `sentence` that says both numbers, and `values`."""
         if length > self.settings.window:
-            raise InputError(
-                f"{what} {length:,} tokens, and this model reads at most {self.settings.window:,} at once here. "
-                "Please shorten it.",
-                field,
-            )
+            raise InputError(Sentence(sentence, length=length, window=self.settings.window, **values), field)
 
     def require_known(self, kept: Sequence[int]) -> None:
         """Refuse ids to go on from that the vocabulary does not have."""
         if not all(0 <= token_id < len(self.tokenizer) for token_id in kept):
-            raise InputError("This model does not know one of the tokens to go on from.", "kept")
+            raise InputError(Sentence("This model does not know one of the tokens to go on from."), "kept")
 
 
 AnyTaskModel = TaskModel[Any, Any, Any, Any]
@@ -226,13 +228,13 @@ def padded(encodings: Sequence[Encoding], settings: TokenizerSettings) -> dict[s
 def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:
     """Raise `InputError` for a text of which the tokenizer leaves no token, such as accents without letters."""
     if all(token.is_mark for token in tokens):
-        raise InputError(f"{name} is empty for this model. Please type something else.", field)
+        raise InputError(Sentence("{name} is empty for this model. Please type something else.", name=name), field)
 
 
 def require_text(text: str, field: str, name: str) -> str:
     """`text` if it says anything; raises `InputError` where it is empty or no text."""
     if not isinstance(text, str):
-        raise InputError(f"{name} must be text.", field)
+        raise InputError(Sentence("{name} must be text.", name=name), field)
     if not says_anything(text):
-        raise InputError(f"{name} is empty. Please type something first.", field)
+        raise InputError(Sentence("{name} is empty. Please type something first.", name=name), field)
     return text

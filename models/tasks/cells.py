@@ -12,6 +12,7 @@ from models.outputs.base import LoadedCheckpoint, Prediction, softmax
 from models.outputs.before import CellsOutput, WatchedCell
 from models.registry import Checkpoint
 from models.tasks.base import require_text
+from models.wording import Sentence
 
 LONGEST, GUESSES = 1_000, 3
 """The most characters of a text, and how many guesses there are of each next one."""
@@ -45,17 +46,28 @@ class Cells:
 
     def answer(self, inputs: CellsInput) -> CellsOutput:
         """The states of the named cells and of those asked for, after each character."""
-        text = require_text(inputs.text, "text", "The text")
+        text = require_text(inputs.text, "text", Sentence("The text"))
         if len(text) > LONGEST:
             raise InputError(
-                f"The text is {len(text):,} characters long, and at most {LONGEST:,} are read here. Please shorten it.",
+                Sentence(
+                    "The text is {length:,} characters long, and at most {most:,} are read here. Please shorten it.",
+                    length=len(text),
+                    most=LONGEST,
+                ),
                 "text",
             )
         if inputs.model not in characters.MODELS:
-            raise InputError(f"The model must be {' or '.join(characters.MODELS)}.", "model")
+            raise InputError(
+                Sentence("The model must be {one} or {other}.", one=characters.PROSE, other=characters.CODE), "model"
+            )
         model, read = characters.load(inputs.model), characters.as_read(text, inputs.model)
         if len(inputs.cells) > MOST_CELLS or not all(0 <= each < model.cells for each in inputs.cells):
-            raise InputError(f"The cells must be at most {MOST_CELLS} numbers from 0 to {model.cells - 1}.", "cells")
+            raise InputError(
+                Sentence(
+                    "The cells must be at most {most} numbers from 0 to {last}.", most=MOST_CELLS, last=model.cells - 1
+                ),
+                "cells",
+            )
         cells, logits = model.read(characters.ids_of(read))
         found = characters.figures()[inputs.model]["named"]
         named = [(each["cell"], each["watches"], each["correlation"]) for each in found]

@@ -20,6 +20,7 @@ from models.tasks.base import TaskModel, padded, require_text
 from models.tasks.sentence_pair import read_pair, shares
 from models.tasks.text_generation import TextGeneration
 from models.text.tokenizer import Encoding
+from models.wording import Sentence
 
 LEAST_ENDINGS, MOST_ENDINGS = 2, 4
 
@@ -53,9 +54,12 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
 
     def preprocess(self, inputs: EndingsInput) -> EncodedEndings:
         """Raises `InputError` for too few or too many endings, an empty text, and one longer than a window."""
-        beginning, endings = require_text(inputs.beginning, "beginning", "The beginning"), inputs.endings
+        beginning, endings = require_text(inputs.beginning, "beginning", Sentence("The beginning")), inputs.endings
         if not LEAST_ENDINGS <= len(endings) <= MOST_ENDINGS:
-            raise InputError(f"There must be {LEAST_ENDINGS} to {MOST_ENDINGS} endings.", "endings")
+            raise InputError(
+                Sentence("There must be {fewest} to {most} endings.", fewest=LEAST_ENDINGS, most=MOST_ENDINGS),
+                "endings",
+            )
         read = [self._pair(beginning, ending, number) for number, ending in enumerate(endings, start=1)]
         return EncodedEndings(
             padded([pair for pair, _ in read], self.tokenizer.settings),
@@ -64,7 +68,7 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
         )
 
     def _pair(self, beginning: str, ending: str, number: int) -> tuple[Encoding, tuple[Token, ...]]:
-        require_text(ending, "endings", f"Ending {number}")
+        require_text(ending, "endings", Sentence("Ending {number}", number=number))
         return read_pair(self, (beginning, ending), ("beginning", "endings"))
 
     def _written(self, beginning: str, ending: str) -> tuple[Ids, int]:
@@ -73,7 +77,14 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
         first = writer.preprocess(writer.inputs_type(beginning.rstrip(), max_new_tokens=1)).ids[0].tolist()
         # A word brings its space along.
         own = writer.tokenizer.encode(f" {ending.strip()}", special=False).ids
-        writer.require_window(len(first) + len(own), "endings", "For the completion model a text of both is")
+        writer.require_window(
+            len(first) + len(own),
+            "endings",
+            Sentence(
+                "For the completion model a text of both is {length:,} tokens, and this model reads at most "
+                "{window:,} at once here. Please shorten it."
+            ),
+        )
         return np.array([first + own], np.int64), len(own)
 
     def forward(self, encoded: EncodedEndings) -> tuple[Logits, NDArray[np.float64]]:

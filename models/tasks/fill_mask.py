@@ -12,6 +12,7 @@ from models.outputs.encoders import FillMaskOutput, WordStanding
 from models.tasks.base import TaskModel, batch_of_one, require_text
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
+from models.wording import Sentence
 
 MAX_TOP_K = 20
 
@@ -42,9 +43,9 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
 
     def preprocess(self, inputs: FillMaskInput) -> EncodedMasks:
         """Raises `InputError` for a text without a mask and for one longer than the window."""
-        text = require_text(inputs.text, "text", "The text")
+        text = require_text(inputs.text, "text", Sentence("The text"))
         if not 1 <= inputs.top_k <= MAX_TOP_K:
-            raise InputError(f"The number of candidates must be from 1 to {MAX_TOP_K}.", "top_k")
+            raise InputError(Sentence("The number of candidates must be from 1 to {most}.", most=MAX_TOP_K), "top_k")
         mask = str(self.tokenizer.settings.mask_token)
         text = with_masks(text, mask)
         encoded = self.tokenizer.encode(text)
@@ -52,7 +53,9 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
         mask_id = self.tokenizer.settings.mask_token_id
         positions = [position for position, token_id in enumerate(encoded.ids) if token_id == mask_id]
         if not positions:
-            raise InputError(f"There is no blank to fill: write {mask} where a word is missing.", "text")
+            raise InputError(
+                Sentence("There is no blank to fill: write {mask} where a word is missing.", mask=mask), "text"
+            )
         tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
         return EncodedMasks(batch_of_one(encoded.ids), positions, text, tokens)
 

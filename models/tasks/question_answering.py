@@ -16,6 +16,7 @@ from models.tasks.base import Calibration, TaskModel, padded, require_text
 from models.text.characters import inside_words, over_marks, without_spaces
 from models.text.tokenizer import Encoding, read_tokens
 from models.text.words import grown, whole_spans
+from models.wording import Sentence
 
 UNCALIBRATED = Calibration()
 MAX_ANSWER_TOKENS = 30
@@ -190,14 +191,18 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
 
     def preprocess(self, inputs: QuestionAnsweringInput) -> EncodedWindows:
         """Raises `InputError` for an empty question or text, and for a question that leaves no room for the text."""
-        question = require_text(inputs.question, "question", "The question").strip()
-        context = require_text(inputs.context, "context", "The text")
+        question = require_text(inputs.question, "question", Sentence("The question")).strip()
+        context = require_text(inputs.context, "context", Sentence("The text"))
         if not 1 <= inputs.top_k <= MAX_TOP_K:
-            raise InputError(f"The number of answers must be from 1 to {MAX_TOP_K}.", "top_k")
+            raise InputError(Sentence("The number of answers must be from 1 to {most}.", most=MAX_TOP_K), "top_k")
         length = len(self.tokenizer.encode(question, special=False).ids)
         if length > MAX_QUESTION_TOKENS:
             raise InputError(
-                f"The question is {length:,} tokens long, and at most {MAX_QUESTION_TOKENS} leave room for the text.",
+                Sentence(
+                    "The question is {length:,} tokens long, and at most {most} leave room for the text.",
+                    length=length,
+                    most=MAX_QUESTION_TOKENS,
+                ),
                 "question",
             )
         size, overlap = min(_WINDOW_TOKENS, self.settings.window), min(_OVERLAP_TOKENS, self.settings.window // 4)
@@ -205,7 +210,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
         inside, whole = inside_words(context), whole_spans(context)
         windows = tuple(self._unread(each, context, inside, whole) for each in encodings)
         if not any(each.in_context.any() for each in windows):
-            raise InputError("The text is empty for this model. Please type something else.", "context")
+            raise InputError(Sentence("The text is empty for this model. Please type something else."), "context")
         return EncodedWindows(padded(encodings, self.tokenizer.settings), windows)
 
     def _unread(

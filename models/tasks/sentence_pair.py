@@ -19,10 +19,11 @@ from models.outputs.encoders import SentencePairOutput
 from models.tasks.base import AnyTaskModel, ModelSettings, TaskModel, padded, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokenizer import Encoding, read_tokens
+from models.wording import Sentence
 
-FOLLOWS, RANDOM = "follows", "random"
-ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
-PARAPHRASE, DIFFERENT = "paraphrase", "different"
+FOLLOWS, RANDOM = Sentence("follows"), Sentence("random")
+ENTAILMENT, NEUTRAL, CONTRADICTION = Sentence("entailment"), Sentence("neutral"), Sentence("contradiction")
+PARAPHRASE, DIFFERENT = Sentence("paraphrase"), Sentence("different")
 GROUPS = ((FOLLOWS, RANDOM), (ENTAILMENT, NEUTRAL, CONTRADICTION), (PARAPHRASE, DIFFERENT))
 """The labels of a checkpoint's head, in the groups over each of which there is a softmax."""
 
@@ -55,7 +56,10 @@ class SentencePair(TaskModel[SentencePairInput, EncodedPair, tuple[Logits, Logit
 
     def preprocess(self, inputs: SentencePairInput) -> EncodedPair:
         """Raises `InputError` for an empty text and for a pair longer than the window."""
-        texts = require_text(inputs.a, "a", "The first text"), require_text(inputs.b, "b", "The second text")
+        texts = (
+            require_text(inputs.a, "a", Sentence("The first text")),
+            require_text(inputs.b, "b", Sentence("The second text")),
+        )
         pair, tokens = read_pair(self, texts, ("a", "b"))
         alone = padded([self.tokenizer.encode(text) for text in texts], self.tokenizer.settings)
         return EncodedPair(padded([pair], self.tokenizer.settings), alone, tokens, tuple(pair.types))
@@ -98,12 +102,18 @@ def read_pair(
     pair, window = model.tokenizer.encode(*texts), model.settings.window
     if len(pair.ids) > window:
         raise InputError(
-            f"The two texts are {len(pair.ids):,} tokens together, and this model reads at most {window:,} at once "
-            "here. Please shorten one of them.",
+            Sentence(
+                "The two texts are {length:,} tokens together, and this model reads at most {window:,} "
+                "at once here. Please shorten one of them.",
+                length=len(pair.ids),
+                window=window,
+            ),
             fields[len(texts[1]) > len(texts[0])],
         )
     tokens = read_tokens(model.tokenizer, pair.ids, characters_of(pair, texts))
-    for part, (field, name) in enumerate(zip(fields, ("The first text", "The second text"), strict=True)):
+    for part, (field, name) in enumerate(
+        zip(fields, (Sentence("The first text"), Sentence("The second text")), strict=True)
+    ):
         require_tokens([token for token, of in zip(tokens, pair.parts, strict=True) if of == part], field, name)
     return pair, tokens
 

@@ -21,6 +21,7 @@ from models.tasks.base import AnyTaskModel, TaskModel, attention_of, batch_of_on
 from models.tasks.fill_mask import FillMask
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
+from models.wording import Sentence
 
 RATHER = 3
 """How many tokens are named that the model would rather have had."""
@@ -75,9 +76,9 @@ class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput])
     def preprocess(self, inputs: SurpriseInput) -> EncodedTexts:
         """Raises `InputError` for an empty text, and for one of which no token can be counted."""
         if not isinstance(inputs.other, str):
-            raise InputError("The other text must be text.", "other")
-        other = read(self, inputs.other, "other", "The other text") if inputs.other.strip() else None
-        return EncodedTexts(read(self, inputs.text, "text", "The text"), other)
+            raise InputError(Sentence("The other text must be text."), "other")
+        other = read(self, inputs.other, "other", Sentence("The other text")) if inputs.other.strip() else None
+        return EncodedTexts(read(self, inputs.text, "text", Sentence("The text")), other)
 
     def forward(self, encoded: EncodedTexts) -> Measured:
         """Both models over both texts."""
@@ -98,7 +99,7 @@ class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput])
 
     def attend(self, inputs: SurpriseInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the first window of the text."""
-        return attend_to(self, read(self, inputs.text, "text", "The text"))
+        return attend_to(self, read(self, inputs.text, "text", Sentence("The text")))
 
     def _measure(self, text: ReadText) -> MeasuredText:
         return MeasuredText(foreseen(self, text.tokens), self._pseudo_perplexity(text.text))
@@ -135,8 +136,11 @@ def read(model: AnyTaskModel, text: str, field: str, name: str) -> ReadText:
         tokens = (*read_tokens(model.tokenizer, [start]), *tokens)
     elif len(tokens) == 1:
         raise InputError(
-            f"{name} is one token, which this model has nothing to foresee by: it has no start token. Please write "
-            "more.",
+            Sentence(
+                "{name} is one token, which this model has nothing to foresee by: it has no start token. "
+                "Please write more.",
+                name=name,
+            ),
             field,
         )
     return ReadText(text, tokens)

@@ -43,6 +43,7 @@ from models.outputs.vectors import Judged, LearningCurve, TeachOutput
 from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from torch import nn
@@ -60,7 +61,7 @@ SEEDS = range(5)
 """Each draws the examples of a curve anew."""
 
 KEPT, CROSS_VALIDATION = "kept", "cross-validation"
-BERT, BAG_OF_WORDS, RANDOM_WEIGHTS = "bert", "bag of words", "random weights"
+BERT, BAG_OF_WORDS, RANDOM_WEIGHTS = "bert", Sentence("bag of words"), Sentence("random weights")
 
 _WORD = r"\w+|[^\w\s]"
 _ROWS = 32
@@ -111,17 +112,24 @@ class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], T
     def preprocess(self, inputs: TeachInput) -> EncodedExamples:
         """Raises `InputError` for examples that cannot be taught, and for a text longer than the window."""
         examples, kept_out = _distinct(inputs.examples, "examples"), _distinct(inputs.kept_out, "kept_out")
-        texts = tuple(require_text(text, "texts", "A text to judge") for text in inputs.texts)
+        texts = tuple(require_text(text, "texts", Sentence("A text to judge")) for text in inputs.texts)
         _require_classes(examples, kept_out)
         every = [*(("examples", text) for text, _ in examples), *(("kept_out", text) for text, _ in kept_out),
                  *(("texts", text) for text in texts)]  # fmt: skip
         encoded = [self.tokenizer.encode(text) for _, text in every]
         for (field, _), each in zip(every, encoded, strict=True):
-            self.require_window(len(each.ids), field, "One of the texts is")
+            self.require_window(
+                len(each.ids),
+                field,
+                Sentence(
+                    "One of the texts is {length:,} tokens, and this model reads at most {window:,} at once here. "
+                    "Please shorten it."
+                ),
+            )
         place = len(examples) + len(kept_out) if texts else 0
         (field, text), shown = every[place], encoded[place]
         tokens = read_tokens(self.tokenizer, shown.ids, over_marks(text, shown.offsets))
-        require_tokens(tokens, field, "The text")
+        require_tokens(tokens, field, Sentence("The text"))
         return EncodedExamples(examples, kept_out, texts, tuple(each.ids for each in encoded), place, tokens)
 
     def forward(self, encoded: EncodedExamples) -> Mapping[str, NDArray[Any]]:
@@ -274,7 +282,10 @@ def _judged(text: str, labels: tuple[str, ...], shares: NDArray[np.float64], exp
 def _distinct(given: Sequence[Labelled], field: str) -> tuple[Labelled, ...]:
     """The examples, those of one class that read alike once; raises `InputError` for an empty one."""
     found = {
-        (_alike(require_text(text, field, "An example")), require_text(label, field, "The name of a class")): text
+        (
+            _alike(require_text(text, field, Sentence("An example"))),
+            require_text(label, field, Sentence("The name of a class")),
+        ): text
         for text, label in reversed(given)
     }
     return tuple((text, label) for (_, label), text in reversed(found.items()))
@@ -288,22 +299,41 @@ def _require_classes(examples: Sequence[Labelled], kept_out: Sequence[Labelled])
     """Raise `InputError` for the first reason why these examples cannot be taught or tested."""
     sizes = Counter(label for _, label in examples)
     if not LEAST_CLASSES <= len(sizes) <= MOST_CLASSES:
-        there = {0: "there is none", 1: "there is one"}.get(len(sizes), f"there are {len(sizes)}")
-        raise InputError(f"Two to five classes can be taught, and {there}.", "examples")
+        sentence = Sentence("Two to five classes can be taught, and there are {count}.", count=len(sizes))
+        if len(sizes) < LEAST_CLASSES:
+            one = Sentence("Two to five classes can be taught, and there is one.")
+            sentence = one if sizes else Sentence("Two to five classes can be taught, and there is none.")
+        raise InputError(sentence, "examples")
     for label, size in sizes.items():
         if size < LEAST_EXAMPLES:
-            raise InputError(f"The class “{label}” has one example. Please give each class at least two.", "examples")
+            raise InputError(
+                Sentence("The class “{name}” has one example. Please give each class at least two.", name=label),
+                "examples",
+            )
     found: dict[str, Labelled] = {}
     for field, (text, label) in [
         *(("examples", each) for each in examples),
         *(("kept_out", each) for each in kept_out),
     ]:
         if label not in sizes:
-            raise InputError(f"The class “{label}” is tested but has no example to teach it.", field)
+            raise InputError(
+                Sentence("The class “{name}” is tested but has no example to teach it.", name=label), field
+            )
         _, other = found.setdefault(_alike(text), (text, label))
         if other != label:
-            raise InputError(f"“{text[:60]}” stands in two classes, “{other}” and “{label}”. Keep it in one.", field)
+            raise InputError(
+                Sentence(
+                    "“{text}” stands in two classes, “{other}” and “{name}”. Keep it in one.",
+                    text=text[:60],
+                    other=other,
+                    name=label,
+                ),
+                field,
+            )
     taught = {_alike(text) for text, _ in examples}
     for text, _ in kept_out:
         if _alike(text) in taught:
-            raise InputError(f"“{text[:60]}” is taught and tested as well. Please keep it in one place.", "kept_out")
+            raise InputError(
+                Sentence("“{text}” is taught and tested as well. Please keep it in one place.", text=text[:60]),
+                "kept_out",
+            )

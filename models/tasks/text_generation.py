@@ -17,6 +17,7 @@ from models.outputs.base import Prediction, Token
 from models.outputs.writing import CompletionOutput, GeneratedToken
 from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one
 from models.text.tokenizer import read_tokens
+from models.wording import Sentence
 
 _LAST_SPACES = re.compile(r"[^\S\n]+\Z")
 STRATEGIES = ("greedy", "beam", "sample")
@@ -92,13 +93,20 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         if not ids:
             start = self.tokenizer.settings.bos_token_id
             if start is None:
-                raise InputError("This model has no start token: please give it a word to begin with.", "prompt")
+                raise InputError(
+                    Sentence("This model has no start token: please give it a word to begin with."), "prompt"
+                )
             ids = [start]
         window = self.settings.window
         if window - len(ids) < inputs.max_new_tokens:
             raise InputError(
-                f"The prompt has {len(ids):,} tokens; {inputs.max_new_tokens} more would pass the {window:,} that this "
-                "model reads at once here. Please shorten it or ask for less.",
+                Sentence(
+                    "The prompt has {length:,} tokens; {more} more would pass the {window:,} that this model "
+                    "reads at once here. Please shorten it or ask for less.",
+                    length=len(ids),
+                    more=inputs.max_new_tokens,
+                    window=window,
+                ),
                 "prompt",
             )
         self.require_known(inputs.kept)
@@ -195,20 +203,24 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 def check_settings(inputs: TextGenerationInput) -> None:
     """Raise `InputError`, with the range, for the first setting that is out of it."""
     if not isinstance(inputs.prompt, str):
-        raise InputError("The prompt must be text.", "prompt")
+        raise InputError(Sentence("The prompt must be text."), "prompt")
     if inputs.strategy not in STRATEGIES:
-        raise InputError(f"The strategy must be one of {', '.join(STRATEGIES)}.", "strategy")
+        raise InputError(
+            Sentence("The strategy must be one of {strategies}.", strategies=", ".join(STRATEGIES)), "strategy"
+        )
     ranges: tuple[tuple[str, str, float, float], ...] = (
-        ("max_new_tokens", "number of new tokens", 1, MAX_NEW_TOKENS),
-        ("num_beams", "number of beams", 1, MAX_BEAMS),
-        ("temperature", "temperature", 0.05, 5),
-        ("top_k", "top-k", 0, 1000),
-        ("top_p", "top-p", 0.01, 1),
-        ("seed", "seed", 0, MAX_SEED),
-        ("loop_guard", "loop guard", 0, MAX_LOOP_GUARD),
+        ("max_new_tokens", Sentence("The number of new tokens"), 1, MAX_NEW_TOKENS),
+        ("num_beams", Sentence("The number of beams"), 1, MAX_BEAMS),
+        ("temperature", Sentence("The temperature"), 0.05, 5),
+        ("top_k", Sentence("The top-k"), 0, 1000),
+        ("top_p", Sentence("The top-p"), 0.01, 1),
+        ("seed", Sentence("The seed"), 0, MAX_SEED),
+        ("loop_guard", Sentence("The loop guard"), 0, MAX_LOOP_GUARD),
     )
     for field, name, least, most in ranges:
         if not least <= getattr(inputs, field) <= most:
-            raise InputError(f"The {name} must be from {least:,} to {most:,}.", field)
+            raise InputError(
+                Sentence("{name} must be from {least:,} to {most:,}.", name=name, least=least, most=most), field
+            )
     if len(inputs.kept) > inputs.max_new_tokens:
-        raise InputError("The part to go on from is longer than the text may become.", "kept")
+        raise InputError(Sentence("The part to go on from is longer than the text may become."), "kept")

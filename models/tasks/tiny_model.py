@@ -13,6 +13,7 @@ from models.outputs.base import LoadedCheckpoint
 from models.outputs.training import TinyModelOutput
 from models.registry import Checkpoint
 from models.tasks.base import require_text
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.engine.tiny_decoder import Training
@@ -94,15 +95,27 @@ class TinyModel:
 
 def checked(inputs: TinyModelInput) -> str:
     """The text; raises `InputError` where it is too short or too long, or a setting is out of range."""
-    text = require_text(inputs.text, "text", "The text")
+    text = require_text(inputs.text, "text", Sentence("The text"))
     if not LEAST <= len(text) <= LONGEST:
-        much = "That is too little to learn from" if len(text) < LEAST else "Please shorten it"
-        raise InputError(
-            f"The text has {len(text):,} characters, and from {LEAST} to {LONGEST:,} can be learned here. {much}.",
-            "text",
-        )
+        if len(text) < LEAST:
+            sentence = Sentence(
+                "The text has {length:,} characters, and from {least} to {most:,} can be learned here. "
+                "That is too little to learn from.",
+                length=len(text),
+                least=LEAST,
+                most=LONGEST,
+            )
+        else:
+            sentence = Sentence(
+                "The text has {length:,} characters, and from {least} to {most:,} can be learned here. "
+                "Please shorten it.",
+                length=len(text),
+                least=LEAST,
+                most=LONGEST,
+            )
+        raise InputError(sentence, "text")
     if not 1 <= inputs.steps <= MOST_STEPS:
-        raise InputError(f"The number of steps must be from 1 to {MOST_STEPS}.", "steps")
+        raise InputError(Sentence("The number of steps must be from 1 to {most}.", most=MOST_STEPS), "steps")
     if not 0 <= inputs.seed <= MOST_SEED:
-        raise InputError(f"The seed must be from 0 to {MOST_SEED}.", "seed")
+        raise InputError(Sentence("The seed must be from 0 to {most}.", most=MOST_SEED), "seed")
     return text

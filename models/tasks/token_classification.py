@@ -14,11 +14,13 @@ from models.tasks.base import TaskModel, require_text, require_tokens
 from models.text.characters import over_marks, without_spaces
 from models.text.tokenizer import read_tokens
 from models.text.words import words_of
+from models.wording import Sentence
 
+PERSON, ORGANISATION, PLACE, OTHER = Sentence("person"), Sentence("organisation"), Sentence("place"), Sentence("other")
 KINDS = {
-    "per": "person", "person": "person",
-    "org": "organisation", "organization": "organisation", "organisation": "organisation",
-    "loc": "place", "location": "place", "gpe": "place", "place": "place",
+    "per": PERSON, "person": PERSON,
+    "org": ORGANISATION, "organization": ORGANISATION, "organisation": ORGANISATION,
+    "loc": PLACE, "location": PLACE, "gpe": PLACE, "place": PLACE,
 }  # fmt: skip
 """What checkpoints call the kinds of names; every kind that is not here is `other`."""
 
@@ -39,7 +41,7 @@ def class_of(label: str) -> str:
     prefix, _, kind = label.lower().rpartition("-")
     if kind == OUTSIDE.lower():
         return OUTSIDE
-    return f"{'B' if prefix in ('b', 's') else 'I'}-{KINDS.get(kind, 'other')}"
+    return f"{'B' if prefix in ('b', 's') else 'I'}-{KINDS.get(kind, OTHER)}"
 
 
 def spans_of(labels: Sequence[str]) -> list[tuple[str, int, int]]:
@@ -114,10 +116,10 @@ class TokenClassification(TaskModel[TokenClassificationInput, EncodedText, Logit
 
     def preprocess(self, inputs: TokenClassificationInput) -> EncodedText:
         """Raises `InputError` for an empty text."""
-        text = require_text(inputs.text, "text", "The text")
+        text = require_text(inputs.text, "text", Sentence("The text"))
         encoded = self.tokenizer.encode(text)
         tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
-        require_tokens(tokens, "text", "The text")
+        require_tokens(tokens, "text", Sentence("The text"))
         own = [place for place, part in enumerate(encoded.parts) if part is not None]
         before, end = own[0], own[-1] + 1
         after = len(tokens) - end

@@ -30,6 +30,7 @@ from models.tasks.surprise import attend_to, read
 from models.tasks.text_generation import TextGeneration
 from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.engine.gradient_step import GradientStep
@@ -82,16 +83,22 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
 
     def preprocess(self, inputs: TrainingStepInput) -> Lesson:
         """Raises `InputError` for a text that is empty or too long, an unknown objective and a seed out of range."""
-        text = require_text(inputs.text, "text", "The text")
+        text = require_text(inputs.text, "text", Sentence("The text"))
         if inputs.objective not in (MASKED, NEXT):
-            raise InputError(f"The objective must be {MASKED} or {NEXT}.", "objective")
+            raise InputError(
+                Sentence("The objective must be {masked} or {next}.", masked=MASKED, next=NEXT), "objective"
+            )
         if not 0 <= inputs.seed <= MOST_SEED:
-            raise InputError(f"The seed must be from 0 to {MOST_SEED}.", "seed")
+            raise InputError(Sentence("The seed must be from 0 to {most}.", most=MOST_SEED), "seed")
         lesson = self._masked(text, inputs.seed) if inputs.objective == MASKED else self._next(text)
         most = min(LONGEST, self._learner(inputs).settings.window)
         if len(lesson.ids) > most:
             raise InputError(
-                f"That is {len(lesson.ids):,} tokens, and a step is worked out for at most {most}. Please shorten it.",
+                Sentence(
+                    "That is {length:,} tokens, and a step is worked out for at most {most}. Please shorten it.",
+                    length=len(lesson.ids),
+                    most=most,
+                ),
                 "text",
             )
         return lesson
@@ -137,7 +144,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         """The attention over the text as the model reads it."""
         lesson = self.preprocess(inputs)
         if inputs.objective == NEXT:
-            return attend_to(self.writer, read(self.writer, inputs.text, "text", "The text"))
+            return attend_to(self.writer, read(self.writer, inputs.text, "text", Sentence("The text")))
         shown = tuple(replace(each, id=own) for each, own in zip(lesson.tokens, lesson.ids, strict=True))
         return self.attend_encoder(shown, {"input_ids": batch_of_one(lesson.ids)})
 
@@ -148,11 +155,13 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         """The lesson for a seed: how many tokens are chosen is certain, which and what becomes of them is chance."""
         encoded = self.tokenizer.encode(text)
         tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
-        require_tokens(tokens, "text", "The text")
+        require_tokens(tokens, "text", Sentence("The text"))
         draw = np.random.default_rng(seed)
         words = [place for place, token in enumerate(tokens) if not token.is_mark and not token.is_blank]
         if not words:
-            raise InputError("The text has nothing but blanks. Please write words: they are blanked here.", "text")
+            raise InputError(
+                Sentence("The text has nothing but blanks. Please write words: they are blanked here."), "text"
+            )
         count = max(1, round(CHOSEN_SHARE * len(words)))
         chosen = sorted(draw.permutation(words)[:count].tolist())
         ids, fates = list(encoded.ids), []
@@ -169,7 +178,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         return Lesson(tuple(ids), tuple(chosen), targets, tokens, tuple(chosen), tuple(fates))
 
     def _next(self, text: str) -> Lesson:
-        tokens = read(self.writer, text, "text", "The text").tokens
+        tokens = read(self.writer, text, "text", Sentence("The text")).tokens
         ids = tuple(token.id for token in tokens)
         positions = tuple(range(1, len(ids)))
         return Lesson(ids, tuple(range(len(ids) - 1)), ids[1:], tokens, positions, ("",) * len(positions))

@@ -21,6 +21,7 @@ from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one, 
 from models.text.characters import fallback_byte, over_marks, true_cased
 from models.text.sentences import sentences_of
 from models.text.tokenizer import bytes_of_pieces, read_tokens
+from models.wording import Sentence
 
 # A translation is rarely twice as long as its source; the rest is room for short sources.
 _TOKENS_PER_SOURCE_TOKEN = 2
@@ -81,9 +82,9 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
         """Raises `InputError` for empty text, for a sentence longer than the window and for too many beams."""
-        text = require_text(inputs.text, "text", "The text")
+        text = require_text(inputs.text, "text", Sentence("The text"))
         if not 1 <= inputs.num_beams <= MAX_BEAMS:
-            raise InputError(f"The number of beams must be from 1 to {MAX_BEAMS}.", "num_beams")
+            raise InputError(Sentence("The number of beams must be from 1 to {most}.", most=MAX_BEAMS), "num_beams")
         self.require_known(inputs.kept)
         spans = sentences_of(text)
         ends = [0, *(end for _, end in spans)]
@@ -91,11 +92,18 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             self.encoded_sentence(text[start:end], start, text[before:start])
             for before, (start, end) in zip(ends, spans, strict=False)
         ]
-        require_tokens([token for sentence in sentences for token in sentence.tokens], "text", "The text")
-        self.require_window(max(len(sentence.tokens) for sentence in sentences), "text", "A sentence has")
+        require_tokens([token for sentence in sentences for token in sentence.tokens], "text", Sentence("The text"))
+        self.require_window(
+            max(len(sentence.tokens) for sentence in sentences),
+            "text",
+            Sentence(
+                "A sentence has {length:,} tokens, and this model reads at most {window:,} at once here. "
+                "Please shorten it."
+            ),
+        )
         kept = self._split(inputs.kept, sentences)
         if len(kept) > len(sentences):
-            raise InputError("The part to go on from is longer than the translation may become.", "kept")
+            raise InputError(Sentence("The part to go on from is longer than the translation may become."), "kept")
         kept += [()] * (len(sentences) - len(kept))
         sentences = [replace(each, kept=part) for each, part in zip(sentences, kept, strict=True)]
         return EncodedSource(tuple(sentences), inputs.num_beams)
@@ -205,7 +213,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         notes = []
         read_as = " ".join(" ".join(sentence.read_as for sentence in encoded.sentences).split())
         if read_as:
-            notes.append(f"The model knows few words in capitals, so it read: {read_as}")
+            notes.append(Sentence("The model knows few words in capitals, so it read: {read_as}", read_as=read_as))
         copied = [
             b"".join(self._pieces[step.id] or b"" for step in steps).decode(errors="replace").strip()
             for hypothesis in best
@@ -213,7 +221,12 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             if is_copied
         ]
         if copied:
-            notes.append(f"Copied from your text, because the model alone lost a part of it: {', '.join(copied)}")
+            notes.append(
+                Sentence(
+                    "Copied from your text, because the model alone lost a part of it: {copied}",
+                    copied=", ".join(copied),
+                )
+            )
         return tuple(notes)
 
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:

@@ -16,6 +16,7 @@ from models.registry import Task
 from models.tasks.base import TaskModel, require_text, require_tokens
 from models.tasks.translation import EncodedSentence, Translation
 from models.text.tokenizer import read_tokens
+from models.wording import Sentence
 
 LONGEST = 64
 """The most tokens of a sentence: none of the translators has learned from a longer one."""
@@ -37,12 +38,16 @@ class Translators(TaskModel[TranslatorsInput, EncodedSentence, Hypothesis, Trans
 
     def preprocess(self, inputs: TranslatorsInput) -> EncodedSentence:
         """The text as one sentence; raises `InputError` where it is empty, or longer than they have learned from."""
-        sentence = self.transformer.encoded_sentence(require_text(inputs.text, "text", "The text"), 0, "")
-        require_tokens(sentence.tokens, "text", "The text")
+        sentence = self.transformer.encoded_sentence(require_text(inputs.text, "text", Sentence("The text")), 0, "")
+        require_tokens(sentence.tokens, "text", Sentence("The text"))
         if len(sentence.tokens) > LONGEST:
             raise InputError(
-                f"That is {len(sentence.tokens):,} tokens, and these translators have learned from sentences of at "
-                f"most {LONGEST}. Please shorten it.",
+                Sentence(
+                    "That is {length:,} tokens, and these translators have learned from sentences of at most "
+                    "{most}. Please shorten it.",
+                    length=len(sentence.tokens),
+                    most=LONGEST,
+                ),
                 "text",
             )
         return sentence

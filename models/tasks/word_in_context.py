@@ -17,6 +17,7 @@ from models.tasks.base import TaskModel, batch_of_one, require_text
 from models.text.characters import inside_words, over_marks
 from models.text.tokenizer import read_tokens, readable
 from models.text.word_vectors import word_vectors
+from models.wording import Sentence
 
 FEWEST, MOST = 2, 6
 """How many sentences there are."""
@@ -65,6 +66,11 @@ class Read:
     logits: Logits
 
 
+_TOO_LONG = Sentence(
+    "Sentence {number} has {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
+)
+
+
 class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], Read, WordInContextOutput]):
     """A masked language model, asked for its vectors of one word.
 
@@ -75,16 +81,31 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
 
     def preprocess(self, inputs: WordInContextInput) -> tuple[EncodedSentence, ...]:
         """Raises `InputError` for too few or too many sentences, and for one that is there twice or lacks the word."""
-        word = require_text(inputs.word, "word", "The word").strip()
-        lines = lines_of(require_text(inputs.sentences, "sentences", "The list of sentences"))
+        word = require_text(inputs.word, "word", Sentence("The word")).strip()
+        lines = lines_of(require_text(inputs.sentences, "sentences", Sentence("The list of sentences")))
         if not FEWEST <= len(lines) <= MOST:
-            counted = f"There {'is 1 sentence' if len(lines) == 1 else f'are {len(lines)} sentences'}"
-            raise InputError(f"{counted}: please give {FEWEST} to {MOST}, one a line.", "sentences")
+            counted = Sentence(
+                "There are {count} sentences: please give {fewest} to {most}, one a line.",
+                count=len(lines),
+                fewest=FEWEST,
+                most=MOST,
+            )
+            if len(lines) == 1:
+                counted = Sentence(
+                    "There is 1 sentence: please give {fewest} to {most}, one a line.", fewest=FEWEST, most=MOST
+                )
+            raise InputError(counted, "sentences")
         seen: dict[str, int] = {}
         for number, (sentence, _) in enumerate(lines, start=1):
             if sentence in seen:
                 raise InputError(
-                    f"Sentence {number} is the same as sentence {seen[sentence]}: {_quoted(sentence)}.", "sentences"
+                    Sentence(
+                        "Sentence {number} is the same as sentence {other}: {sentence}.",
+                        number=number,
+                        other=seen[sentence],
+                        sentence=_quoted(sentence),
+                    ),
+                    "sentences",
                 )
             seen[sentence] = number
         return tuple(self._encode(number, sentence, word) for number, (sentence, _) in enumerate(lines, start=1))
@@ -114,7 +135,11 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
             occurrences.append(Occurrence(each.text, each.start, each.end, each.times, fitting))
         known = word_vectors()
         neighbours = known.neighbours(word, NEIGHBOURS)
-        none = f"“{word}” is not among the {len(known.words):,} words that have a static vector here."
+        none = Sentence(
+            "“{word}” is not among the {count:,} words that have a static vector here.",
+            word=word,
+            count=len(known.words),
+        )
         return WordInContextOutput(
             self.looked_into,
             encoded[0].tokens,
@@ -136,21 +161,32 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
         found = find_word(word, sentence)
         if not found:
             raise InputError(
-                f"The word “{word}” does not stand in sentence {number}: {_quoted(sentence)}.", "sentences"
+                Sentence(
+                    "The word “{word}” does not stand in sentence {number}: {sentence}.",
+                    word=word,
+                    number=number,
+                    sentence=_quoted(sentence),
+                ),
+                "sentences",
             )
         start, end = found[0]
         encoded = self.tokenizer.encode(sentence)
-        self.require_window(len(encoded.ids), "sentences", f"Sentence {number} has")
+        self.require_window(len(encoded.ids), "sentences", _TOO_LONG, number=number)
         offsets = over_marks(sentence, encoded.offsets)
         places = tuple(place for place, (first, last) in enumerate(offsets) if first < end and start < last)
         mask = str(self.tokenizer.settings.mask_token)
         blanked = self.tokenizer.encode(sentence[:start] + mask + sentence[end:])
-        self.require_window(len(blanked.ids), "sentences", f"Sentence {number} has")
+        self.require_window(len(blanked.ids), "sentences", _TOO_LONG, number=number)
         masks = [place for place, each in enumerate(blanked.ids) if each == self.tokenizer.settings.mask_token_id]
         before = sentence[:start].count(mask)
         if not places or len(masks) <= before:
             raise InputError(
-                f"This model reads nothing of the word in sentence {number}: {_quoted(sentence)}.", "sentences"
+                Sentence(
+                    "This model reads nothing of the word in sentence {number}: {sentence}.",
+                    number=number,
+                    sentence=_quoted(sentence),
+                ),
+                "sentences",
             )
         tokens = read_tokens(self.tokenizer, encoded.ids, offsets)
         return EncodedSentence(

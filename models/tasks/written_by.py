@@ -19,6 +19,7 @@ from models.outputs.surprise import TokenSurprise, WrittenByFigures, WrittenByOu
 from models.registry import BUNDLED
 from models.tasks.base import TaskModel
 from models.tasks.surprise import ReadText, attend_to, foreseen, read
+from models.wording import Sentence
 
 FILE = BUNDLED.parent / "written_by.json"
 RANKS = (1, 10, 100, 1000)
@@ -45,12 +46,16 @@ class WrittenBy(TaskModel[WrittenByInput, ReadText, tuple[TokenSurprise, ...], W
 
     def preprocess(self, inputs: WrittenByInput) -> ReadText:
         """Raises `InputError` for a text that is empty or of fewer than `LEAST_TOKENS` tokens."""
-        encoded = read(self, inputs.text, "text", "The text")
+        encoded = read(self, inputs.text, "text", Sentence("The text"))
         count = len(encoded.tokens) - 1
         if count < LEAST_TOKENS:
             raise InputError(
-                f"That is {count} tokens, and fewer than {LEAST_TOKENS} say too little about who wrote them. Please "
-                "give more of the text.",
+                Sentence(
+                    "That is {count} tokens, and fewer than {fewest} say too little about who wrote them. "
+                    "Please give more of the text.",
+                    count=count,
+                    fewest=LEAST_TOKENS,
+                ),
                 "text",
             )
         return encoded

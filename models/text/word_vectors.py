@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from models.errors import InputError
 from models.outputs.base import Prediction
 from models.registry import BUNDLED
+from models.wording import Sentence
 
 FOLDER = BUNDLED.parent / "words"
 VECTORS, WORDS = "vectors.safetensors", "words.txt"
@@ -63,8 +64,10 @@ class WordVectors:
         for name, each in (("word", word), ("minus", minus), ("plus", plus)):
             vector = self.of(each)
             if vector is None:
-                said = f"“{each.strip()}” has no static vector here" if each.strip() else "A word is missing"
-                raise InputError(f"{said}. Please try another word.", name)
+                said = Sentence("A word is missing. Please try another word.")
+                if each.strip():
+                    said = Sentence("“{word}” has no static vector here. Please try another word.", word=each.strip())
+                raise InputError(said, name)
             found.append(vector)
         return np.asarray(found[0] - found[1] + found[2])
 
