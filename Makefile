@@ -4,7 +4,7 @@ PYTHON ?= python3
 PYTHON_IN_VENV := .venv/bin/python
 PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: help demo test types suite models audit checkpoints examples speed clean
+.PHONY: help demo test types suite models audit checkpoints examples languages speed clean
 
 help:
 	@echo "make demo         open the page; it prints its address"
@@ -13,6 +13,7 @@ help:
 	@echo "make audit        look for known holes in the code and in the packages; asks an advisory service"
 	@echo "make speed        measure speed and memory against plain transformers and plain Gradio"
 	@echo "make examples     record the examples that the tabs open on"
+	@echo "make languages    add what the page says by now to the catalogues of the other languages"
 	@echo "make checkpoints DATA=folder [TASK=name]   train the bundled checkpoints again"
 	@echo "make clean        remove .venv and all caches"
 
@@ -49,6 +50,9 @@ speed: .venv/installed-dev
 
 examples: .venv/installed
 	$(PYTHON_IN_VENV) -m demo.recorded
+
+languages: .venv/installed
+	$(PYTHON_IN_VENV) -m demo.catalogues
 
 checkpoints: .venv/installed-training
 	@test -n "$(DATA)" || { echo "Say where the data is: make checkpoints DATA=folder [TASK=name]"; exit 2; }

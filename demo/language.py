@@ -24,7 +24,8 @@ COOKIE = "clearhead_language"
 
 SHIPPED = ASSETS / "languages"
 _folders = [SHIPPED]
-_spoken: ContextVar[str] = ContextVar("language", default="en")
+_spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
+_asked_for: ContextVar[str] = ContextVar("asked_for", default="en")
 _headers_of_call: Callable[[], Mapping[str, str] | None] = lambda: None  # noqa: E731
 
 
@@ -60,9 +61,12 @@ def direction(code: str) -> str:
 
 
 def language() -> str:
-    """The code of the language to speak: that of the call that this thread answers, or of `spoken`; else English."""
+    """The code of the language to speak: that of `spoken`, or what the call that is answered asks for; else English."""
+    if code := _spoken.get():
+        return code
+    # Gradio answers some calls from within another's context.
     headers = _headers_of_call()
-    return _spoken.get() if headers is None else language_of(headers)
+    return _asked_for.get() if headers is None else language_of(headers)
 
 
 def language_of(headers: Mapping[str, str]) -> str:
@@ -83,12 +87,22 @@ def language_of(headers: Mapping[str, str]) -> str:
 
 @contextmanager
 def spoken(code: str) -> Iterator[None]:
-    """Say everything inside in the language called `code`, where no call tells its own."""
+    """Say everything inside in the language called `code`."""
     token = _spoken.set(code)
     try:
         yield
     finally:
         _spoken.reset(token)
+
+
+@contextmanager
+def asked_for(code: str) -> Iterator[None]:
+    """Answer a call whose visitor reads the language called `code`."""
+    token = _asked_for.set(code)
+    try:
+        yield
+    finally:
+        _asked_for.reset(token)
 
 
 def _(sentence: str, **values: Any) -> str:

@@ -38,7 +38,7 @@ from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
 from demo.tour.events import create_tour_bar, create_tour_offer, open_tours
 from demo.tour.files import tours_of
-from demo.web.gradio_private import Page, described_anew, show_values_of_now
+from demo.web.gradio_private import Page, described_anew
 from demo.web.headers import MOTTO
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.web.languages import switch
@@ -69,25 +69,19 @@ def build_demo(service: DemoService) -> gr.Blocks:
     if service.settings.languages:
         add_catalogues(Path(service.settings.languages))
     demo = _build(service)
-    translations: dict[str, Any] = {}
+    # What browsers are told of the page, by language; nothing where that is what `demo` says of itself.
+    descriptions: dict[str, Any] = {language(): None}
     one_at_a_time = Lock()
 
-    def translated() -> Any:
+    def described() -> Any:
         code = language()
-        if code == "en":
-            return None
         with one_at_a_time:
-            if code not in translations:
-                translations[code] = described_anew(demo, lambda: _build(service))
-            return translations[code]
+            if code not in descriptions:
+                descriptions[code] = described_anew(demo, lambda: _build(service))
+            return descriptions[code]
 
-    def begin_with_defaults() -> None:
-        link_terms(demo)
-        show_values_of_now(demo)
-        translations.clear()
-
-    demo.translated = translated
-    service.defaults.watch(begin_with_defaults)
+    demo.described_here = described
+    service.defaults.watch(descriptions.clear)
     return demo
 
 

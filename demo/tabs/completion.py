@@ -126,7 +126,6 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     )
     strategy.change(settings_of, strategy, [*of_sampling, beams, more], **QUICK)
     tab.picker.change(few_shot_note, tab.picker, few_shot, **QUICK)
-    service.defaults.watch(lambda: setattr(few_shot, "value", few_shot_note(service.defaults.of(tab.task).name)))
     return tab
 
 

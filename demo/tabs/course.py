@@ -51,7 +51,7 @@ def create_course(tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
         form = task_tabs[task]
 
         def open_tab(form: TaskTab = form) -> Updates:
-            return {tabs: gr.Tabs(selected=form.opens), **form.fields_of_example(0)}
+            return {tabs: gr.update(selected=form.opens), **form.fields_of_example(0)}
 
         button.click(for_visitors(open_tab), None, [tabs, *form.form], **QUICK)
 

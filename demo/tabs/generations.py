@@ -51,7 +51,7 @@ _CURVE = N_(
     "measured once by training/before.py."
 )
 _LEGEND = N_("Bars to the right: positive; to the left: negative. A row opens into how its model reads.")
-_LABELS = {POSITIVE: N_("positive"), NEGATIVE: N_("negative")}
+_LABELS: dict[str, str] = {POSITIVE: N_("positive"), NEGATIVE: N_("negative")}
 
 
 class GenerationsTab(TaskTab):

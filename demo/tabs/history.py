@@ -82,7 +82,7 @@ def create_history_tab(
         run = service.get(str(event.run))
         if owner(run.session_id) != owner(session_id):
             return show(session_id, skip)
-        return {tabs: gr.Tabs(selected=task_tabs[run.task].opens), **task_tabs[run.task].reopen(run)}
+        return {tabs: gr.update(selected=task_tabs[run.task].opens), **task_tabs[run.task].reopen(run)}
 
     def after(change: Callable[[str, str], object]) -> Callable[..., Updates]:
         def changed(session_id: str, skip: int, event: gr.EventData) -> Updates:

@@ -222,7 +222,7 @@ class InsideTab:
 
         def opened(request: gr.Request, *own: Any) -> Updates:
             shown = arrive(request.query_params, own)
-            return shown | {tabs: gr.Tabs(selected="inside")} if self.heading in shown else shown
+            return shown | {tabs: gr.update(selected="inside")} if self.heading in shown else shown
 
         def gone_back(address: str, *own: Any) -> Updates:
             return arrive(dict(parse_qsl(address.partition("#")[0].removeprefix("?"))), own)

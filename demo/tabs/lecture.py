@@ -125,7 +125,7 @@ def open_lectures(
         return {
             bar: lecture_bar(place, reach_notice(place.link, host, own=_is_own(request))),
             room: room_question(place) if place.room else "",
-            tabs: gr.Tabs(selected=task_tabs[view.task].opens if isinstance(view, TaskView) else "inside"),
+            tabs: gr.update(selected=task_tabs[view.task].opens if isinstance(view, TaskView) else "inside"),
             **views.frame(place.step),
         }
 

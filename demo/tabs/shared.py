@@ -42,7 +42,7 @@ def open_shared_runs(
             made=run.created_utc,
         )
         restored = task_tabs[run.task].restore(run, link.place)
-        return {notice: _told(said, "status"), tabs: gr.Tabs(selected=task_tabs[run.task].opens), **restored}
+        return {notice: _told(said, "status"), tabs: gr.update(selected=task_tabs[run.task].opens), **restored}
 
     demo.load(None, None, address, js=_ADDRESS)
     changed = [notice, tabs, *(each for tab in task_tabs.values() for each in tab.restored_outputs)]

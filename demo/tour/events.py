@@ -93,7 +93,7 @@ def open_tours(
         button = _(tab.run_button.value)
         return {
             bar: tour_card(place.tour, place.number, button, notice=notice),
-            tabs: gr.Tabs(selected=tab.opens),
+            tabs: gr.update(selected=tab.opens),
             **filled,
         }
 

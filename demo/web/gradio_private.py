@@ -29,15 +29,15 @@ def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[So
 class Page(gr.Blocks):
     """Blocks that are described only once they are complete; Gradio would do it twice before, a quarter second each.
 
-    `translated` gives the description in the visitor's language, or nothing where that is the language of the Blocks.
+    `described_here` gives another description for the call at hand, if it needs one: it is in another language.
     """
 
-    translated: Callable[[], BlocksConfigDict | None] = staticmethod(lambda: None)
+    described_here: Callable[[], BlocksConfigDict | None] = staticmethod(lambda: None)
 
     @property
     def config(self) -> BlocksConfigDict:
         """What a browser is told of the page."""
-        return self.translated() or self.described
+        return self.described_here() or self.described
 
     @config.setter
     def config(self, described: BlocksConfigDict) -> None:
@@ -48,17 +48,12 @@ class Page(gr.Blocks):
         return super().get_config_file() if getattr(self, "exited", False) else {"pages": self.pages}  # type: ignore[typeddict-item]
 
 
-def show_values_of_now(blocks: gr.Blocks) -> None:
-    """Let pages that are opened from now on begin with the values that the components have now."""
-    blocks.config = blocks.get_config_file()
-
-
 _SAID = ("components", "layout", "dependencies", "page")
 """The parts of a description that hold what the page says."""
 
 
 def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
-    """The description of `page` with what the Blocks of `build` say, which differ from it in language alone.
+    """The description of `page` with what the Blocks of `build` say, which differ from it in words and values alone.
 
     They are numbered as those of `page` are, so that what a browser calls is the same.
     """

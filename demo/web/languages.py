@@ -5,7 +5,7 @@ import html
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from demo.language import LANGUAGES, _, language, language_of, speak_to_callers, spoken
+from demo.language import LANGUAGES, _, asked_for, language, language_of, speak_to_callers
 from demo.web.gradio_private import headers_of_call
 
 
@@ -32,7 +32,7 @@ class Languages:
                     headers.add_vary_header("Accept-Language, Cookie")
             await send(message)
 
-        with spoken(code):
+        with asked_for(code):
             await self.app(scope, receive, send_in_language)
 
 

@@ -31,12 +31,7 @@ def create_checkpoint_picker(task: Task, defaults: Defaults) -> gr.Dropdown:
         except CheckpointUnavailable as error:
             return html.escape(error.sentence)
 
-    def begin_with_default() -> None:
-        picker.choices, picker.value = _choices(task, defaults), defaults.of(task).name
-        about.value = _about(defaults.of(task))
-
     picker.change(describe, picker, about, **QUICK)
-    defaults.watch(begin_with_default)
     return picker
 
 
