@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
+from demo.language import _, number
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.sheet import data_uri
 from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, TRANSPARENT, harmless, label
@@ -51,10 +52,10 @@ def vector_strips(strips: Mapping[str, Numbers], own_scale: str = "") -> go.Figu
     return _signed_heatmap(
         rows * np.array(scales, dtype=np.float32)[:, None],
         top,
-        "%{y}: number %{x} is %{customdata:.3f}",
+        _("%{y}: number %{x} is %{customdata:.3f}"),
         {"y": [harmless(name) for name in strips], "ygap": 3, "customdata": rows.round(4)},
         height=34 * len(strips) + 64,
-        xaxis={"title": {"text": "number of the vector, counted from 0"}},
+        xaxis={"title": {"text": _("number of the vector, counted from 0")}},
         yaxis={"autorange": "reversed", "type": "category"},
     )
 
@@ -65,11 +66,11 @@ def position_grid(table: NDArray[np.float64] | Numbers, names: Sequence[str] = (
     return _signed_heatmap(
         table,
         strip_top(table),
-        "position %{y}, number %{x}: %{z:.3f}",
+        _("position %{y}, number %{x}: %{z:.3f}"),
         {"ygap": 0},
         height=320,
-        xaxis={"title": {"text": "number of the vector"}},
-        yaxis={"autorange": "reversed", "title": {"text": "position"}, **(named if names else {})},
+        xaxis={"title": {"text": _("number of the vector")}},
+        yaxis={"autorange": "reversed", "title": {"text": _("position")}, **(named if names else {})},
     )
 
 
@@ -78,8 +79,9 @@ def _signed_heatmap(
 ) -> go.Figure:
     """A heatmap from −`top` to `top`."""
     colours = {"zmin": -top, "zmax": top, "colorscale": SIGNED_SCALE}
+    end = number(top, ".2g")
     colorbar = {
-        "thickness": 8, "outlinewidth": 0, "tickvals": [-top, 0, top], "ticktext": [f"−{top:.2g}", "0", f"{top:.2g}"],
+        "thickness": 8, "outlinewidth": 0, "tickvals": [-top, 0, top], "ticktext": [f"−{end}", "0", end],
         "tickfont": {"size": 11}, "bgcolor": TRANSPARENT, "xpad": 8,
     }  # fmt: skip
     z, said = values.astype(np.float32).round(4), f"{hover}<extra></extra>"
@@ -106,26 +108,27 @@ def scores_matrix(seen: Look) -> go.Figure:
     figure = shares_matrix(seen)
     scores = np.where(seen.numbers.masked, np.nan, seen.numbers.scaled).astype(np.float32)
     top = float(np.nanquantile(np.abs(scores), _UNSATURATED_IN_SQUARE)) or 1.0
+    end = number(top, ".1f")
     figure.data[0].update(
         z=scores,
         zmin=-top,
         zmax=top,
         colorscale=SIGNED_SCALE,
-        hovertemplate="<b>%{y}</b> with <b>%{x}</b>: %{z:.2f}<extra></extra>",
-        colorbar={"tickvals": [-top, 0, top], "ticktext": [f"−{top:.1f}", "0", f"{top:.1f}"]},
+        hovertemplate=_("<b>%{y}</b> with <b>%{x}</b>: %{z:.2f}") + "<extra></extra>",
+        colorbar={"tickvals": [-top, 0, top], "ticktext": [f"−{end}", "0", end]},
     )
     return figure
 
 
 def norms_figure(seen: Look) -> go.Figure:
     """The length of every token's vector before the first layer and after each."""
-    return _lines(seen, seen.path.norms, "length of the vector", [0, float(seen.path.norms.max()) * 1.05])
+    return _lines(seen, seen.path.norms, _("length of the vector"), [0, float(seen.path.norms.max()) * 1.05])
 
 
 def cosines_figure(seen: Look) -> go.Figure:
     """How far every token's vector points where its input did: 1 the same way, 0 at a right angle."""
     lowest = min(0.0, float(seen.path.cosines.min()))
-    return _lines(seen, seen.path.cosines, "cosine to its input", [lowest - 0.05, 1.05])
+    return _lines(seen, seen.path.cosines, _("cosine to its input"), [lowest - 0.05, 1.05])
 
 
 def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.Figure:
@@ -139,11 +142,13 @@ def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.F
                 y=values[:, place].round(4),
                 mode="lines+markers" if followed else "lines",
                 line={"color": INK if followed else "rgba(127,127,127,0.35)", "width": 3 if followed else 1},
-                hovertemplate=f"<b>{harmless(label(seen.tokens[place]))}</b> after layer %{{x}}: %{{y:.2f}}"
-                "<extra></extra>",
+                hovertemplate=_(
+                    "<b>{token}</b> after layer %{{x}}: %{{y:.2f}}", token=harmless(label(seen.tokens[place]))
+                )
+                + "<extra></extra>",
             )
         )
-    xaxis = {"title": {"text": "after layer (0: the input)"}, "dtick": 1}
+    xaxis = {"title": {"text": _("after layer (0: the input)")}, "dtick": 1}
     yaxis = {"title": {"text": named}, "range": bounds}
     return go.Figure(lines, {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
 
@@ -151,10 +156,11 @@ def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.F
 def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
     """The entropy of the answer over the temperature, with a point at number `at` of the temperatures."""
     x, y = seen.temperatures.round(2), seen.entropies.round(3)
-    line = go.Scatter(x=x, y=y, mode="lines", line=_LINES[0], hovertemplate="T = %{x}: %{y:.2f} bits<extra></extra>")
+    hover = _("T = %{x}: %{y:.2f} bits") + "<extra></extra>"
+    line = go.Scatter(x=x, y=y, mode="lines", line=_LINES[0], hovertemplate=hover)
     point = go.Scatter(x=x[[at]], y=y[[at]], mode="markers", marker={"color": INK, "size": 12}, hoverinfo="skip")
-    xaxis = {"title": {"text": "temperature T"}, "range": [0, 3.05]}
-    yaxis = {"title": {"text": "entropy, bits"}, "range": [0, max(1.0, float(y.max())) * 1.08]}
+    xaxis = {"title": {"text": _("temperature T")}, "range": [0, 3.05]}
+    yaxis = {"title": {"text": _("entropy, bits")}, "range": [0, max(1.0, float(y.max())) * 1.08]}
     return go.Figure([line, point], {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
 
 
@@ -170,12 +176,12 @@ def patched_figure(seen: Patched) -> go.Figure:
             mode="lines+markers",
             line=line,
             name=name,
-            hovertemplate=f"{name}, put in after layer %{{x}}: %{{y:.1%}}<extra></extra>",
+            hovertemplate=_("{word}, put in after layer %{{x}}: %{{y:.1%}}", word=name) + "<extra></extra>",
         )
     return figure.update_layout(
         legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
-        xaxis={"title": {"text": "put in after layer (0: the input)"}, "dtick": 1},
-        yaxis={"title": {"text": "probability"}, "range": [-0.02, 1.02], "tickformat": ".0%"},
+        xaxis={"title": {"text": _("put in after layer (0: the input)")}, "dtick": 1},
+        yaxis={"title": {"text": _("probability")}, "range": [-0.02, 1.02], "tickformat": ".0%"},
     )
 
 
@@ -191,16 +197,17 @@ def costs_figure(length: int, width: int) -> go.Figure:
     """Operations of a layer over the number of tokens, with the visitor's `length` marked, for vectors of `width`."""
     figure = go.Figure(layout={"template": TEMPLATE})
     for costs, line in zip(zip(*(layer_costs(each, width) for each in _LENGTHS), strict=True), _LINES, strict=True):
+        name = _(costs[0].name)
         figure.add_scatter(
             x=_LENGTHS,
             y=[each.operations for each in costs],
             mode="lines",
             line=line,
-            name=costs[0].name,
-            hovertemplate=f"{costs[0].name}, n = %{{x}}: %{{y:.3s}} operations<extra></extra>",
+            name=name,
+            hovertemplate=_("{layer}, n = %{{x}}: %{{y:.3s}} operations", layer=name) + "<extra></extra>",
         )
     # Plotly places shapes on such an axis by their value, and notes by its logarithm.
-    for each, marked in ((length, f"your text, n = {length}"), (width, f"n = d = {width}")):
+    for each, marked in ((length, _("your text, n = {length}", length=length)), (width, f"n = d = {width}")):
         figure.add_shape(
             type="line", x0=each, x1=each, y0=0, y1=1, xref="x", yref="paper", line={"color": MUTED, "width": 1}
         )
@@ -212,6 +219,6 @@ def costs_figure(length: int, width: int) -> go.Figure:
         height=340,
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
-        xaxis={"type": "log", "title": {"text": "tokens, n"}, "dtick": 1, "range": [0, math.log10(_LENGTHS[-1])]},
-        yaxis={"type": "log", "title": {"text": "operations"}, "dtick": 2, "exponentformat": "power"},
+        xaxis={"type": "log", "title": {"text": _("tokens, n")}, "dtick": 1, "range": [0, math.log10(_LENGTHS[-1])]},
+        yaxis={"type": "log", "title": {"text": _("operations")}, "dtick": 2, "exponentformat": "power"},
     )

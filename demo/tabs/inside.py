@@ -11,6 +11,7 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors, in_line
+from demo.language import N_, _
 from demo.lectures import Lecture
 from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
@@ -33,20 +34,20 @@ from models.inside.outputs import Piece
 from models.inside.parameters import sizes_of
 from models.registry import REGISTRY, Task, find
 
-_LEAD = (
+_LEAD = N_(
     "Follow your words through a Transformer, step by step. Every number is the chosen model’s own; "
     "choose another word, layer or head, and it changes."
 )
-_HINT = "<span class='keys'>Enter looks inside; Shift+Enter starts a new line.</span>"
+_HINT = N_("Enter looks inside; Shift+Enter starts a new line.")
 _COPY_STEP = "() => window.clearhead.copyLink(window.clearhead.inside ?? '?inside=tokens')"
-_SAVED = (
-    '<p class="quiet">The step as it is above. The page is one file that works without a network; the numbers are all '
-    "that the step was drawn from, vectors and tables in full.</p>"
+_SAVED = N_(
+    "The step as it is above. The page is one file that works without a network; the numbers are all that the step was "
+    "drawn from, vectors and tables in full."
 )
 _BY_KEY = {step.key: step for step in STEPS}
 
 
-def _any_value(_: gr.Dropdown, payload: object) -> object:
+def _any_value(_list: gr.Dropdown, payload: object) -> object:
     return payload
 
 
@@ -65,7 +66,7 @@ class InsideTab:
     def __init__(self, service: DemoService, lectures: Collection[Lecture] = ()) -> None:
         self.inside = service.inside
         request = inside_examples()[0].request
-        with gr.Tab("Inside", id="inside", elem_id="tab-inside"), two_columns():
+        with gr.Tab(_("Inside"), id="inside", elem_id="tab-inside"), two_columns():
             with left_column():
                 self._create_question(request, lectures)
             with result():
@@ -77,18 +78,18 @@ class InsideTab:
         with asking():
             self.text = visitor_text(request.text)
             text_notice = create_notice()
-            gr.HTML(f'<p class="quiet hint">{_HINT}</p>', label="What to do")
+            gr.HTML(f"<p class=\"quiet hint\"><span class='keys'>{_(_HINT)}</span></p>", label=_("What to do"))
             with gr.Row(elem_classes="run-row"):
                 self.button = gr.Button(
-                    "Look inside", variant="primary", scale=0, min_width=140, elem_classes="run-button"
+                    _("Look inside"), variant="primary", scale=0, min_width=140, elem_classes="run-button"
                 )
             self.notices = {"text": text_notice, "checkpoint": create_notice()}
             self.examples = gr.Dataset(
                 components=[self.text],
                 samples=[[each.request.text] for each in inside_examples()],
-                sample_labels=[each.label for each in inside_examples()],
+                sample_labels=[_(each.label) for each in inside_examples()],
                 type="index",
-                label="Examples",
+                label=_("Examples"),
                 elem_classes="examples",
             )
         with gr.Column(elem_classes="beside"):
@@ -99,21 +100,24 @@ class InsideTab:
                     if each in offered_for(each.task)
                 ],
                 value=request.checkpoint,
-                label="Model",
+                label=_("Model"),
                 filterable=False,
                 elem_classes="picker-list",
             )
-            with gr.Accordion("Lectures: for a room with a projector", open=False, elem_classes="fold lecture-list"):
-                gr.HTML(lecture_list(lectures), label="Lectures")
-                self.exports = {each.name: gr.Button(f"Save “{each.title}” as a page", scale=0) for each in lectures}
-            lead(_LEAD)
+            with gr.Accordion(_("Lectures: for a room with a projector"), open=False, elem_classes="fold lecture-list"):
+                gr.HTML(lecture_list(lectures), label=_("Lectures"))
+                self.exports = {
+                    each.name: gr.Button(_("Save “{title}” as a page", title=_(each.title)), scale=0)
+                    for each in lectures
+                }
+            lead(_(_LEAD))
 
     def _create_walk(self, request: InsideRequest) -> None:
         first = STEPS[0]
         self.stepper = gr.Radio(
-            [(f"{step.number} {step.title}", step.key) for step in STEPS],
+            [(f"{step.number} {_(step.title)}", step.key) for step in STEPS],
             value=first.key,
-            label="Step",
+            label=_("Step"),
             show_label=False,
             elem_classes="stepper",
         )
@@ -122,13 +126,13 @@ class InsideTab:
             whole_picture(REGISTRY[request.checkpoint], sizes, first.key, request.layer),
             js_on_load=PRESSED,
             elem_classes="whole-box",
-            label="The whole",
+            label=_("The whole"),
         )
-        self.heading = gr.HTML(_heading(first), elem_classes="step-heading", label="Step")
+        self.heading = gr.HTML(_heading(first), elem_classes="step-heading", label=_("Step"))
         with gr.Row(elem_classes="step-head"):
-            self.back = gr.Button("Back", scale=0, min_width=96, interactive=False)
-            self.forward = gr.Button("Next", scale=0, min_width=96)
-            gr.Button("Copy link", size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
+            self.back = gr.Button(_("Back"), scale=0, min_width=96, interactive=False)
+            self.forward = gr.Button(_("Next"), scale=0, min_width=96)
+            gr.Button(_("Copy link"), size="sm", scale=0, min_width=96, elem_classes="copy-link").click(
                 None, None, None, js=_COPY_STEP
             )
         words, word = _words_of(request, recorded_tokens()[0].pieces), str(ChosenWord.of(request))
@@ -136,21 +140,22 @@ class InsideTab:
             # Each is seen in the steps that use it; the first step uses none.
             self.choices: dict[str, Component] = {
                 "layer": gr.Slider(
-                    1, sizes.layers, request.layer + 1, step=1, label="Layer", info="one round of mixing", visible=False
-                ),
-                "head": gr.Slider(
-                    1, sizes.heads, request.head + 1, step=1, label="Head", info="one of several mixers in a layer",
+                    1, sizes.layers, request.layer + 1, step=1, label=_("Layer"), info=_("one round of mixing"),
                     visible=False,
                 ),
+                "head": gr.Slider(
+                    1, sizes.heads, request.head + 1, step=1, label=_("Head"),
+                    info=_("one of several mixers in a layer"), visible=False,
+                ),
                 "position": _WordList(
-                    words, value=word, label="Word", info="a token of your text", filterable=False, visible=False
+                    words, value=word, label=_("Word"), info=_("a token of your text"), filterable=False, visible=False
                 ),
             }  # fmt: skip
         self.groups: dict[str, gr.Column] = {}
         self.built: dict[str, BuiltStep] = {}
         for step in STEPS:
             with gr.Column(visible=step is first, elem_classes="inside-step") as self.groups[step.key]:
-                gr.HTML(folded_formulas(step.key), label="Formulas")
+                gr.HTML(folded_formulas(step.key), label=_("Formulas"))
                 self.built[step.key] = step.create(self.inside)
         self.here = gr.Textbox("", visible="hidden", label="Address of this step")
 
@@ -170,11 +175,11 @@ class InsideTab:
         self.drawn = list(dict.fromkeys([self.here, self.whole, *self.notices.values(), *choices, *outputs, *self.own]))
 
     def _create_take_away(self) -> None:
-        with gr.Accordion("Take it away: page, numbers", open=False, elem_classes="tool"):
-            gr.HTML(_SAVED, label="About these files")
+        with gr.Accordion(_("Take it away: page, numbers"), open=False, elem_classes="tool"):
+            gr.HTML(f'<p class="quiet">{_(_SAVED)}</p>', label=_("About these files"))
             with gr.Row(elem_classes="history-actions"):
-                page = gr.Button("Page (HTML)", min_width=170, scale=0)
-                numbers = gr.Button("Numbers (JSON)", min_width=170, scale=0)
+                page = gr.Button(_("Page (HTML)"), min_width=170, scale=0)
+                numbers = gr.Button(_("Numbers (JSON)"), min_width=170, scale=0)
             file = SavedFile()
         queued: dict[str, Any] = {"queue": True, "concurrency_id": MODEL_QUEUE}
         file.connect(page, self.page_file, self.inputs, **queued)
@@ -247,7 +252,7 @@ class InsideTab:
         try:
             return self.picture(step, *asked)
         except InputError as error:
-            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(_(error.sentence))}
 
     def show_untouched(self, step: str, *asked: Any) -> Updates:
         """The picture of the step for another text or model, with all that can be turned as it was at first."""
@@ -259,10 +264,10 @@ class InsideTab:
         """What is turned in the step, drawn anew, or a sentence beside the field that is to be mended."""
         values = dict(zip(self.inputs[1:], asked, strict=True))
         try:
-            request, _ = self.inside.checked(self._request(step, values))
+            request = self.inside.checked(self._request(step, values))[0]
             pictures = turn.draw(request, *(values[each] for each in turn.inputs))
         except InputError as error:
-            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(error.sentence)}
+            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(_(error.sentence))}
         return {**self._silent, **terms_linked(dict(zip(turn.outputs, pictures, strict=True)))}
 
     def picture(self, step: str, *asked: Any) -> Updates:
@@ -314,7 +319,8 @@ class InsideTab:
     def page_file(self, step: str, *asked: Any) -> TextFile:
         """The step as a page of its own; raises `InputError`."""
         body, figures = self.part(step, *asked)
-        page = offline_page(f"Inside: {_BY_KEY[step].title}", f"<main>{body}</main>", figures=figures)
+        title = _("Inside: {step}", step=_(_BY_KEY[step].title))
+        page = offline_page(title, f"<main>{body}</main>", figures=figures)
         return html_file(page, f"clearhead-inside-{step}")
 
     def numbers_file(self, step: str, *asked: Any) -> TextFile:
@@ -412,5 +418,5 @@ def _words_of(request: InsideRequest, pieces: Sequence[Piece]) -> list[tuple[str
 
 
 def _heading(step: WalkStep) -> str:
-    said = f'<p class="step-text">{with_terms(step.text)}</p>'
-    return f'<h2 aria-live="polite">{step.number}. {html.escape(step.title)}</h2>{said}'
+    said = f'<p class="step-text">{with_terms(_(step.text))}</p>'
+    return f'<h2 aria-live="polite">{step.number}. {html.escape(_(step.title))}</h2>{said}'

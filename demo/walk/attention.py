@@ -8,7 +8,9 @@ import gradio as gr
 import numpy as np
 from gradio.components import Component
 
+from demo import language
 from demo.events import QUICK, for_visitors
+from demo.language import N_, _, ngettext
 from demo.plots.reading import percent
 from demo.plots.walk import scores_matrix, shares_matrix, strip_top
 from demo.walk.memory import create_memory
@@ -37,7 +39,7 @@ from models.inside.formulas import shares
 from models.inside.outputs import Look, Numbers
 from models.inside.tokens import FROM_THE_MODEL
 
-_HEAD_TEXT = (
+_HEAD_TEXT = N_(
     "In each layer several <em>heads</em> look through the text side by side. A head turns every token’s vector into "
     "three shorter ones, by tables of numbers that it has learned: a <em>query</em> (what the token looks for), a "
     "<em>key</em> (what it can be found by) and a <em>value</em> (what it hands on). The chosen token’s query is "
@@ -47,23 +49,27 @@ _HEAD_TEXT = (
     "What comes out is the sum of the values, each times its share."
 )
 _SHOWN_NUMBERS = 4
-_ROWS = {"Thinking, Machines": ["112 96", 64], "the same, not divided": ["112 96", 1], "four keys": ["2 1 0 -1", 4]}
+_ROWS = {
+    N_("Thinking, Machines"): ["112 96", 64],
+    N_("the same, not divided"): ["112 96", 1],
+    N_("four keys"): ["2 1 0 -1", 4],
+}
 
 
 def _create_head(inside: Inside) -> BuiltStep:
     outputs: list[Component] = [
-        place("What the token looks at", "inside-finding"),
-        place("Query, keys and values", "inside-picture", "room-1"),
-        place("The numbers", "inside-numbers"),
+        place(_("What the token looks at"), "inside-finding"),
+        place(_("Query, keys and values"), "inside-picture", "room-1"),
+        place(_("The numbers"), "inside-numbers"),
     ]
     turn = create_query_turn(inside)
-    gr.HTML("<h3>Work it out with numbers of your own</h3>", label="Your own numbers")
+    gr.HTML(f"<h3>{_('Work it out with numbers of your own')}</h3>", label=_("Your own numbers"))
     with gr.Row(elem_classes="settings"):
         scores = gr.Textbox(
-            "112 96", label="Scores", info="of one query with each key; Enter works them out", max_lines=1
+            "112 96", label=_("Scores"), info=_("of one query with each key; Enter works them out"), max_lines=1
         )
-        width = gr.Slider(1, 128, 64, step=1, label="d_k", info="how many numbers a key has")
-    _create_own_numbers(scores, width, _worked_row, "Softmax of your scores", _ROWS)
+        width = gr.Slider(1, 128, 64, step=1, label="d_k", info=_("how many numbers a key has"))
+    _create_own_numbers(scores, width, _worked_row, _("Softmax of your scores"), _ROWS)
 
     def draw(request: InsideRequest) -> Sequence[str]:
         seen = look_at_source(inside, request)
@@ -76,35 +82,59 @@ def head_said(seen: Look) -> str:
     """A sentence on the token that gets most weight, and that these are the model's own numbers."""
     row = seen.numbers.weights[seen.position]
     best = int(row.argmax())
-    return read_out(
-        f"In layer {seen.layer + 1}, head {seen.head + 1}, “{named(seen.tokens[seen.position])}” gives "
-        f"{percent(row[best])} of its weight to “{named(seen.tokens[best])}”."
-    ) + quiet(
-        _built_otherwise(seen)
-        + "Checked against the model for every token: weights and sums that are worked out here differ from its own by "
-        f"{distance(seen.numbers.deviation)}."
+    said = _(
+        "In layer {layer}, head {head}, “{token}” gives {share} of its weight to “{other}”.",
+        layer=seen.layer + 1,
+        head=seen.head + 1,
+        token=named(seen.tokens[seen.position]),
+        share=percent(row[best]),
+        other=named(seen.tokens[best]),
     )
+    checked = _(
+        "Checked against the model for every token: weights and sums that are worked out here differ from its own by "
+        "{distance}.",
+        distance=distance(seen.numbers.deviation),
+    )
+    return read_out(said) + quiet(" ".join([*_built_otherwise(seen), checked]))
 
 
-def _built_otherwise(seen: Look) -> str:
+def _built_otherwise(seen: Look) -> list[str]:
     """Sentences on what this model has that the first Transformers had not."""
-    head, said = seen.numbers, ""
+    head, said = seen.numbers, []
     if head.rotary_base is not None:
-        said += (
-            "Before they are multiplied, each query and key is <em>turned</em> by its token’s place in the text, two "
-            f"numbers at a time, by angles from a formula with base {head.rotary_base:,.0f} (rotary positions, Su et "
-            "al., 2021): so a score depends on how far apart two tokens are. "
+        said.append(
+            _(
+                "Before they are multiplied, each query and key is <em>turned</em> by its token’s place in the text, "
+                "two numbers at a time, by angles from a formula with base {base:,.0f} (rotary positions, Su et al., "
+                "2021): so a score depends on how far apart two tokens are.",
+                base=head.rotary_base,
+            )
         )
     if head.key_value_heads < seen.heads:
         group = seen.heads // head.key_value_heads
         first = seen.head - seen.head % group + 1
-        said += (
-            f"Heads {first} to {first + group - 1} share these keys and values, and each asks with queries of its own: "
-            f"{seen.heads} heads have queries here and {head.key_value_heads} have keys and values (grouped-query "
-            "attention, Ainslie et al., 2023), so that less has to be kept in memory while a text is written. "
+        said.append(
+            ngettext(
+                "Heads {first} to {last} share these keys and values, and each asks with queries of its own: {heads} "
+                "heads have queries here and {count} has keys and values (grouped-query attention, Ainslie et al., "
+                "2023), so that less has to be kept in memory while a text is written.",
+                "Heads {first} to {last} share these keys and values, and each asks with queries of its own: {heads} "
+                "heads have queries here and {count} have keys and values (grouped-query attention, Ainslie et al., "
+                "2023), so that less has to be kept in memory while a text is written.",
+                head.key_value_heads,
+                first=first,
+                last=first + group - 1,
+                heads=seen.heads,
+            )
         )
     if head.reach is not None:
-        said += f"In this layer a token looks at most {head.reach} tokens to either side, in others at all of them. "
+        said.append(
+            ngettext(
+                "In this layer a token looks at most {count} token to either side, in others at all of them.",
+                "In this layer a token looks at most {count} tokens to either side, in others at all of them.",
+                head.reach,
+            )
+        )
     return said
 
 
@@ -116,7 +146,7 @@ def head_picture(seen: Look) -> str:
     before = ""
     if head.unturned_queries is not None:
         query = head.unturned_queries[followed]
-        before = f'<div class="qkv-end"><span>query, not yet turned</span>{strip(query, top)}</div>'
+        before = f'<div class="qkv-end"><span>{_("query, not yet turned")}</span>{strip(query, top)}</div>'
     rows = "".join(
         f'<li class="{"hidden-key" if head.masked[followed, key] else ""}{" followed" if key == followed else ""}">'
         f'<span class="qkv-name">{named(token)}</span>{strip(head.keys[key], top)}'
@@ -125,14 +155,16 @@ def head_picture(seen: Look) -> str:
         f'<span class="qkv-share">{track(share)}{percent(share)}</span>{strip(head.values[key], value_top)}</li>'
         for key, (token, share) in enumerate(zip(seen.tokens, head.weights[followed].tolist(), strict=True))
     )
+    said = _("Query, keys and values as strips of colour; the table below has the numbers")
+    query_of, receives = _("query of “{token}”", token=name), _("what “{token}” receives", token=name)
+    divided = f"÷ {number(head.divisor, 2)}"
+    heads = (_("token"), _("its key"), _("score"), divided, _("share"), _("its value"))
     return (
-        '<div class="qkv" role="img" aria-label="Query, keys and values as strips of colour; the table below has the '
-        f'numbers">{before}'
-        f'<div class="qkv-end"><span>query of “{name}”</span>{strip(head.queries[followed], top)}</div>'
-        '<div class="qkv-heads"><span>token</span><span>its key</span><span>score</span>'
-        f"<span>÷ {head.divisor:.2f}</span><span>share</span><span>its value</span></div><ol>{rows}</ol>"
-        f'<div class="qkv-end"><span>what “{name}” receives</span>{strip(output, strip_top(output))}</div></div>'
-    ) + quiet("A strip has a stripe for each number of a vector: orange below zero, blue above.")
+        f'<div class="qkv" role="img" aria-label="{said}">{before}'
+        f'<div class="qkv-end"><span>{query_of}</span>{strip(head.queries[followed], top)}</div>'
+        f'<div class="qkv-heads">{"".join(f"<span>{each}</span>" for each in heads)}</div><ol>{rows}</ol>'
+        f'<div class="qkv-end"><span>{receives}</span>{strip(output, strip_top(output))}</div></div>'
+    ) + quiet(_("A strip has a stripe for each number of a vector: orange below zero, blue above."))
 
 
 def head_table(seen: Look) -> str:
@@ -150,14 +182,19 @@ def head_table(seen: Look) -> str:
         )
         for key, token in enumerate(seen.tokens)
     ]
-    rows.append(("sum", *[""] * (3 + len(unturned)), "1.0000", few(head.outputs[followed], _SHOWN_NUMBERS)))
-    of_keys = ("key, not yet turned", "key") if unturned else ("key",)
-    heads = ("token", *of_keys, "query · key", f"÷ √{head.width}", "softmax", "value")
-    query = few(head.queries[followed], 2 * _SHOWN_NUMBERS)
+    rows.append((_("sum"), *[""] * (3 + len(unturned)), number(1, 4), few(head.outputs[followed], _SHOWN_NUMBERS)))
+    of_keys = (_("key, not yet turned"), _("key")) if unturned else (_("key"),)
+    heads = (_("token"), *of_keys, _("query · key"), f"÷ √{head.width}", _("softmax"), _("value"))
+    said = _(
+        "query of “{token}”: {few} ({count} numbers)",
+        token=named(seen.tokens[followed]),
+        few=few(head.queries[followed], 2 * _SHOWN_NUMBERS),
+        count=head.width,
+    )
     return fold_out(
-        f"The numbers as a table, of each vector the first {_SHOWN_NUMBERS} of {head.width}",
-        f"<p>query of “{named(seen.tokens[followed])}”: {query} ({head.width} numbers)</p>{table(heads, rows)}",
-        "Keys, scores, shares and values",
+        _("The numbers as a table, of each vector the first {count} of {all}", count=_SHOWN_NUMBERS, all=head.width),
+        f"<p>{said}</p>{table(heads, rows)}",
+        _("Keys, scores, shares and values"),
     )
 
 
@@ -167,18 +204,18 @@ def _scaled(seen: Look, key: int, digits: int = 2) -> str:
     return number(-np.inf if hidden else seen.numbers.scaled[seen.position, key], digits)
 
 
-_MASKING_TEXT = (
+_MASKING_TEXT = N_(
     "BERT fills blanks, so each token may look at every other. GPT-2 writes the next word, so a token that could look "
     "ahead would copy the answer: a <em>causal mask</em> puts −∞ in the place of every score above the diagonal, and "
     "as e to the power of −∞ is nothing, softmax gives those places no share. Nothing else is different."
 )
 _SIDES = (
-    ("clearhead-minilm", "BERT looks both ways", "bert"),
-    ("clearhead-stories", "GPT-2 looks back only", "gpt"),
+    ("clearhead-minilm", N_("BERT looks both ways"), "bert"),
+    ("clearhead-stories", N_("GPT-2 looks back only"), "gpt"),
 )
 _SCORES = "0.11 0.00 0.81 0.79\n0.19 0.50 0.30 0.48\n0.53 0.98 0.95 0.14\n0.81 0.86 0.38 0.90"
-_SQUARES = {"the lecture’s scores": [_SCORES, 4], "the same, not divided": [_SCORES, 1]}
-_DIVIDED = (
+_SQUARES = {N_("the lecture’s scores"): [_SCORES, 4], N_("the same, not divided"): [_SCORES, 1]}
+_DIVIDED = N_(
     "On the lecture’s slide the shares of the second row are 0.48 and 0.52. Softmax of 0.19 and 0.50 as they stand "
     "would be 0.42 and 0.58: the slide leaves out that the scores were divided by 4, which is √d<sub>k</sub> for keys "
     "of 16 numbers. No other whole number gives its rows; set the divisor to 1 to see."
@@ -189,30 +226,32 @@ _MOST_COLUMNS = 12
 def _create_masking(inside: Inside) -> BuiltStep:
     outputs: list[Component] = []
     with gr.Row(elem_classes="masking-sides"):
-        for _, title, key in _SIDES:
+        for _checkpoint, side, key in _SIDES:
+            title = _(side)
+            scores, shares = _("{title}: scores", title=title), _("{title}: shares", title=title)
             with gr.Column(min_width=300):
                 outputs += [
                     place(title, "inside-finding", "room-1", value=f"<h3>{title}</h3>"),
-                    plot(f"{title}: scores", "heatmap-frame", elem_id=f"masking-scores-{key}"),
-                    plot(f"{title}: shares", "heatmap-frame", "room-1", elem_id=f"masking-shares-{key}"),
-                    place("The numbers", "inside-numbers"),
+                    plot(scores, "heatmap-frame", elem_id=f"masking-scores-{key}"),
+                    plot(shares, "heatmap-frame", "room-1", elem_id=f"masking-shares-{key}"),
+                    place(_("The numbers"), "inside-numbers"),
                 ]
-    gr.HTML("<h3>The lecture’s four tokens</h3>", label="The lecture's scores")
+    gr.HTML(f"<h3>{_('The lecture’s four tokens')}</h3>", label=_("The lecture's scores"))
     with gr.Row(elem_classes="settings"):
         square = gr.Textbox(
-            _SCORES, label="Scores", info="a line for each query; worked out when you leave the field",
+            _SCORES, label=_("Scores"), info=_("a line for each query; worked out when you leave the field"),
             lines=4, max_lines=8,
         )  # fmt: skip
-        divisor = gr.Slider(1, 16, 4, step=1, label="Divided by", info="√d_k")
-    _create_own_numbers(square, divisor, _worked_square, "The lecture's masked scores", _SQUARES)
-    gr.HTML(quiet(_DIVIDED), label="Why four")
+        divisor = gr.Slider(1, 16, 4, step=1, label=_("Divided by"), info="√d_k")
+    _create_own_numbers(square, divisor, _worked_square, _("The lecture's masked scores"), _SQUARES)
+    gr.HTML(quiet(_(_DIVIDED)), label=_("Why four"))
     create_memory()
 
     def draw(request: InsideRequest) -> Sequence[Any]:
         values: list[Any] = []
-        for name, title, _ in _SIDES:
-            there, _ = inside.checked(replace(request, checkpoint=name, position=FROM_THE_MODEL))
-            seen = look(inside, there)
+        for name, side, _key in _SIDES:
+            title = _(side)
+            seen = look(inside, inside.checked(replace(request, checkpoint=name, position=FROM_THE_MODEL))[0])
             figures = drawn(scores_matrix(seen)), drawn(shares_matrix(seen))
             values += [f"<h3>{title}</h3>{_masking_said(seen)}", *figures, _masking_table(seen, title)]
         return values
@@ -224,13 +263,26 @@ def _masking_said(seen: Look) -> str:
     """A sentence on the head that is shown and its weight on tokens that are still to come."""
     head, count = seen.numbers, len(seen.tokens)
     if head.masked.any():
-        share = f"Masked: {head.masked.sum()} of {count * count} places are −∞ and get no share."
+        share = ngettext(
+            "Masked: {count} of {places} places is −∞ and gets no share.",
+            "Masked: {count} of {places} places are −∞ and get no share.",
+            int(head.masked.sum()),
+            places=count * count,
+        )
     else:
-        share = f"{percent(np.triu(head.weights, k=1).sum() / count)} of its weight goes to tokens that come later."
-    return quiet(
-        f"Layer {seen.layer + 1} of {seen.layers}, head {seen.head + 1} of {seen.heads}. {share} "
-        f"Above: scores ÷ {head.divisor:.2f}. Below: the shares that softmax makes of each row."
+        later = percent(np.triu(head.weights, k=1).sum() / count)
+        share = _("{share} of its weight goes to tokens that come later.", share=later)
+    which = _(
+        "Layer {layer} of {layers}, head {head} of {heads}.",
+        layer=seen.layer + 1,
+        layers=seen.layers,
+        head=seen.head + 1,
+        heads=seen.heads,
     )
+    pictures = _(
+        "Above: scores ÷ {divisor}. Below: the shares that softmax makes of each row.", divisor=number(head.divisor, 2)
+    )
+    return quiet(f"{which} {share} {pictures}")
 
 
 def _masking_table(seen: Look, title: str) -> str:
@@ -238,7 +290,7 @@ def _masking_table(seen: Look, title: str) -> str:
     head, tokens = seen.numbers, [named(token) for token in seen.tokens]
     rows: list[Sequence[str]] = []
     if len(tokens) <= _MOST_COLUMNS:
-        heads = ["from \\ to", *tokens]
+        heads = [_("from \\ to"), *tokens]
         for token, *row in zip(tokens, head.scaled, head.weights, head.masked, strict=True):
             cells = zip(*row, strict=True)
             said = (
@@ -246,12 +298,13 @@ def _masking_table(seen: Look, title: str) -> str:
             )
             rows.append([token, *said])
     else:
-        heads = ["from", "may look at", "strongest", "its score", "its share"]
+        heads = [_("from"), _("may look at"), _("strongest"), _("its score"), _("its share")]
         for token, scaled, weights, masked in zip(tokens, head.scaled, head.weights, head.masked, strict=True):
             best = weights.argmax()
-            seen_tokens = f"{(~masked).sum()} tokens"
+            seen_tokens = ngettext("{count} token", "{count} tokens", int((~masked).sum()))
             rows.append((token, seen_tokens, tokens[best], *numbers((scaled[best], weights[best]), 2)))
-    return fold_out("Scores and shares as a table", table(heads, rows), f"{title}: scores and shares")
+    name = _("{title}: scores and shares", title=title)
+    return fold_out(_("Scores and shares as a table"), table(heads, rows), name)
 
 
 _MOST_ROWS = 8
@@ -273,8 +326,8 @@ def _create_own_numbers(
     tried = gr.Examples(
         list(examples.values()),
         [scores, beside],
-        example_labels=list(examples),
-        label="Examples",
+        example_labels=[_(each) for each in examples],
+        label=_("Examples"),
         api_visibility="private",
     )
     shown = gr.HTML(work_out(scores.value, beside.value), elem_classes="worked", label=name)
@@ -283,7 +336,7 @@ def _create_own_numbers(
         try:
             return {shown: work_out(typed, number), notice: noticed("")}
         except InputError as error:
-            return {notice: noticed(error.sentence)}
+            return {notice: noticed(_(error.sentence))}
 
     drawing = (for_visitors(draw), [scores, beside], [shown, notice])
     gr.on([scores.submit, scores.blur, beside.input], *drawing, trigger_mode="always_last", **QUICK)
@@ -295,12 +348,12 @@ def _worked_row(text: str, width: float) -> str:
     scores, root = _scores_of(text, square=False)[0], float(np.sqrt(width))
     scaled, weights = shares(scores, root)
     rows = [
-        ("score", *numbers(scores, 2)),
-        (f"÷ √{width:g} = {number(root, 2)}", *numbers(scaled, 2)),
-        ("softmax", *numbers(weights, 2)),
+        (_("score"), *numbers(scores, 2)),
+        (f"÷ √{language.number(width, 'g')} = {number(root, 2)}", *numbers(scaled, 2)),
+        (_("softmax"), *numbers(weights, 2)),
     ]
-    heads = ["", *(f"key {place}" for place in range(1, len(scores) + 1))]
-    return framed(table(heads, rows), "Softmax of your scores")
+    heads = ["", *(_("key {place}", place=place) for place in range(1, len(scores) + 1))]
+    return framed(table(heads, rows), _("Softmax of your scores"))
 
 
 def _worked_square(text: str, divisor: float) -> str:
@@ -308,14 +361,14 @@ def _worked_square(text: str, divisor: float) -> str:
     scores = _scores_of(text, square=True)
     masked = np.triu(np.ones(scores.shape, dtype=bool), k=1)
     scaled, weights = shares(scores, divisor, masked)
-    heads = ["", *(f"to {place}" for place in range(1, len(scores) + 1))]
+    heads = ["", *(_("to {place}", place=place) for place in range(1, len(scores) + 1))]
     shown: list[tuple[str, Numbers, int]] = [
-        ("scores", scores, 2),
-        (f"÷ {divisor:g}, −∞ for what comes later", np.where(masked, -np.inf, scaled), 3),
-        ("softmax of each row", weights, 2),
+        (_("scores"), scores, 2),
+        (_("÷ {divisor:g}, −∞ for what comes later", divisor=divisor), np.where(masked, -np.inf, scaled), 3),
+        (_("softmax of each row"), weights, 2),
     ]
     squares = (
-        (title, [(f"from {place}", *numbers(row, digits)) for place, row in enumerate(values, 1)])
+        (title, [(_("from {place}", place=place), *numbers(row, digits)) for place, row in enumerate(values, 1)])
         for title, values, digits in shown
     )
     sections = (f"<section><h4>{title}</h4>{framed(table(heads, rows), title)}</section>" for title, rows in squares)
@@ -331,21 +384,23 @@ def _scores_of(text: str, square: bool) -> Numbers:
     try:
         rows = [[float(each) for each in line] for line in lines]
     except ValueError:
-        raise InputError("Please write numbers with spaces between them, such as 112 96.", "scores") from None
+        raise InputError(_("Please write numbers with spaces between them, such as 112 96."), "scores") from None
     if not rows or len(rows) > _MOST_ROWS or len({len(row) for row in rows}) > 1 or len(rows[0]) > _MOST_ROWS:
-        raise InputError(f"Please write the same number of scores in each line, at most {_MOST_ROWS}.", "scores")
+        raise InputError(
+            _("Please write the same number of scores in each line, at most {most}.", most=_MOST_ROWS), "scores"
+        )
     if square and len(rows) != len(rows[0]):
         raise InputError(
-            "Please write as many lines as there are scores in each, so that they make a square.", "scores"
+            _("Please write as many lines as there are scores in each, so that they make a square."), "scores"
         )
     if not square and len(rows) != 1:
-        raise InputError("Please write all scores in one line.", "scores")
+        raise InputError(_("Please write all scores in one line."), "scores")
     if not all(abs(each) <= _GREATEST for row in rows for each in row):
-        raise InputError(f"Please write numbers from −{_GREATEST:,.0f} to {_GREATEST:,.0f}.", "scores")
+        raise InputError(_("Please write numbers from −{most:,.0f} to {most:,.0f}.", most=_GREATEST), "scores")
     return np.array(rows, dtype=np.float32)
 
 
 HEAD = WalkStep(
-    3, "head", "Queries, keys, values", _HEAD_TEXT, _create_head, look_at_source, ("layer", "head", "position")
+    3, "head", N_("Queries, keys, values"), _HEAD_TEXT, _create_head, look_at_source, ("layer", "head", "position")
 )
-MASKING = WalkStep(4, "masking", "Masked or not", _MASKING_TEXT, _create_masking, look, ("layer", "head"))
+MASKING = WalkStep(4, "masking", N_("Masked or not"), _MASKING_TEXT, _create_masking, look, ("layer", "head"))

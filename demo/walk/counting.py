@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from demo.language import N_, _, number
 from demo.plots.walk import costs_figure
 from demo.walk.step import BuiltStep, WalkStep, place, plot, quiet, read_out
 from demo.walk.view import Inside, InsideRequest
@@ -17,7 +18,7 @@ from models.inside.outputs import ParameterCount
 from models.inside.parameters import published_sizes
 from models.outputs.base import Prediction
 
-_TEXT = (
+_TEXT = N_(
     "A model’s <em>parameters</em> are the numbers it has learned. They can be counted from its sizes alone: the "
     "vocabulary, the width d of a vector, the number of layers. What a layer costs, in multiplications, depends on how "
     "long the text is as well."
@@ -25,13 +26,13 @@ _TEXT = (
 
 
 def _create(inside: Inside) -> BuiltStep:
-    parts = place("Parameters by part", "inside-picture", "room-1")
-    gr.HTML(_published(), elem_classes=["inside-picture", "room-2"], label="Sizes in papers")
+    parts = place(_("Parameters by part"), "inside-picture", "room-1")
+    gr.HTML(_published(), elem_classes=["inside-picture", "room-2"], label=_("Sizes in papers"))
     outputs = [
         parts,
-        place("What a layer costs"),
-        plot("Operations of a layer"),
-        place("What a layer costs, as a table"),
+        place(_("What a layer costs")),
+        plot(_("Operations of a layer")),
+        place(_("What a layer costs, as a table")),
     ]
 
     def draw(request: InsideRequest) -> Sequence[Any]:
@@ -45,63 +46,94 @@ def _create(inside: Inside) -> BuiltStep:
 def _parameters_picture(count: ParameterCount) -> str:
     """Each part as a bar of its share, and how each was counted."""
     shares = [
-        Prediction(f"{each.name}: {each.recomputed:,}", each.recomputed / count.total)
+        Prediction(_("{part}: {count:,}", part=_(each.name), count=each.recomputed), each.recomputed / count.total)
         for each in sorted(count.parts, key=lambda each: -each.recomputed)
     ]
     rows = [
-        (html.escape(each.name), html.escape(each.formula), f"{each.recomputed:,}", f"{each.held:,}")
+        (html.escape(_(each.name)), html.escape(each.formula), number(each.recomputed), number(each.held))
         for each in count.parts
     ]
-    rows.append(("together", "", f"{sum(each.recomputed for each in count.parts):,}", f"{count.total:,}"))
-    heads = ("part", "counted from the sizes", "that is", "numbers in the model’s memory")
-    computed = any("computed" in each.name for each in count.parts)
-    frozen = " Its positions are computed, not learned, but are kept as numbers all the same." if computed else ""
+    rows.append((_("together"), "", number(sum(each.recomputed for each in count.parts)), number(count.total)))
+    heads = (_("part"), _("counted from the sizes"), _("that is"), _("numbers in the model’s memory"))
+    tied = _(
+        "The table that turns ids into vectors is used again to turn the last vector into a word, where the model "
+        "does that (<em>tied weights</em>); it is counted once."
+    )
+    if any("computed" in each.name for each in count.parts):
+        tied += " " + _("Its positions are computed, not learned, but are kept as numbers all the same.")
+    name = _("Parameters by part")
     return (
-        read_out(f"{html.escape(count.checkpoint.name)} holds {count.total:,} numbers.")
-        + quiet(
-            "The table that turns ids into vectors is used again to turn the last vector into a word, where the model "
-            f"does that (<em>tied weights</em>); it is counted once.{frozen}"
-        )
-        + bars(shares, "Parameters by part", long=True)
-        + fold_out("How each part was counted, as a table", table(heads, rows), "Parameters by part")
+        read_out(_("{model} holds {count:,} numbers.", model=html.escape(count.checkpoint.name), count=count.total))
+        + quiet(tied)
+        + bars(shares, name, long=True)
+        + fold_out(_("How each part was counted, as a table"), table(heads, rows), name)
     )
 
 
 def _published() -> str:
-    heads = ("model", "layers", "width d", "counted from its sizes", "the paper says", "what is counted")
+    heads = (
+        _("model"), _("layers"), _("width d"), _("counted from its sizes"), _("the paper says"), _("what is counted")
+    )  # fmt: skip
     rows = [
-        (name, str(layers), f"{width:,}", f"{parameters:,}", f"{stated_millions:,} million", counted)
+        (
+            _(name),
+            str(layers),
+            number(width),
+            number(parameters),
+            _("{millions:,} million", millions=stated_millions),
+            _(counted),
+        )
         for name, layers, width, parameters, stated_millions, counted in published_sizes()
     ]
-    said = (
+    said = _(
         "Counted the same way, from the sizes in the papers (BERT: Devlin et al., 2019; GPT-2: Radford et al., 2019)."
     )
-    papers = framed(table(heads, rows), "Sizes that papers state", "papers")
-    return f"<h3>The sizes that papers state</h3>{quiet(said)}{papers}"
+    papers = framed(table(heads, rows), _("Sizes that papers state"), "papers")
+    return f"<h3>{_('The sizes that papers state')}</h3>{quiet(said)}{papers}"
 
 
 def _costs_said(length: int, width: int) -> str:
     """A sentence on the kind of layer that costs less for this text, and where that turns."""
     own, recurrent = (each.operations for each in layer_costs(length, width)[:2])
-    compared = "as many multiplications as"
-    if own != recurrent:
-        more = "more" if own > recurrent else "fewer"
-        compared = f"{max(own, recurrent) / min(own, recurrent):.0f} times {more} multiplications than"
-    return (
-        f'<h3>What a layer costs</h3><p class="read-out">Your text has n = {length} tokens, the model d = {width}: '
-        f"self-attention needs {compared} recurrence.</p>"
-    ) + quiet(
+    sizes = {"length": length, "width": width, "times": max(own, recurrent) / min(own, recurrent)}
+    if own == recurrent:
+        said = _(
+            "Your text has n = {length} tokens, the model d = {width}: self-attention needs as many multiplications "
+            "as recurrence.",
+            **sizes,
+        )
+    elif own > recurrent:
+        said = _(
+            "Your text has n = {length} tokens, the model d = {width}: self-attention needs {times:.0f} times more "
+            "multiplications than recurrence.",
+            **sizes,
+        )
+    else:
+        said = _(
+            "Your text has n = {length} tokens, the model d = {width}: self-attention needs {times:.0f} times fewer "
+            "multiplications than recurrence.",
+            **sizes,
+        )
+    explained = _(
         "<em>Self-attention</em> compares every token with every other; <em>recurrence</em> (as in an LSTM) walks from "
         "token to token; <em>convolution</em> mixes k neighbours. Beyond n = d, self-attention is the dearer one, but "
         "it never waits, and any two tokens are one step apart (Vaswani et al., 2017, table 1)."
     )
+    return f'<h3>{_("What a layer costs")}</h3><p class="read-out">{said}</p>{quiet(explained)}'
 
 
 def _costs_table(length: int, width: int) -> str:
-    heads = ("layer", "operations", "that is", "must wait for one another", "longest path between two tokens")
-    rows = [(name, formula, *(f"{each:,}" for each in costs)) for name, formula, *costs in layer_costs(length, width)]
-    name = f"What a layer costs for n = {length} and d = {width}"
-    return fold_out(f"{name}, as a table", table(heads, rows), name)
+    heads = (
+        _("layer"),
+        _("operations"),
+        _("that is"),
+        _("must wait for one another"),
+        _("longest path between two tokens"),
+    )
+    rows = [(_(name), formula, *map(number, costs)) for name, formula, *costs in layer_costs(length, width)]
+    summary = _("What a layer costs for n = {length} and d = {width}, as a table", length=length, width=width)
+    name = _("What a layer costs for n = {length} and d = {width}", length=length, width=width)
+    return fold_out(summary, table(heads, rows), name)
 
 
-COUNTING = WalkStep(8, "counting", "Counting", _TEXT, _create, Inside.parameters)
+COUNTING = WalkStep(8, "counting", N_("Counting"), _TEXT, _create, Inside.parameters)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from demo.language import _
 from demo.theme import ASSETS
 
 FILE = ASSETS / "formulas.json"
@@ -35,7 +36,8 @@ def folded_formulas(step: str) -> str:
     """The formulas of a step under a line that shows the first of them."""
     first, *others = formulas()[step]
     explained = f"<ul class='formula-list'><li>{_explained(first)}</li>{_items(others)}</ul>"
-    return f"<details class='formulas'><summary>In a formula: {math(first)}</summary>{explained}</details>"
+    said = _("In a formula: {formula}", formula=math(first))
+    return f"<details class='formulas'><summary>{said}</summary>{explained}</details>"
 
 
 def listed_formulas(step: str) -> str:
@@ -50,14 +52,14 @@ def _items(listed: Iterable[Formula]) -> str:
 def _explained(formula: Formula) -> str:
     """What the letters stand for, and a link to the source."""
     return (
-        f"<p class='quiet'>{html.escape(formula.letters)} <a href='{html.escape(formula.url)}' target='_blank' "
-        f"rel='noopener noreferrer'>{html.escape(formula.source)}</a></p>"
+        f"<p class='quiet'>{html.escape(_(formula.letters))} <a href='{html.escape(formula.url)}' target='_blank' "
+        f"rel='noopener noreferrer'>{html.escape(_(formula.source))}</a></p>"
     )
 
 
 def math(formula: Formula) -> str:
     """The formula as a browser draws it, with its words for readers that know no MathML."""
-    spoken = html.escape(formula.says, quote=True)
+    spoken = html.escape(_(formula.says), quote=True)
     return formula.mathml.replace("<math ", f'<math alttext="{spoken}" ', 1)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demo.events import QUICK
+from demo.language import N_, _, ngettext, number
 from demo.plots.walk import position_grid, vector_strips
 from demo.recorded import recorded_tokens
 from demo.walk.formulas import listed_formulas
@@ -20,36 +21,40 @@ from demo.widgets.tables import fold_out, framed, named, table
 from models.inside.formulas import PAPERS_BASE, sinusoidal
 from models.inside.outputs import EmbeddedText, Numbers, Piece, TokenizedText
 
-_TOKENS_TEXT = (
+_TOKENS_TEXT = N_(
     "A network reads numbers, not letters. So the text is cut into <em>tokens</em>, pieces from a fixed list (the "
     "<em>vocabulary</em>), and each piece is replaced by its place in that list, its <em>id</em>. Frequent words have "
     "a piece of their own; rare ones are spelt with several."
 )
 _SCHEMES = {
     "wordpiece": (
-        "WordPiece, as in BERT",
-        "Capitals are dropped; <code>##</code> marks a piece that goes on with the word before it.",
+        N_("WordPiece, as in BERT"),
+        N_("Capitals are dropped; <code>##</code> marks a piece that goes on with the word before it."),
     ),
     "byte-level": (
-        "Byte-level BPE, as in GPT-2",
-        "Pairs that often stand together were merged, again and again (<em>byte-pair encoding</em>, BPE), starting "
-        "from bytes, the units that text is stored in; <code>Ġ</code> is the space before a word.",
+        N_("Byte-level BPE, as in GPT-2"),
+        N_(
+            "Pairs that often stand together were merged, again and again (<em>byte-pair encoding</em>, BPE), starting "
+            "from bytes, the units that text is stored in; <code>Ġ</code> is the space before a word."
+        ),
     ),
     "bpe": (
-        "Pieces of the translation model",
-        "BPE on two languages at once, with one list for both; <code>▁</code> is the space before a word, and a "
-        "character that is not in the list is spelt in bytes, such as <code>&lt;0xE2&gt;</code>.",
+        N_("Pieces of the translation model"),
+        N_(
+            "BPE on two languages at once, with one list for both; <code>▁</code> is the space before a word, and a "
+            "character that is not in the list is spelt in bytes, such as <code>&lt;0xE2&gt;</code>."
+        ),
     ),
 }
 _SPECIAL = {
-    "[CLS]": "stands in front of every text",
-    "[SEP]": "ends a text",
-    "[MASK]": "is a blank to fill",
-    "[UNK]": "is a word that the vocabulary cannot spell",
-    "[PAD]": "fills up",
-    "</s>": "ends a sentence",
+    "[CLS]": N_("{mark} stands in front of every text"),
+    "[SEP]": N_("{mark} ends a text"),
+    "[MASK]": N_("{mark} is a blank to fill"),
+    "[UNK]": N_("{mark} is a word that the vocabulary cannot spell"),
+    "[PAD]": N_("{mark} fills up"),
+    "</s>": N_("{mark} ends a sentence"),
 }
-_FORMAT = (
+_FORMAT = N_(
     "BERT reads one row of each: the ids, the <em>segment</em> of each token (0 in the first text, 1 in the second) "
     "and the <em>attention mask</em> (1 for what is there, 0 for what only fills the row up, as beside longer texts, "
     "and is never looked at). Write <code>[SEP]</code> between two texts, and it reads them as a pair."
@@ -58,11 +63,12 @@ _FORMAT = (
 
 def _create_tokens(inside: Inside) -> BuiltStep:
     recorded = recorded_tokens()
-    pieces = place("The text in tokens", "inside-picture", "room-1", value=tokens_picture(recorded))
+    pieces = place(_("The text in tokens"), "inside-picture", "room-1", value=tokens_picture(recorded))
     padding = gr.Slider(
-        0, 8, 0, step=1, label="Padding", info="empty places at the end, as when a longer text is read beside this one"
-    )
-    bert_input = place("BERT's input", "inside-picture", "room-2", value=input_picture(recorded[0]))
+        0, 8, 0, step=1, label=_("Padding"),
+        info=_("empty places at the end, as when a longer text is read beside this one"),
+    )  # fmt: skip
+    bert_input = place(_("BERT's input"), "inside-picture", "room-2", value=input_picture(recorded[0]))
 
     def draw(request: InsideRequest, padding: int) -> Sequence[str]:
         tokens = inside.tokens(request, int(padding))
@@ -77,18 +83,21 @@ def tokens_picture(texts: Sequence[TokenizedText]) -> str:
 
 
 def _row(text: TokenizedText) -> str:
-    title, explained = _SCHEMES[text.scheme]
+    title, explained = (_(said) for said in _SCHEMES[text.scheme])
     way = direction("".join(piece.piece for piece in text.pieces if not piece.special))
     chips = "".join(
         f'<li class="piece{" mark" if piece.special else ""}" data-shade="{shade}">'
         f"<bdi>{html.escape(piece.piece)}</bdi>"
-        f'<span class="piece-id"><span class="sr-only">id </span>{piece.id}</span></li>'
+        f'<span class="piece-id"><span class="sr-only">{_("id")} </span>{piece.id}</span></li>'
         for piece, shade in zip(text.pieces, _shades(text.pieces), strict=True)
     )
+    count = ngettext(
+        "{count} token from a list of {size:,}", "{count} tokens from a list of {size:,}", len(text.pieces),
+        size=text.size,
+    )  # fmt: skip
     return (
-        f'<section class="vocabulary"><h3>{title} <span class="quiet">{len(text.pieces)} tokens from a list of '
-        f'{text.size:,}</span></h3><ol class="pieces" dir="{way}" aria-label="{title}">{chips}</ol>{quiet(explained)}'
-        "</section>"
+        f'<section class="vocabulary"><h3>{title} <span class="quiet">{count}</span></h3>'
+        f'<ol class="pieces" dir="{way}" aria-label="{title}">{chips}</ol>{quiet(explained)}</section>'
     )
 
 
@@ -106,7 +115,7 @@ def _shades(pieces: Iterable[Piece]) -> list[int]:
 def input_picture(text: TokenizedText) -> str:
     """The input of BERT for a text or a pair as a picture, and the numbers of every piece as a table."""
     columns = [(html.escape(each.piece), each.id, each.segment, int(each.attended)) for each in text.pieces]
-    names = ("token", "id", "segment", "attention mask")
+    names = (_("token"), _("id"), _("segment"), _("attention mask"))
     classes = [f"segment-{each.segment}" if each.attended else "padding" for each in text.pieces]
     body = "".join(
         f'<tr><th scope="row">{name}</th>'
@@ -114,121 +123,143 @@ def input_picture(text: TokenizedText) -> str:
         + "</tr>"
         for name, cells in zip(names, zip(*columns, strict=True), strict=True)
     )
-    picture = f'<table><caption class="sr-only">One column for each token</caption><tbody>{body}</tbody></table>'
+    caption = _("One column for each token")
+    picture = f'<table><caption class="sr-only">{caption}</caption><tbody>{body}</tbody></table>'
     specials = dict.fromkeys(each.piece for each in text.pieces if each.piece in _SPECIAL)
-    said = "; ".join(f"<code>{html.escape(piece)}</code> {_SPECIAL[piece]}" for piece in specials)
+    said = "; ".join(_(_SPECIAL[piece], mark=f"<code>{html.escape(piece)}</code>") for piece in specials)
     rows = [
         (
-            str(number),
+            str(place),
             f"<bdi>{piece}</bdi>",
             *map(str, numbers),
-            "none" if each.start == each.end else f"{each.start} to {each.end - 1}",
+            _("none") if each.start == each.end else _("{first} to {last}", first=each.start, last=each.end - 1),
         )
-        for number, (each, (piece, *numbers)) in enumerate(zip(text.pieces, columns, strict=True))
+        for place, (each, (piece, *numbers)) in enumerate(zip(text.pieces, columns, strict=True))
     ]
-    as_table = table(("place", *names, "characters of the text"), rows)
+    as_table = table((_("place"), *names, _("characters of the text")), rows)
     return (
-        f"<h3>What BERT is given</h3>{quiet(_FORMAT)}{framed(picture, 'BERT’s input', 'input-format')}"
-        f"{quiet(f'{said}.')}{fold_out('The numbers as a table', as_table, 'BERT’s input, one row for each token')}"
+        f"<h3>{_('What BERT is given')}</h3>{quiet(_(_FORMAT))}{framed(picture, _('BERT’s input'), 'input-format')}"
+        + quiet(f"{said}.")
+        + fold_out(_("The numbers as a table"), as_table, _("BERT’s input, one row for each token"))
     )
 
 
-_VECTORS_TEXT = (
+_VECTORS_TEXT = N_(
     "Each id picks a row of numbers from a table that was learned, the token’s <em>embedding</em>. A row for its place "
     "in the text is added (and in BERT one for its segment), number by number: from here on a token is a "
     "<em>vector</em>, a row of numbers of fixed length."
 )
-_NAMES = {"token": "token", "segment": "+ segment", "position": "+ position"}
-_NORMED = "normed"
+_NAMES = {"token": N_("token"), "segment": N_("segment"), "position": N_("position")}
+_NORMED = N_("normed")
 _SHOWN_NUMBERS = 8
 
 
 def _create_vectors(inside: Inside) -> BuiltStep:
-    said = place("What is added", "inside-finding", "room-1")
-    strips = plot("What is added", "room-1")
-    numbers = place("The numbers", "inside-numbers")
+    said = place(_("What is added"), "inside-finding", "room-1")
+    strips = plot(_("What is added"), "room-1")
+    numbers = place(_("The numbers"), "inside-numbers")
     _create_positions()
-    own_said, own = place("The model's positions"), plot("The model's positions")
-    own_numbers = place("The model's positions as numbers")
+    own_said, own = place(_("The model's positions")), plot(_("The model's positions"))
+    own_numbers = place(_("The model's positions as numbers"))
 
     def draw(request: InsideRequest) -> Sequence[Any]:
         seen = inside.embeddings(request)
         return (
             _embeddings_said(seen, request.position),
-            drawn(vector_strips(_strips(seen, request.position), own_scale=_NORMED)),
+            drawn(vector_strips(_strips(seen, request.position), own_scale=_(_NORMED))),
             _embeddings_table(seen, request.position),
             _own_positions_said(seen),
             drawn(position_grid(seen.positions)),
-            _positions_table(seen.positions, "The model’s own positions"),
+            _positions_table(seen.positions, _("The model’s own positions")),
         )
 
     return BuiltStep([said, strips, numbers, own_said, own, own_numbers], draw)
 
 
 def _embeddings_said(seen: EmbeddedText, position: int) -> str:
-    normed = (
-        " The model then <em>norms</em> each vector: shifts and stretches its numbers to mean 0 and spread 1, then "
-        "scales each by what it has learned, and in BERT shifts it (layer norm); that strip has a scale of its own."
-        if seen.normed is not None
-        else ""
+    said = _(
+        "“{token}” becomes {count} numbers: {parts}.",
+        token=named(seen.tokens[position]),
+        count=seen.summed.shape[1],
+        parts=" + ".join(_(_NAMES[name]) for name in seen.parts),
     )
-    same = f"differ by {seen.difference:.1g} at most" if seen.difference else "are the same to the last digit"
-    return read_out(
-        f"“{named(seen.tokens[position])}” becomes {seen.summed.shape[1]} numbers: {' + '.join(seen.parts)}."
-    ) + quiet(
-        f"Orange is below zero, blue above.{normed} Checked for every token: what is added here and what the model’s "
-        f"first layer reads {same}."
-    )
+    explained = [_("Orange is below zero, blue above.")]
+    if seen.normed is not None:
+        explained.append(
+            _(
+                "The model then <em>norms</em> each vector: shifts and stretches its numbers to mean 0 and spread 1, "
+                "then scales each by what it has learned, and in BERT shifts it (layer norm); that strip has a scale "
+                "of its own."
+            )
+        )
+    if seen.difference:
+        checked = _(
+            "Checked for every token: what is added here and what the model’s first layer reads differ by "
+            "{difference:.1g} at most.",
+            difference=seen.difference,
+        )
+    else:
+        checked = _(
+            "Checked for every token: what is added here and what the model’s first layer reads are the same to the "
+            "last digit."
+        )
+    return read_out(said) + quiet(" ".join([*explained, checked]))
 
 
 def _embeddings_table(seen: EmbeddedText, position: int) -> str:
     rows = [
-        (name, f"{np.linalg.norm(vector):.3f}", *(f"{each:.4f}" for each in vector[:_SHOWN_NUMBERS]))
+        (name, number(float(np.linalg.norm(vector)), ".3f"), *(number(each, ".4f") for each in vector[:_SHOWN_NUMBERS]))
         for name, vector in _strips(seen, position).items()
     ]
-    shown = f"The length of each vector and its first {_SHOWN_NUMBERS} numbers"
-    return fold_out(f"{shown}, as a table", table(["", "length", *map(str, range(_SHOWN_NUMBERS))], rows), shown)
+    summary = _("The length of each vector and its first {count} numbers, as a table", count=_SHOWN_NUMBERS)
+    name = _("The length of each vector and its first {count} numbers", count=_SHOWN_NUMBERS)
+    return fold_out(summary, table(["", _("length"), *map(str, range(_SHOWN_NUMBERS))], rows), name)
 
 
 def _strips(seen: EmbeddedText, position: int) -> dict[str, Numbers]:
-    strips = {_NAMES[name]: vectors[position] for name, vectors in seen.parts.items()}
-    strips["= sum"] = seen.summed[position]
-    return strips if seen.normed is None else strips | {_NORMED: seen.normed[position]}
+    strips = {
+        _(_NAMES[name]) if name == "token" else f"+ {_(_NAMES[name])}": vectors[position]
+        for name, vectors in seen.parts.items()
+    }
+    strips[_("= sum")] = seen.summed[position]
+    return strips if seen.normed is None else strips | {_(_NORMED): seen.normed[position]}
 
 
 _LENGTH, _DIMENSION = 50, 64
 _ROBOT = ("I", "am", "a", "robot")
 _MOST_ROWS, _MOST_COLUMNS = 16, 8
-_POSITIONS = """<h3>Where a token stands: computed or learned</h3>
-<p class="quiet">The first Transformer computed a row for each place, from waves of many lengths: fast ones on the left,
-slow ones on the right (<em>positional encoding</em>). Two numbers share a wave, its sine and its cosine:</p>"""
+_POSITIONS = N_(
+    "The first Transformer computed a row for each place, from waves of many lengths: fast ones on the left, slow ones "
+    "on the right (<em>positional encoding</em>). Two numbers share a wave, its sine and its cosine:"
+)
 
 
 def _create_positions() -> None:
     """The formula, three sliders and the picture; it needs no model."""
-    gr.HTML(_POSITIONS + listed_formulas("positions"), label="Positions")
+    title = _("Where a token stands: computed or learned")
+    gr.HTML(f"<h3>{title}</h3>{quiet(_(_POSITIONS))}{listed_formulas('positions')}", label=_("Positions"))
     with gr.Row(elem_classes="settings"):
         sliders = [
-            gr.Slider(2, 128, _LENGTH, step=1, label="Length", info="how many positions"),
-            gr.Slider(2, 256, _DIMENSION, step=2, label="Dimension d", info="how many numbers a row has"),
-            gr.Slider(2, PAPERS_BASE, PAPERS_BASE, step=1, label="Base n", info="how slow the slowest wave is"),
+            gr.Slider(2, 128, _LENGTH, step=1, label=_("Length"), info=_("how many positions")),
+            gr.Slider(2, 256, _DIMENSION, step=2, label=_("Dimension d"), info=_("how many numbers a row has")),
+            gr.Slider(2, PAPERS_BASE, PAPERS_BASE, step=1, label=_("Base n"), info=_("how slow the slowest wave is")),
         ]
     examples = gr.Examples(
         [[len(_ROBOT), 4, 100], [_LENGTH, _DIMENSION, PAPERS_BASE]],
         sliders,
-        example_labels=["“I am a robot”, d = 4, n = 100", "the paper’s base, n = 10,000"],
-        label="Examples",
+        example_labels=[_("“I am a robot”, d = 4, n = 100"), _("the paper’s base, n = {base:,}", base=PAPERS_BASE)],
+        label=_("Examples"),
         api_visibility="private",
     )
 
     def draw(length: float, dimension: float, base: float) -> Sequence[Any]:
         encoding = sinusoidal(int(length), int(dimension), base)
         words = _ROBOT if length == len(_ROBOT) else ()
-        as_table = _positions_table(encoding, "Positional encoding", words, digits=8)
+        as_table = _positions_table(encoding, _("Positional encoding"), words, digits=8)
         return drawn(position_grid(encoding, words)), as_table
 
     figure, numbers = draw(_LENGTH, _DIMENSION, PAPERS_BASE)
-    outputs = [plot("Positional encoding", value=figure), place("Positional encoding as numbers", value=numbers)]
+    outputs = [plot(_("Positional encoding"), value=figure), place(_("Positional encoding as numbers"), value=numbers)]
     gr.on([each.input for each in sliders], draw, sliders, outputs, trigger_mode="always_last", **QUICK)
     examples.load_input_event.then(draw, sliders, outputs, **QUICK)
 
@@ -236,22 +267,28 @@ def _create_positions() -> None:
 def _own_positions_said(seen: EmbeddedText) -> str:
     name = html.escape(seen.checkpoint.name)
     if seen.rotary_base is not None:
-        said = (
-            f"{name} adds nothing for the place. In every layer it <em>turns</em> queries and keys by their places "
-            f"instead (step 3), by angles from the same formula with base {seen.rotary_base:,.0f}: on the left their "
-            "cosines, on the right their sines."
+        said = _(
+            "{model} adds nothing for the place. In every layer it <em>turns</em> queries and keys by their places "
+            "instead (step 3), by angles from the same formula with base {base:,.0f}: on the left their cosines, on "
+            "the right their sines.",
+            model=name,
+            base=seen.rotary_base,
         )
     elif seen.learned:
-        said = (
-            f"{name} has learned a row for each place instead, like BERT and GPT-2: nobody told it waves, and places "
-            "that are near each other mostly came out alike."
+        said = _(
+            "{model} has learned a row for each place instead, like BERT and GPT-2: nobody told it waves, and places "
+            "that are near each other mostly came out alike.",
+            model=name,
         )
     else:
-        said = (
-            f"{name} computes its rows by the formula above, with base 10,000; its table has all sines in the left "
-            "half and all cosines in the right one."
+        said = _(
+            "{model} computes its rows by the formula above, with base {base:,}; its table has all sines in the left "
+            "half and all cosines in the right one.",
+            model=name,
+            base=PAPERS_BASE,
         )
-    return f"<h3>The model’s own positions, {len(seen.positions)} of them</h3>{quiet(said)}"
+    title = _("The model’s own positions, {count} of them", count=len(seen.positions))
+    return f"<h3>{title}</h3>{quiet(said)}"
 
 
 def _positions_table(
@@ -260,14 +297,19 @@ def _positions_table(
     """The first rows and columns of `positions` `[position, component]`."""
     count, width = min(len(positions), _MOST_ROWS), min(positions.shape[1], _MOST_COLUMNS)
     rows = [
-        (f"{number} {words[number] if words else ''}".strip(), *(f"{each:.{digits}f}" for each in row[:width]))
-        for number, row in enumerate(positions[:count])
+        (f"{place} {words[place] if words else ''}".strip(), *(number(each, f".{digits}f") for each in row[:width]))
+        for place, row in enumerate(positions[:count])
     ]
-    part = f": the first {count} positions, {width} numbers of each" if positions.shape != (count, width) else ""
-    return fold_out(f"The numbers as a table{part}", table(["position", *map(str, range(width))], rows), name)
+    if positions.shape == (count, width):
+        summary = _("The numbers as a table")
+    else:
+        summary = _(
+            "The numbers as a table: the first {count} positions, {width} numbers of each", count=count, width=width
+        )
+    return fold_out(summary, table([_("position"), *map(str, range(width))], rows), name)
 
 
-TOKENS = WalkStep(1, "tokens", "Text becomes tokens", _TOKENS_TEXT, _create_tokens, Inside.tokens)
+TOKENS = WalkStep(1, "tokens", N_("Text becomes tokens"), _TOKENS_TEXT, _create_tokens, Inside.tokens)
 VECTORS = WalkStep(
-    2, "vectors", "Tokens become vectors", _VECTORS_TEXT, _create_vectors, Inside.embeddings, ("position",)
+    2, "vectors", N_("Tokens become vectors"), _VECTORS_TEXT, _create_vectors, Inside.embeddings, ("position",)
 )

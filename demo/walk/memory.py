@@ -6,6 +6,7 @@ from typing import NamedTuple
 import gradio as gr
 
 from demo.events import QUICK, for_visitors
+from demo.language import N_, _, ngettext, number
 from demo.walk.step import quiet, read_out
 from demo.widgets.glossary import with_terms
 from demo.widgets.tables import framed, table
@@ -15,13 +16,16 @@ from models.registry import BUNDLED, REGISTRY
 _MEASURED = BUNDLED.parent / "perplexity_by_window.json"
 """Made by `training/perplexity_by_window.py`."""
 
-_TEXT = (
+_READ = (N_("children’s books"), N_("film reviews"))
+"""The texts in it, by their names there."""
+
+_TEXT = N_(
     "A text may be longer than what a <em>decoder</em> reads at once. Then it reads window by window, and in each the "
     "first token knows of nothing before it. Transformer-XL (Dai et al., 2019) keeps what its layers worked out for "
     "the window before, a <em>cached segment</em>, and lets tokens look there as well. The layer below had looked one "
     "window further back still, so every layer adds a window to what can reach a token."
 )
-_ROWS = (
+_ROWS = N_(
     "Each column is a token, each row a layer. On top stands the token that you chose; coloured below are the places "
     "that it is worked out from, layer by layer, down to the tokens themselves: dark in its own window, "
     "light in those before. Lines stand between windows."
@@ -41,16 +45,23 @@ class _Choice(NamedTuple):
 
 def create_memory() -> None:
     """The picture with its sliders, which is drawn without a model, and the table."""
-    gr.HTML(f"<h3>Memory beyond the window</h3><p>{with_terms(_TEXT)}</p>", label="Memory beyond the window")
+    title = _("Memory beyond the window")
+    gr.HTML(f"<h3>{title}</h3><p>{with_terms(_(_TEXT))}</p>", label=title)
     first = _Choice()
     with gr.Row(elem_classes="settings"):
         sliders = [
-            gr.Slider(2, _LONGEST_WINDOW, first.window, step=1, label="Window", info="tokens that are read at once, n"),
-            gr.Slider(1, _MOST_LAYERS, first.layers, step=1, label="Layers", info="how many the model has, L"),
-            gr.Slider(1, _TOKENS, first.token, step=1, label="Token", info="counted from the beginning of the text"),
+            gr.Slider(
+                2, _LONGEST_WINDOW, first.window, step=1, label=_("Window"), info=_("tokens that are read at once, n")
+            ),
+            gr.Slider(1, _MOST_LAYERS, first.layers, step=1, label=_("Layers"), info=_("how many the model has, L")),
+            gr.Slider(
+                1, _TOKENS, first.token, step=1, label=_("Token"), info=_("counted from the beginning of the text")
+            ),
         ]
-    shown = gr.HTML(memory_picture(*first), elem_classes=["inside-picture", "room-2"], label="What reaches the token")
-    gr.HTML(_costs(), label="What a short window costs")
+    shown = gr.HTML(
+        memory_picture(*first), elem_classes=["inside-picture", "room-2"], label=_("What reaches the token")
+    )
+    gr.HTML(_costs(), label=_("What a short window costs"))
     drawing = (for_visitors(memory_picture), sliders, shown)
     gr.on([slider.input for slider in sliders], *drawing, trigger_mode="always_last", **QUICK)
 
@@ -59,28 +70,47 @@ def memory_picture(window: int, layers: int, token: int) -> str:
     """What can reach `token`, which counts from 1, without cached segments and with them, and in words."""
     window, layers, place = int(window), int(layers), int(token) - 1
     start = place - place % window
-    further = min(start, window * layers)
-    rest = "." if further == window * layers else f", of which the text has {further}."
-    said = (
-        f"In windows of {window}, token {place + 1} can know of the {_tokens(place - start)} before it in its window, "
-        f"and of nothing older. With cached segments, {layers} {'layer' if layers == 1 else 'layers'} × {window} "
-        f"tokens = {window * layers} more come within reach{rest}"
+    more = window * layers
+    further = min(start, more)
+    alone = ngettext(
+        "In windows of {window}, token {token} can know of the {count} token before it in its window, and of nothing "
+        "older.",
+        "In windows of {window}, token {token} can know of the {count} tokens before it in its window, and of nothing "
+        "older.",
+        place - start,
+        window=window,
+        token=place + 1,
     )
+    if further == more:
+        with_cached = ngettext(
+            "With cached segments, {count} layer × {window} tokens = {more} more come within reach.",
+            "With cached segments, {count} layers × {window} tokens = {more} more come within reach.",
+            layers,
+            window=window,
+            more=more,
+        )
+    else:
+        with_cached = ngettext(
+            "With cached segments, {count} layer × {window} tokens = {more} more come within reach, of which the text "
+            "has {further}.",
+            "With cached segments, {count} layers × {window} tokens = {more} more come within reach, of which the text "
+            "has {further}.",
+            layers,
+            window=window,
+            more=more,
+            further=further,
+        )
     pictures = "".join(
         f'<h4>{name}</h4><ol class="reach" style="--tokens:{_TOKENS};--window:{window}" aria-hidden="true">'
         f"{_rows(reach(window, layers, place, cached=cached), place, start)}</ol>"
-        for name, cached in (("Without cached segments", False), ("With cached segments", True))
+        for name, cached in ((_("Without cached segments"), False), (_("With cached segments"), True))
     )
-    return read_out(said) + pictures + quiet(_ROWS)
-
-
-def _tokens(count: int) -> str:
-    return "1 token" if count == 1 else f"{count} tokens"
+    return read_out(f"{alone} {with_cached}") + pictures + quiet(_(_ROWS))
 
 
 def _rows(first: tuple[int, ...], place: int, start: int) -> str:
     """A row for each layer, the last one on top: from where on tokens count, and from where in the same window."""
-    names = ["the tokens", *(f"layer {layer}" for layer in range(1, len(first)))]
+    names = [_("the tokens"), *(_("layer {layer}", layer=layer) for layer in range(1, len(first)))]
     return "".join(
         f'<li><span>{name}</span><i style="--from:{each};--own:{max(start, each)};--to:{place + 1}"></i></li>'
         for name, each in zip(reversed(names), first, strict=True)
@@ -90,19 +120,27 @@ def _rows(first: tuple[int, ...], place: int, start: int) -> str:
 def _costs() -> str:
     """The perplexity that was measured, by the length of the window."""
     measured = json.loads(_MEASURED.read_text(encoding="utf-8"))
-    texts, title = measured["texts"], REGISTRY[measured["checkpoint"]].title
-    said = (
-        f"{title} keeps no segment. So much does a short window cost it, on {' and '.join(texts)} that it was not "
-        "trained on, read window by window; the smaller the <em>perplexity</em>, the better it foresees the text."
+    books, reviews = texts = [measured["texts"][name] for name in _READ]
+    names = [_(name) for name in _READ]
+    said = _(
+        "{model} keeps no segment. So much does a short window cost it, on {books} and {reviews} that it was not "
+        "trained on, read window by window; the smaller the <em>perplexity</em>, the better it foresees the text.",
+        model=REGISTRY[measured["checkpoint"]].title,
+        books=names[0],
+        reviews=names[1],
     )
     rows = [
-        (f"{row['window']} tokens", *(f"{each['rows'][place]['perplexity']:.1f}" for each in texts.values()))
-        for place, row in enumerate(next(iter(texts.values()))["rows"])
+        (
+            _("{window} tokens", window=row["window"]),
+            *(number(each["rows"][place]["perplexity"], ".1f") for each in texts),
+        )
+        for place, row in enumerate(books["rows"])
     ]
-    counts = " and ".join(f"{each['tokens']:,}" for each in texts.values())
-    name = "Perplexity by the length of the window"
-    shown = framed(table(("window", *texts), rows), name)
-    note = quiet(
-        f"Perplexity of a token, over {counts} tokens. Measured by <code>training/perplexity_by_window.py</code>."
+    shown = framed(table((_("window"), *names), rows), _("Perplexity by the length of the window"))
+    note = _(
+        "Perplexity of a token, over {books:,} and {reviews:,} tokens. Measured by {script}.",
+        books=books["tokens"],
+        reviews=reviews["tokens"],
+        script="<code>training/perplexity_by_window.py</code>",
     )
-    return f"<h3>What a short window costs</h3><p>{with_terms(said)}</p>{shown}{note}"
+    return f"<h3>{_('What a short window costs')}</h3><p>{with_terms(said)}</p>{shown}{quiet(note)}"

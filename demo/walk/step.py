@@ -8,6 +8,8 @@ import gradio as gr
 import numpy as np
 from gradio.components import Component
 
+from demo import language
+from demo.language import _
 from demo.plots.walk import strip_image
 from demo.walk.view import Inside, InsideRequest
 from demo.widgets.tables import KEEP_OPEN
@@ -97,7 +99,7 @@ def track(share: float) -> str:
 
 def number(value: float, digits: int) -> str:
     """A number with a true minus sign; −∞ for what is masked."""
-    return "−∞" if np.isneginf(value) else f"{value:.{digits}f}".replace("-", "−")
+    return "−∞" if np.isneginf(value) else language.number(value, f".{digits}f").replace("-", "−")
 
 
 def numbers(vector: Iterable[float], digits: int) -> list[str]:
@@ -114,5 +116,5 @@ def distance(value: float) -> str:
     """How far two computations of the same numbers are apart, as a bound that is easy to read."""
     for power in range(9, 0, -1):
         if value < 10.0**-power:
-            return f"less than 0.{'0' * (power - 1)}1"
+            return _("less than {bound}", bound=number(10.0**-power, power))
     return number(value, 2)

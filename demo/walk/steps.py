@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 from gradio.components import Component
 
+from demo.language import _
 from demo.walk.attention import HEAD, MASKING
 from demo.walk.counting import COUNTING
 from demo.walk.input import TOKENS, VECTORS
@@ -27,7 +28,8 @@ def step_part(
     """A step's heading, the text that was asked about and the pictures, as HTML, and the figures in it."""
     pictures, figures = of_updates(outputs, updates)
     said = f'<p class="given"><bdi>{html.escape(request.text)}</bdi></p>'
-    return f'<section class="prose inside-step"><h1>{html.escape(step.title)}</h1>{said}{pictures}</section>', figures
+    title = html.escape(_(step.title))
+    return f'<section class="prose inside-step"><h1>{title}</h1>{said}{pictures}</section>', figures
 
 
 def as_json(step: WalkStep, request: InsideRequest, numbers: Any, turned: Mapping[str, Any] | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from demo.language import N_, _
 from demo.plots.reading import decimals, percent
 from demo.plots.walk import entropy_figure, patched_figure
 from demo.walk.step import Turn, number, place, plot, quiet, read_out
@@ -24,11 +25,13 @@ _MOST_SCALE = 2
 
 def create_query_turn(inside: Inside) -> Turn:
     """Sliders for one number of the followed word's query, and what its weights become."""
-    gr.HTML("<h3>Turn one number of the query</h3>", label="Turn the query")
+    gr.HTML(f"<h3>{_('Turn one number of the query')}</h3>", label=_("Turn the query"))
     with gr.Row(elem_classes="settings"):
-        component = gr.Slider(1, 32, 1, step=1, label="Query number", info="which of its d_k")
-        added = gr.Slider(-_MOST_ADDED, _MOST_ADDED, 0, step=1, label="Added to it", info="0: as the model has it")
-    shown = place("Turned query", "inside-turned")
+        component = gr.Slider(1, 32, 1, step=1, label=_("Query number"), info=_("which of its d_k"))
+        added = gr.Slider(
+            -_MOST_ADDED, _MOST_ADDED, 0, step=1, label=_("Added to it"), info=_("0: as the model has it")
+        )
+    shown = place(_("Turned query"), "inside-turned")
 
     def numbers(request: InsideRequest, place: int, more: float) -> TurnedQuery:
         return inside.turn_query(request, max(int(place), 1) - 1, float(more))
@@ -45,15 +48,25 @@ def _turned_query(seen: TurnedQuery, added: float) -> str:
     own = decimals(seen.query[seen.component])
     moved = int(np.abs(seen.after - seen.before).argmax())
     if added:
-        said = (
-            f"With number {component} of the query at {decimals(seen.value)} instead of {own}, “{name}” "
-            f"gives {percent(seen.after[moved])} to “{named(seen.tokens[moved])}” instead of "
-            f"{percent(seen.before[moved])}."
+        said = _(
+            "With number {component} of the query at {value} instead of {own}, “{name}” gives {after} to “{other}” "
+            "instead of {before}.",
+            component=component,
+            value=decimals(seen.value),
+            own=own,
+            name=name,
+            after=percent(seen.after[moved]),
+            other=named(seen.tokens[moved]),
+            before=percent(seen.before[moved]),
         )
     else:
-        said = (
-            f"Number {component} of the query of “{name}” is {own}, as the model has it. Number "
-            f"{seen.strongest + 1} moves these weights most."
+        said = _(
+            "Number {component} of the query of “{name}” is {own}, as the model has it. Number {strongest} moves these "
+            "weights most.",
+            component=component,
+            name=name,
+            own=own,
+            strongest=seen.strongest + 1,
         )
     most = np.argsort(-np.maximum(seen.before, seen.after), kind="stable")[:_SHOWN_TOKENS]
     rows = [(named(seen.tokens[key]), seen.before[key], seen.after[key]) for key in sorted(most)]
@@ -61,26 +74,22 @@ def _turned_query(seen: TurnedQuery, added: float) -> str:
         (named(token), number(before, 4), number(after, 4))
         for token, before, after in zip(seen.tokens, seen.before, seen.after, strict=True)
     ]
-    of_all = fold_out(
-        "All weights as a table", table(("token", "as it is", "turned"), every), "Weights before and after"
-    )
-    return read_out(said) + _before_and_after(rows, "Weights as they are, and turned") + of_all
+    as_table = table((_("token"), _("as it is"), _("turned")), every)
+    of_all = fold_out(_("All weights as a table"), as_table, _("Weights before and after"))
+    return read_out(said) + _before_and_after(rows, _("Weights as they are, and turned")) + of_all
 
 
 def create_block_turn(inside: Inside) -> Turn:
     """Sliders for the feed-forward part and the head of the chosen layer, and what the answer becomes."""
-    gr.HTML(
-        "<h3>Turn a part of this layer</h3>"
-        + quiet(
-            "The network runs once more with the part’s output times your number, and answers as it does at its end."
-        ),
-        label="Turn the layer",
+    explained = _(
+        "The network runs once more with the part’s output times your number, and answers as it does at its end."
     )
+    gr.HTML(f"<h3>{_('Turn a part of this layer')}</h3>{quiet(explained)}", label=_("Turn the layer"))
     scale: dict[str, Any] = {"minimum": 0, "maximum": _MOST_SCALE, "value": 1, "step": 0.25}
     with gr.Row(elem_classes="settings"):
-        feed_forward = gr.Slider(**scale, label="Feed-forward ×", info="0: off, 1: as it is")
-        head = gr.Slider(**scale, label="Attention ×", info="what the chosen head hands on")
-    shown = place("Turned layer", "inside-turned")
+        feed_forward = gr.Slider(**scale, label=_("Feed-forward ×"), info=_("0: off, 1: as it is"))
+        head = gr.Slider(**scale, label=_("Attention ×"), info=_("what the chosen head hands on"))
+    shown = place(_("Turned layer"), "inside-turned")
 
     def numbers(request: InsideRequest, feed_forward: float, head: float) -> Answers:
         return inside.turn_block(request, float(feed_forward), float(head))
@@ -94,27 +103,47 @@ def create_block_turn(inside: Inside) -> Turn:
 def _turned_block(request: InsideRequest, seen: Answers, feed_forward: float, head: float) -> str:
     before, after = seen.probabilities
     first, last = (_quoted(seen, row) for row in (before, after))
-    parts = [
-        f"{part} {'off' if scale == 0 else f'× {scale:g}'}"
-        for part, scale in (("the feed-forward layer", feed_forward), (f"head {request.head + 1}", head))
-        if scale != 1
-    ]
+    parts = []
+    if feed_forward == 0:
+        parts.append(_("the feed-forward layer off"))
+    elif feed_forward != 1:
+        parts.append(_("the feed-forward layer × {scale:g}", scale=feed_forward))
+    if head == 0:
+        parts.append(_("head {head} off", head=request.head + 1))
+    elif head != 1:
+        parts.append(_("head {head} × {scale:g}", head=request.head + 1, scale=head))
+    turned = _("{first} and {second}", first=parts[0], second=parts[1]) if len(parts) == 2 else "".join(parts)
     if not parts:
-        said = f"All parts are on, and the answer is {first}."
+        said = _("All parts are on, and the answer is {answer}.", answer=first)
+    elif before.argmax() == after.argmax():
+        said = _(
+            "With {parts} in layer {layer}, the answer stays {answer}; it had {share}.",
+            parts=turned,
+            layer=request.layer + 1,
+            answer=last,
+            share=percent(before.max()),
+        )
     else:
-        stays = before.argmax() == after.argmax()
-        answer = f"stays {last}; it had {percent(before.max())}" if stays else f"is {last} instead of {first}"
-        said = f"With {' and '.join(parts)} in layer {request.layer + 1}, the answer {answer}."
+        said = _(
+            "With {parts} in layer {layer}, the answer is {answer} instead of {before}.",
+            parts=turned,
+            layer=request.layer + 1,
+            answer=last,
+            before=first,
+        )
     rows = [(_word(each), *pair) for each, *pair in zip(seen.choices, before, after, strict=True)]
-    return read_out(said) + _before_and_after(rows, "The answer as it is, and turned")
+    return read_out(said) + _before_and_after(rows, _("The answer as it is, and turned"))
 
 
 def create_temperature(inside: Inside) -> Turn:
     """A slider for the temperature of the last softmax, the answer at it, and the entropy at every temperature."""
-    gr.HTML("<h3>Turn the temperature</h3>", label="Turn the temperature")
+    title = _("Turn the temperature")
+    gr.HTML(f"<h3>{title}</h3>", label=title)
     with gr.Row(elem_classes="settings"):
-        slider = gr.Slider(0.1, 3, 1, step=0.1, label="Temperature T", info="each logit is divided by it; 1: as it is")
-    shown, curve = place("Answer at this temperature", "inside-turned"), plot("Entropy by temperature")
+        slider = gr.Slider(
+            0.1, 3, 1, step=0.1, label=_("Temperature T"), info=_("each logit is divided by it; 1: as it is")
+        )
+    shown, curve = place(_("Answer at this temperature"), "inside-turned"), plot(_("Entropy by temperature"))
 
     def numbers(request: InsideRequest, _temperature: float) -> Temperatures:
         return inside.temperatures(request)
@@ -131,29 +160,42 @@ def _at_temperature(seen: Temperatures, at: int) -> str:
     as_it_is = int(np.abs(seen.temperatures - 1).argmin())
     before, after = seen.answers.probabilities[as_it_is], seen.answers.probabilities[at]
     best = int(before.argmax())
-    said = (
-        f"At T = {decimals(float(seen.temperatures[at]))}, “{_word(seen.answers.choices[best])}” has "
-        f"{percent(after[best])} of the probability, and the entropy is {decimals(float(seen.entropies[at]))} bits"
-    )
-    if at != as_it_is:
-        said += f"; at T = 1 it is {percent(before[best])}, and {decimals(float(seen.entropies[as_it_is]))} bits"
+    values = {
+        "temperature": decimals(float(seen.temperatures[at])),
+        "word": _word(seen.answers.choices[best]),
+        "share": percent(after[best]),
+        "entropy": decimals(float(seen.entropies[at])),
+    }
+    if at == as_it_is:
+        said = _(
+            "At T = {temperature}, “{word}” has {share} of the probability, and the entropy is {entropy} bits.",
+            **values,
+        )
+    else:
+        said = _(
+            "At T = {temperature}, “{word}” has {share} of the probability, and the entropy is {entropy} bits; at T = "
+            "1 it is {share_before}, and {entropy_before} bits.",
+            **values,
+            share_before=percent(before[best]),
+            entropy_before=decimals(float(seen.entropies[as_it_is])),
+        )
     rows = [(_word(each), *pair) for each, *pair in zip(seen.answers.choices, before, after, strict=True)]
-    explained = (
+    explained = _(
         "<em>Entropy</em> is how many bits of surprise the choice has on average: 0 where one choice has all of the "
         "probability, most where all have the same. A low temperature sharpens the answer, a high one flattens it; the "
         "order of the choices stays."
     )
-    return f"{read_out(said + '.')}{_before_and_after(rows, 'The answer at T = 1, and at yours')}{quiet(explained)}"
+    return f"{read_out(said)}{_before_and_after(rows, _('The answer at T = 1, and at yours'))}{quiet(explained)}"
 
 
-_PATCH_TEXT = (
+_PATCH_TEXT = N_(
     "Two sentences are read. Then the second is read again, once for each layer, and there the vector of its marked "
     "word is exchanged for that of the word marked in the first: <em>patching</em>. The layer after which the answer "
     "turns back is the one in which the word’s meaning was read from it. Mark a word in each with asterisks."
 )
 _PATCHES = {
-    "a capital": ["The capital of *France* is [MASK].", "The capital of *Italy* is [MASK]."],
-    "a verdict, for a judge of sentiment": ["The film was *wonderful*.", "The film was *terrible*."],
+    N_("a capital"): ["The capital of *France* is [MASK].", "The capital of *Italy* is [MASK]."],
+    N_("a verdict, for a judge of sentiment"): ["The film was *wonderful*.", "The film was *terrible*."],
     "a story, for one that writes on": [
         "One day, *Lily* went to the park with [MASK]",
         "One day, *Tom* went to the park with [MASK]",
@@ -163,25 +205,29 @@ _PATCHES = {
 
 def create_patch(inside: Inside) -> Turn:
     """Two sentences with a marked word in each, and the answer with one word's state in the other's place, by layer."""
-    gr.HTML(f"<h3>Carry a word into another sentence</h3>{quiet(_PATCH_TEXT)}", label="Patching")
+    gr.HTML(f"<h3>{_('Carry a word into another sentence')}</h3>{quiet(_(_PATCH_TEXT))}", label=_("Patching"))
     there, here = _PATCHES["a capital"]
     with gr.Row(elem_classes="settings patched"):
         fields = [
-            gr.Textbox(there, label="Carried from", max_lines=2),
-            gr.Textbox(here, label="Carried into", max_lines=2),
+            gr.Textbox(there, label=_("Carried from"), max_lines=2),
+            gr.Textbox(here, label=_("Carried into"), max_lines=2),
         ]
     notice = create_notice()
     tried = gr.Examples(
-        list(_PATCHES.values()), fields, example_labels=list(_PATCHES), label="Sentences", api_visibility="private"
+        list(_PATCHES.values()),
+        fields,
+        example_labels=[_(name) for name in _PATCHES],
+        label=_("Sentences"),
+        api_visibility="private",
     )
-    shown, curve = place("Answer by layer", "inside-turned"), plot("Answer by layer of the patch")
+    shown, curve = place(_("Answer by layer"), "inside-turned"), plot(_("Answer by layer of the patch"))
 
     def numbers(request: InsideRequest, there: str, here: str) -> Patched | str:
         """What cannot be read or patched is told in a sentence, and leaves the rest of the step as it is."""
         try:
             return inside.patch(request, there, here)
         except InputError as error:
-            return error.sentence
+            return _(error.sentence)
 
     def draw(request: InsideRequest, there: str, here: str) -> Sequence[Any]:
         seen = numbers(request, there, here)
@@ -196,37 +242,65 @@ def _patched(seen: Patched) -> str:
     there, here = named(seen.there), named(seen.here)
     alone, own, *by_layer = seen.answers.probabilities
     first, second = int(alone.argmax()), int(own.argmax())
-    one, other = (f"“{_word(seen.answers.choices[each])}”" for each in (first, second))
+    one, other = (_("“{word}”", word=_word(seen.answers.choices[each])) for each in (first, second))
     carried = [layer for layer, row in enumerate(by_layer) if row[first] > row[second]]
     last = carried[-1] if carried else -1
     if first == second:
-        said = f"Both sentences answer {one}, so nothing can turn. Choose two that differ."
+        said = _("Both sentences answer {one}, so nothing can turn. Choose two that differ.", one=one)
     elif not carried:
-        said = f"“{there}” never makes {one} likelier than {other}: more than this word carries the answer."
+        said = _(
+            "“{there}” never makes {one} likelier than {other}: more than this word carries the answer.",
+            there=there,
+            one=one,
+            other=other,
+        )
     elif last == len(by_layer) - 1:
-        said = (
-            f"“{there}” makes {one} likelier than {other} even after the last layer: the answer is read at this word."
+        said = _(
+            "“{there}” makes {one} likelier than {other} even after the last layer: the answer is read at this word.",
+            there=there,
+            one=one,
+            other=other,
         )
     else:
-        late = f"as late as {_after(last)}" if last else _after(0)
-        said = (
-            f"“{there}” put in {late} makes {one} ({percent(by_layer[last][first])}) likelier than {other}. "
-            f"{_after(last + 1).capitalize()} it comes too late, and {other} leads again "
-            f"({percent(by_layer[last + 1][second])}): what the answer needs of “{here}” has been read by then."
+        values = {
+            "there": there,
+            "here": here,
+            "one": one,
+            "other": other,
+            "carried": percent(by_layer[last][first]),
+            "again": percent(by_layer[last + 1][second]),
+        }
+        if last:
+            said = _(
+                "“{there}” put in as late as after layer {layer} makes {one} ({carried}) likelier than {other}.",
+                layer=last,
+                **values,
+            )
+        else:
+            said = _("“{there}” put in before layer 1 makes {one} ({carried}) likelier than {other}.", **values)
+        said += " " + _(
+            "After layer {layer} it comes too late, and {other} leads again ({again}): what the answer needs of "
+            "“{here}” has been read by then.",
+            layer=last + 1,
+            **values,
         )
     rows = [
         (_after(layer), *(number(share, 4) for share in row[[first, second]])) for layer, row in enumerate(by_layer)
     ]
-    as_table = table(("put in", one, other), rows)
-    alone_said = (
-        f"By itself, the first sentence answers {one} ({percent(alone.max())}), "
-        f"the second {other} ({percent(own.max())})."
+    as_table = table((_("put in"), one, other), rows)
+    alone_said = _(
+        "By itself, the first sentence answers {one} ({one_share}), the second {other} ({other_share}).",
+        one=one,
+        one_share=percent(alone.max()),
+        other=other,
+        other_share=percent(own.max()),
     )
-    return read_out(said) + quiet(alone_said) + fold_out("The answer by layer as a table", as_table, "Answer by layer")
+    shown = fold_out(_("The answer by layer as a table"), as_table, _("Answer by layer"))
+    return read_out(said) + quiet(alone_said) + shown
 
 
 def _after(layer: int) -> str:
-    return f"after layer {layer}" if layer else "before layer 1"
+    return _("after layer {layer}", layer=layer) if layer else _("before layer 1")
 
 
 def _before_and_after(rows: Iterable[tuple[str, float, float]], name: str) -> str:
@@ -234,7 +308,8 @@ def _before_and_after(rows: Iterable[tuple[str, float, float]], name: str) -> st
     shown = "".join(
         f'<li><span class="bar-name">{what}</span><span class="bar-track" aria-hidden="true">'
         f'<span style="width:{100 * after:.2f}%"></span><i style="left:{100 * before:.2f}%"></i></span>'
-        f'<span class="bar-number">{percent(after)} <small>was {percent(before)}</small></span></li>'
+        f'<span class="bar-number">{percent(after)} '
+        f"<small>{_('was {share}', share=percent(before))}</small></span></li>"
         for what, before, after in rows
     )
     return f'<ol class="bars turned" aria-label="{name}">{shown}</ol>'
@@ -242,7 +317,7 @@ def _before_and_after(rows: Iterable[tuple[str, float, float]], name: str) -> st
 
 def _quoted(seen: Answers, row: Numbers) -> str:
     best = int(row.argmax())
-    return f"“{_word(seen.choices[best])}” ({percent(row[best])})"
+    return _("“{word}” ({share})", word=_word(seen.choices[best]), share=percent(row[best]))
 
 
 def _word(choice: str) -> str:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
+from demo.language import N_, _, ngettext
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
@@ -39,7 +40,7 @@ STEP_IN_QUERY = "inside"
 _COUNTED_FROM = "from"
 """What layers, heads and tokens count from in an address: 1 as on the page; addresses without it are older, and 0."""
 
-_COUNTED = ("layer", "head", "position")
+_COUNTED = {"layer": N_("The layer"), "head": N_("The head"), "position": N_("The position")}
 _NUMBER = re.compile(r"-?[0-9]{1,6}")
 
 _MARKED = re.compile(r"([^*]*)\*([^*]*\w[^*]*)\*([^*]*)")
@@ -145,10 +146,12 @@ class Inside:
         checkpoint = next((each for each in checkpoints_inside() if each.name == request.checkpoint), None)
         if checkpoint is None:
             offered = ", ".join(each.name for each in checkpoints_inside())
-            raise CheckpointUnavailable(f"There is no such model to look into. You can choose among: {offered}.")
+            raise CheckpointUnavailable(
+                _("There is no such model to look into. You can choose among: {offered}.", offered=offered)
+            )
         text = clean_fields(INSIDE_FIELDS, {"text": request.text}, self._settings.limits)["text"]
         place = self._choices(checkpoint, text)
-        layer, head, position = (whole_number(getattr(request, name), f"The {name}", name) for name in _COUNTED)
+        layer, head, position = (whole_number(getattr(request, name), _(said), name) for name, said in _COUNTED.items())
         if position == FROM_THE_MODEL:
             position = place_to_follow(checkpoint.task, place.tokens.pieces)
         count = len(place.tokens.pieces)
@@ -168,8 +171,11 @@ class Inside:
 
         if not is_downloaded(checkpoint):
             raise CheckpointUnavailable(
-                f"{checkpoint.title} is not on this host yet. Run it once in the tab of its task, which downloads it; "
-                "then it can be looked into here."
+                _(
+                    "{model} is not on this host yet. Run it once in the tab of its task, which downloads it; then it "
+                    "can be looked into here.",
+                    model=checkpoint.title,
+                )
             )
         with self.model(checkpoint.name) as model:
             from models.inside.reading import tokenized
@@ -192,7 +198,7 @@ class Inside:
             return left
         try:
             before, place = self.checked(there)
-            was_left, _ = self.checked(replace(left, checkpoint=chosen.checkpoint))
+            was_left = self.checked(replace(left, checkpoint=chosen.checkpoint))[0]
             pieces = self.checked(left)[1].tokens.pieces
         except InputError:
             return left
@@ -264,12 +270,15 @@ class Inside:
         marked = marked if blanks else marked.partition("[MASK]")[0].rstrip()
         found = _MARKED.fullmatch(marked.strip())
         if found is None:
-            before = "" if blanks else ", before its blank"
-            raise InputError(f"Please put asterisks around one word of each sentence{before}, as in “a *cup* of tea”.")
+            if blanks:
+                raise InputError(_("Please put asterisks around one word of each sentence, as in “a *cup* of tea”."))
+            raise InputError(
+                _("Please put asterisks around one word of each sentence, before its blank, as in “a *cup* of tea”.")
+            )
         before, word, after = found.groups()
         checked, place = self.checked(replace(request, text=before + word + after))
         if texts_of(checked.text) != [checked.text]:
-            raise InputError("Please write single sentences here, without [CLS] and [SEP].")
+            raise InputError(_("Please write single sentences here, without [CLS] and [SEP]."))
         start, end = len(before), len(before + word)
         return checked.text, max(
             number for number, piece in enumerate(place.tokens.pieces) if piece.start < end and piece.end > start
@@ -301,8 +310,14 @@ def _drawable(checkpoint: Checkpoint, read: TokenizedText) -> TokenizedText:
     count = sum(piece.attended for piece in read.pieces)
     if count > MOST_TOKENS:
         raise InputError(
-            f"That is {count} tokens in the pieces of {checkpoint.title}, and at most {MOST_TOKENS} are drawn here. "
-            "Please shorten it.",
+            ngettext(
+                "That is {count} token in the pieces of {model}, and at most {most} are drawn here. Please shorten it.",
+                "That is {count} tokens in the pieces of {model}, and at most {most} are drawn here. "
+                "Please shorten it.",
+                count,
+                model=checkpoint.title,
+                most=MOST_TOKENS,
+            ),
             "text",
         )
     return read

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
+from demo.language import N_, _, ngettext, number
 from demo.plots.walk import strip_image, strip_top
 from models.inside.outputs import Numbers
 from models.inside.parameters import Sizes
 from models.registry import Checkpoint, Task
-
-_TITLE = "The whole in one picture: each part opens its step"
 
 
 def whole_picture(checkpoint: Checkpoint, sizes: Sizes, step: str, layer: int, vectors: Numbers | None = None) -> str:
@@ -15,32 +14,39 @@ def whole_picture(checkpoint: Checkpoint, sizes: Sizes, step: str, layer: int, v
 
     `vectors` are those of the followed word, `[layer + 1, width]`; each stands in front of the layer that reads it.
     """
-    task, choices = checkpoint.task, _CHOICES.get(checkpoint.task, (f"{sizes.vocabulary:,}", "pieces to choose among"))
+    task, vocabulary, millions = checkpoint.task, sizes.vocabulary, checkpoint.parameters / 1e6
+    pieces = _("{count:,} pieces in the vocabulary", count=vocabulary)
+    numbers = _("{count} numbers in each vector", count=sizes.width)
     parts = [
-        _part("tokens", "tokens", f"{sizes.vocabulary:,}", "pieces in the vocabulary", step),
-        _part("vectors", "vectors", f"{sizes.width}", "numbers in each vector", step),
+        _part("tokens", _("tokens"), number(vocabulary), pieces, step),
+        _part("vectors", _("vectors"), str(sizes.width), numbers, step),
         _stack(sizes, step, layer, _strips(vectors), looks_back=task is Task.COMPLETION),
     ]
     if sizes.decoder_layers:
-        parts.append(_part("translation", "decoder", f"{sizes.decoder_layers} layers", "which look across", step))
-    parts.append(_part("guess", "out", *choices, step))
-    parts.append(_part("counting", "in all", f"{checkpoint.parameters / 1e6:,.1f} M", "learned numbers", step))
-    return f'<nav class="whole" aria-label="{_TITLE}">{"".join(parts)}</nav>'
+        layers = ngettext("{count} layer", "{count} layers", sizes.decoder_layers)
+        across = ngettext("{count} layer which looks across", "{count} layers which look across", sizes.decoder_layers)
+        parts.append(_part("translation", _("decoder"), layers, across, step))
+    count, choices = _CHOICES.get(task, (vocabulary, N_("{count:,} pieces to choose among")))
+    parts.append(_part("guess", _("out"), number(count), _(choices, count=count), step))
+    learned = _("{millions:,.1f} M learned numbers", millions=millions)
+    parts.append(_part("counting", _("in all"), _("{millions:,.1f} M", millions=millions), learned, step))
+    title = _("The whole in one picture: each part opens its step")
+    return f'<nav class="whole" aria-label="{title}">{"".join(parts)}</nav>'
 
 
 _CHOICES = {
-    Task.SENTIMENT: ("2", "labels"),
-    Task.QUESTION_ANSWERING: ("2", "places: where the answer starts and ends"),
-    Task.NAMES: ("9", "labels for each token"),
-    Task.SENTENCE_PAIR: ("7", "labels of three questions"),
+    Task.SENTIMENT: (2, N_("{count} labels")),
+    Task.QUESTION_ANSWERING: (2, N_("{count} places: where the answer starts and ends")),
+    Task.NAMES: (9, N_("{count} labels for each token")),
+    Task.SENTENCE_PAIR: (7, N_("{count} labels of three questions")),
 }
 """What encoders that do not choose among all pieces choose among."""
 
 
-def _part(key: str, name: str, size: str, meaning: str, step: str) -> str:
+def _part(key: str, name: str, size: str, said: str, step: str) -> str:
     here = ' aria-current="step"' if key == step else ""
     return (
-        f'<button type="button" class="part" data-action="select" data-step="{key}" title="{size} {meaning}"{here}>'
+        f'<button type="button" class="part" data-action="select" data-step="{key}" title="{said}"{here}>'
         f"<span>{name}</span><small>{size}</small></button>"
     )
 
@@ -52,21 +58,28 @@ def _stack(sizes: Sizes, step: str, layer: int, strips: Sequence[str], *, looks_
     """
     attention = "masking" if step == "masking" else "head"
     columns = []
-    for number in range(sizes.layers):
-        chosen = number == layer
+    for place in range(sizes.layers):
+        chosen = place == layer
+        attends = ngettext(
+            "Layer {layer}: attention, {count} head", "Layer {layer}: attention, {count} heads", sizes.heads,
+            layer=place + 1,
+        )  # fmt: skip
+        feeds_forward = _("Layer {layer}: feed-forward, {width} wide", layer=place + 1, width=sizes.inner)
         cells = "".join(
-            f'<button type="button" class="{kind}" data-action="select" data-step="{key}" data-layer="{number}" '
-            f'tabindex="-1" aria-label="Layer {number + 1}: {said}"'
+            f'<button type="button" class="{kind}" data-action="select" data-step="{key}" data-layer="{place}" '
+            f'tabindex="-1" aria-label="{said}"'
             f"{' aria-current=step' if chosen and key == step else ''}>{drawn}</button>"
             for kind, key, said, drawn in (
-                ("heads", attention, f"attention, {sizes.heads} heads", "<i></i>" * sizes.heads),
-                ("inner", "block", f"feed-forward, {sizes.inner} wide", ""),
+                ("heads", attention, attends, "<i></i>" * sizes.heads),
+                ("inner", "block", feeds_forward, ""),
             )
         )
-        strip = strips[number] if strips else ""
+        strip = strips[place] if strips else ""
         columns.append(f'{strip}<span class="layer{" chosen" if chosen else ""}">{cells}</span>')
-    ways = "back only" if looks_back else "both ways"
-    said = f"{sizes.layers} layers × {sizes.heads} heads, looking {ways}"
+    if looks_back:
+        said = _("{layers} layers × {heads} heads, looking back only", layers=sizes.layers, heads=sizes.heads)
+    else:
+        said = _("{layers} layers × {heads} heads, looking both ways", layers=sizes.layers, heads=sizes.heads)
     last = strips[-1] if strips else ""
     return f'<figure class="stack"><div>{"".join(columns)}{last}</div><figcaption>{said}</figcaption></figure>'
 
