@@ -20,12 +20,13 @@ from cachetools import TLRUCache
 
 from models.cancellation import go_on
 from models.errors import InputError, Stopped
+from models.wording import Sentence
 
 HELD_FOR_S = 3600.0
 LONGEST_WAIT_S = 300.0
 """How long a caller waits for an equal question that another thread is already answering."""
 
-TOO_LONG = "This took too long, so it was given up. Please try again in a minute."
+TOO_LONG = Sentence("This took too long, so it was given up. Please try again in a minute.")
 
 _ASK_EVERY_S = 0.2
 _OF_THE_PROGRAM = (type, ModuleType, FunctionType)

@@ -9,6 +9,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable
+from contextvars import Context
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -20,6 +21,7 @@ from models.engine import EngineSettings
 from models.errors import InputError
 from models.loading import Progress
 from models.registry import STANDARD, Checkpoint, Task, checkpoints_for
+from models.wording import Sentence
 
 BUNDLED, PUBLISHED = "bundled", "published"
 _log = logging.getLogger(__name__)
@@ -65,10 +67,13 @@ class Defaults:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(which + "\n", encoding="utf-8")
         except OSError as error:
-            raise InputError(f"The choice of the default models cannot be kept: {error.strerror}.") from error
+            raise InputError(
+                Sentence("The choice of the default models cannot be kept: {reason}.", reason=error.strerror)
+            ) from error
         self._of = _found(which)
         for watcher in self._watchers:
-            watcher()
+            # It changes the page in English, whatever language this call asks for.
+            Context().run(watcher)
 
     def _kept(self) -> str:
         try:

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
+from demo.language import _, language, spoken
 from demo.looks import OUR_FAULT
 from demo.settings import MODEL_QUEUE, Settings
 from demo.web.gradio_private import asker_is_there
@@ -34,8 +35,15 @@ PROGRESS = gr.Progress()
 
 
 def told(progress: gr.Progress) -> Progress:
-    """Gradio's progress bar as the models tell it."""
-    return lambda fraction, message: progress(fraction, desc=message)
+    """Gradio's progress bar as the models tell it, in the language of the call that this thread answers."""
+    code = language()
+
+    def tell(fraction: float, message: str) -> None:
+        # A download tells from a thread of its own, which answers no call.
+        with spoken(code):
+            progress(fraction, desc=_(message))
+
+    return tell
 
 
 Parameters = ParamSpec("Parameters")
@@ -63,7 +71,7 @@ def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str]
             if not isinstance(error, InputError):
                 _log.error("%s failed", getattr(function, "__name__", function), exc_info=error)
             sentence = error.sentence if isinstance(error, InputError) else OUR_FAULT
-            raise gr.Error(as_message(sentence), print_exception=False) from error
+            raise gr.Error(as_message(_(sentence)), print_exception=False) from error
 
     if inspect.iscoroutinefunction(function):
 

@@ -9,11 +9,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from demo.language import _
 from demo.settings import Limits, Settings
 from models.cancellation import go_on
 from models.errors import InputError
 from models.registry import Task
 from models.text.characters import says_anything
+from models.wording import Sentence
 
 _KEPT_CONTROLS = "\n\t"
 # Windows' punctuation and letters (code page 1252), which are control characters where its text was read as Latin-1.
@@ -44,7 +46,8 @@ class Field:
     A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
     tuple holds whole numbers: ids of tokens, or cells. A number's `most` names its bound in `Limits`, where a host may
     lower it; `slider` is how the form offers it. A list holds texts, at most as many as the number in `Limits` that
-    `many` names, or, where they are `labelled`, pairs of a text and its label.
+    `many` names, or, where they are `labelled`, pairs of a text and its label. `each` and `one` are what visitors call
+    each of several and one of them.
     """
 
     label: str
@@ -55,6 +58,8 @@ class Field:
     slider: Slider | None = None
     many: str = ""
     labelled: bool = False
+    each: str = ""
+    one: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -62,82 +67,143 @@ class Field:
         return bool(self.limit)
 
 
-_TEXT = Field("The text", str, "text")
-_KEPT = Field("The tokens to go on from", tuple)
-_SIDE_BY_SIDE = "how many drafts are kept side by side while writing (beam search)"
+_TEXT = Field(Sentence("The text"), str, "text")
+_KEPT = Field(Sentence("The tokens to go on from"), tuple, each=Sentence("Each of the tokens to go on from"))
+_SIDE_BY_SIDE = Sentence("how many drafts are kept side by side while writing (beam search)")
 
 FIELDS: dict[Task, dict[str, Field]] = {
     Task.FILL_MASK: {
         "text": _TEXT,
-        "top_k": Field("The number of candidates", int, slider=Slider("Words to show", 1, 20, 1, "the likeliest ones")),
-        "word": Field("The word", str, "word", may_be_empty=True),
+        "top_k": Field(
+            Sentence("The number of candidates"),
+            int,
+            slider=Slider(Sentence("Words to show"), 1, 20, 1, Sentence("the likeliest ones")),
+        ),
+        "word": Field(Sentence("The word"), str, "word", may_be_empty=True),
     },
     Task.SENTIMENT: {"text": _TEXT},
     Task.QUESTION_ANSWERING: {
-        "question": Field("The question", str, "question"),
-        "context": Field("The text", str, "context"),
-        "top_k": Field("The number of answers", int, slider=Slider("Answers to show", 1, 10)),
+        "question": Field(Sentence("The question"), str, "question"),
+        "context": Field(Sentence("The text"), str, "context"),
+        "top_k": Field(Sentence("The number of answers"), int, slider=Slider(Sentence("Answers to show"), 1, 10)),
     },
     Task.NAMES: {"text": _TEXT},
-    Task.SENTENCE_PAIR: {"a": Field("The first text", str, "text"), "b": Field("The second text", str, "text")},
+    Task.SENTENCE_PAIR: {
+        "a": Field(Sentence("The first text"), str, "text"),
+        "b": Field(Sentence("The second text"), str, "text"),
+    },
     Task.ENDINGS: {
-        "beginning": Field("The beginning", str, "text"),
-        "endings": Field("The endings", list, "question", many="examples"),
+        "beginning": Field(Sentence("The beginning"), str, "text"),
+        "endings": Field(
+            Sentence("The endings"), list, "question", many="examples", one=Sentence("One of the endings")
+        ),
     },
     Task.TRANSLATION: {
         "text": _TEXT,
-        "num_beams": Field("The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, _SIDE_BY_SIDE)),
+        "num_beams": Field(
+            Sentence("The number of beams"), int, most="beams", slider=Slider(Sentence("Beams"), 1, 8, 1, _SIDE_BY_SIDE)
+        ),
         "kept": _KEPT,
     },
     Task.TRANSLATORS: {"text": _TEXT},
     Task.COMPLETION: {
-        "prompt": Field("The prompt", str, "prompt", may_be_empty=True),
+        "prompt": Field(Sentence("The prompt"), str, "prompt", may_be_empty=True),
         "max_new_tokens": Field(
-            "The number of new tokens", int, most="new_tokens", slider=Slider("Tokens to write", 1, 200)
-        ),
-        "strategy": Field("The strategy", str),
-        "temperature": Field(
-            "The temperature", float, slider=Slider("Temperature", 0.05, 2, 0.05, "low: safe, high: surprising")
-        ),
-        "top_k": Field("Top-k", int, slider=Slider("Top-k", 0, 200, 1, "draw among the k likeliest; 0: all")),
-        "top_p": Field("Top-p", float, slider=Slider("Top-p", 0.01, 1, 0.01, "the likeliest that share p")),
-        "num_beams": Field(
-            "The number of beams", int, most="beams", slider=Slider("Beams", 1, 8, 1, "drafts kept side by side")
-        ),
-        "seed": Field("The seed", int),
-        "loop_guard": Field(
-            "The loop guard",
+            Sentence("The number of new tokens"),
             int,
-            slider=Slider("Loop guard", 0, 8, 1, "so many tokens in a row come at most twice; 0: off"),
+            most="new_tokens",
+            slider=Slider(Sentence("Tokens to write"), 1, 200),
+        ),
+        "strategy": Field(Sentence("The strategy"), str),
+        "temperature": Field(
+            Sentence("The temperature"),
+            float,
+            slider=Slider(Sentence("Temperature"), 0.05, 2, 0.05, Sentence("low: safe, high: surprising")),
+        ),
+        "top_k": Field(
+            Sentence("Top-k"),
+            int,
+            slider=Slider(Sentence("Top-k"), 0, 200, 1, Sentence("draw among the k likeliest; 0: all")),
+        ),
+        "top_p": Field(
+            Sentence("Top-p"),
+            float,
+            slider=Slider(Sentence("Top-p"), 0.01, 1, 0.01, Sentence("the likeliest that share p")),
+        ),
+        "num_beams": Field(
+            Sentence("The number of beams"),
+            int,
+            most="beams",
+            slider=Slider(Sentence("Beams"), 1, 8, 1, Sentence("drafts kept side by side")),
+        ),
+        "seed": Field(Sentence("The seed"), int),
+        "loop_guard": Field(
+            Sentence("The loop guard"),
+            int,
+            slider=Slider(
+                Sentence("Loop guard"), 0, 8, 1, Sentence("so many tokens in a row come at most twice; 0: off")
+            ),
         ),
         "kept": _KEPT,
     },
     Task.WORD_IN_CONTEXT: {
-        "word": Field("The word", str, "word"),
-        "sentences": Field("The list of sentences", str, "text"),
+        "word": Field(Sentence("The word"), str, "word"),
+        "sentences": Field(Sentence("The list of sentences"), str, "text"),
     },
     Task.TEACH: {
-        "examples": Field("The examples", list, "example", many="examples", labelled=True),
-        "texts": Field("The texts to judge", list, "example", many="examples"),
-        "kept_out": Field("The examples kept for the test", list, "example", many="examples", labelled=True),
+        "examples": Field(
+            Sentence("The examples"),
+            list,
+            "example",
+            many="examples",
+            labelled=True,
+            each=Sentence("Each of the examples"),
+            one=Sentence("One of the examples"),
+        ),
+        "texts": Field(
+            Sentence("The texts to judge"),
+            list,
+            "example",
+            many="examples",
+            one=Sentence("One of the texts to judge"),
+        ),
+        "kept_out": Field(
+            Sentence("The examples kept for the test"),
+            list,
+            "example",
+            many="examples",
+            labelled=True,
+            each=Sentence("Each of the examples kept for the test"),
+            one=Sentence("One of the examples kept for the test"),
+        ),
     },
-    Task.SURPRISE: {"text": _TEXT, "other": Field("The other text", str, "text", may_be_empty=True)},
+    Task.SURPRISE: {"text": _TEXT, "other": Field(Sentence("The other text"), str, "text", may_be_empty=True)},
     Task.WRITTEN_BY: {"text": _TEXT},
-    Task.GENERATIONS: {"text": _TEXT, "changed": Field("The changed text", str, "text", may_be_empty=True)},
+    Task.GENERATIONS: {"text": _TEXT, "changed": Field(Sentence("The changed text"), str, "text", may_be_empty=True)},
     Task.TRAINING_STEP: {
         "text": _TEXT,
-        "objective": Field("The objective", str),
-        "seed": Field("The seed", int),
+        "objective": Field(Sentence("The objective"), str),
+        "seed": Field(Sentence("The seed"), int),
     },
     Task.TINY_MODEL: {
         "text": _TEXT,
-        "steps": Field("The number of steps", int, slider=Slider("Steps", 50, 800, 50, "how many times it learns")),
-        "seed": Field("The seed", int),
+        "steps": Field(
+            Sentence("The number of steps"),
+            int,
+            slider=Slider(Sentence("Steps"), 50, 800, 50, Sentence("how many times it learns")),
+        ),
+        "seed": Field(Sentence("The seed"), int),
     },
-    Task.CELLS: {"text": _TEXT, "model": Field("The model", str), "cells": Field("The cells", tuple)},
+    Task.CELLS: {
+        "text": _TEXT,
+        "model": Field(Sentence("The model"), str),
+        "cells": Field(Sentence("The cells"), tuple, each=Sentence("Each of the cells")),
+    },
 }
 """The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
 
+
+TOO_LONG = Sentence("{name} is {length:,} characters long, and at most {most:,} are read here. Please shorten it.")
 
 INSIDE_FIELDS = {"text": _TEXT}
 """What is looked at step by step, which belongs to no task."""
@@ -156,55 +222,57 @@ def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: 
     for name, value in fields.items():
         most = getattr(limits, known[name].limit) if known[name].is_text else _CHOICE_CHARACTERS
         if isinstance(value, str) and len(value) > most:
-            raise InputError(
-                f"{known[name].label} is {len(value):,} characters long, and at most {most:,} are read here. "
-                "Please shorten it.",
-                name,
-            )
+            raise InputError(Sentence(TOO_LONG, name=known[name].label, length=len(value), most=most), name)
     cleaned = {
         name: _texts(name, value, known[name], limits) if known[name].type is list else _value(name, value, known[name])
         for name, value in fields.items()
     }
     for name, number in cleaned.items():
         if known[name].most and number > (most := getattr(limits, known[name].most)):
-            raise InputError(f"{known[name].label} must be from 1 to {most}.", name)
+            raise InputError(Sentence("{name} must be from 1 to {most}.", name=known[name].label, most=most), name)
     return cleaned
 
 
 def _value(name: str, value: object, field: Field) -> Any:
     if field.type is tuple:
         if not isinstance(value, list | tuple) or len(value) > _MOST_IDS:
-            raise InputError(f"{field.label} must be a list of at most {_MOST_IDS:,} whole numbers.", name)
-        return tuple(whole_number(each, f"Each of {field.label[0].lower()}{field.label[1:]}", name) for each in value)
+            sentence = Sentence(
+                "{name} must be a list of at most {most:,} whole numbers.", name=field.label, most=_MOST_IDS
+            )
+            raise InputError(sentence, name)
+        return tuple(whole_number(each, field.each, name) for each in value)
     if field.type is int:
         return whole_number(value, field.label, name)
     if field.type is float:
         return finite_number(value, field.label, name)
     text = plain_text("" if value is None else value, field.label, name)
     if field.is_text and not field.may_be_empty and not says_anything(text):
-        raise InputError(f"{field.label} is empty. Please type something first.", name)
+        raise InputError(Sentence("{name} is empty. Please type something first.", name=field.label), name)
     return text
 
 
 def _texts(name: str, value: object, field: Field, limits: Limits) -> tuple[Any, ...]:
     """Several texts, or pairs of a text and its label, which callers may also give as `{"text": …, "label": …}`."""
     if not isinstance(value, list | tuple):
-        raise InputError(f"{field.label} must be a list.", name)
+        raise InputError(Sentence("{name} must be a list.", name=field.label), name)
     if len(value) > (most := getattr(limits, field.many)):
-        raise InputError(
-            f"{field.label} are {len(value):,}, and at most {most:,} are read here. Please leave some out.", name
+        sentence = Sentence(
+            "{name} are {count:,}, and at most {most:,} are read here. Please leave some out.",
+            name=field.label,
+            count=len(value),
+            most=most,
         )
+        raise InputError(sentence, name)
     given = [_pair(name, each, field) if field.labelled else (each, "") for each in value]
     for place, longest in enumerate((getattr(limits, field.limit), limits.word)):
         for each in given:
             if isinstance(each[place], str) and len(each[place]) > longest:
-                what = "A name of a class" if place else f"One of {field.label[0].lower()}{field.label[1:]}"
-                raise InputError(
-                    f"{what} is {len(each[place]):,} characters long, and at most {longest:,} are read here. "
-                    "Please shorten it.",
-                    name,
-                )
-    cleaned = [(plain_text(text, "An example", name), plain_text(label, "A class", name)) for text, label in given]
+                what = Sentence("A name of a class") if place else field.one
+                raise InputError(Sentence(TOO_LONG, name=what, length=len(each[place]), most=longest), name)
+    cleaned = [
+        (plain_text(text, Sentence("An example"), name), plain_text(label, Sentence("A class"), name))
+        for text, label in given
+    ]
     return tuple((text.strip(), label.strip()) if field.labelled else text for text, label in cleaned)
 
 
@@ -213,7 +281,7 @@ def _pair(name: str, value: object, field: Field) -> tuple[Any, Any]:
         return value["text"], value["label"]
     if isinstance(value, list | tuple) and len(value) == 2:
         return value[0], value[1]
-    raise InputError(f"Each of {field.label[0].lower()}{field.label[1:]} must have a text and a label.", name)
+    raise InputError(Sentence("{each} must have a text and a label.", each=field.each), name)
 
 
 def clipped(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
@@ -229,40 +297,67 @@ def limits_in_words(settings: Settings) -> tuple[str, ...]:
     """The limits as sentences for visitors, with the same numbers that are enforced."""
     limits = settings.limits
     return (
-        f"A text may have {limits.text:,} characters, a prompt {limits.prompt:,}, a question {limits.question:,}, "
-        f"and the text to search for its answer {limits.context:,}.",
-        f"A model may be taught with {limits.examples:,} examples of {limits.example:,} characters, in two to five "
-        "classes.",
-        "Each model reads a number of tokens at once, the bundled ones 512; a longer text is refused. "
-        "Only a text to search for an answer or for names may be longer, which is read in overlapping windows, and a "
-        "text to translate, which is read sentence by sentence.",
-        f"A run writes up to {limits.new_tokens} tokens, and a beam search keeps up to {limits.beams} drafts.",
-        f"A visitor may start {limits.runs_per_minute} runs a minute and have {limits.runs_at_once} going or waiting.",
-        f"{settings.concurrency} runs go on at a time, and up to {settings.queue} may wait. Visitors take turns; who "
-        "waits sees the place in line, and who finds the line full is told at once.",
+        _(
+            "A text may have {text:,} characters, a prompt {prompt:,}, a question {question:,}, and the text to search "
+            "for its answer {context:,}.",
+            text=limits.text,
+            prompt=limits.prompt,
+            question=limits.question,
+            context=limits.context,
+        ),
+        _(
+            "A model may be taught with {examples:,} examples of {example:,} characters, in two to five classes.",
+            examples=limits.examples,
+            example=limits.example,
+        ),
+        _(
+            "Each model reads a number of tokens at once, the bundled ones 512; a longer text is refused. "
+            "Only a text to search for an answer or for names may be longer, which is read in overlapping windows, and "
+            "a text to translate, which is read sentence by sentence."
+        ),
+        _(
+            "A run writes up to {tokens} tokens, and a beam search keeps up to {drafts} drafts.",
+            tokens=limits.new_tokens,
+            drafts=limits.beams,
+        ),
+        _(
+            "A visitor may start {runs} runs a minute and have {at_once} going or waiting.",
+            runs=limits.runs_per_minute,
+            at_once=limits.runs_at_once,
+        ),
+        _(
+            "{at_once} runs go on at a time, and up to {waiting} may wait. Visitors take turns; who waits sees the "
+            "place in line, and who finds the line full is told at once.",
+            at_once=settings.concurrency,
+            waiting=settings.queue,
+        ),
     )
+
+
+_NO_NUMBER = Sentence("{name} must be a number.")
+_NO_WHOLE_NUMBER = Sentence("{name} must be a whole number.")
 
 
 def whole_number(value: object, label: str, field: str) -> int:
     """`value` if it is a whole number, 5.0 included; raises `InputError` for anything else."""
-    number = finite_number(value, label, field, kind="a whole number")
+    number = finite_number(value, label, field, _NO_WHOLE_NUMBER)
     if number != int(number):
-        raise InputError(f"{label} must be a whole number.", field)
+        raise InputError(Sentence(_NO_WHOLE_NUMBER, name=label), field)
     if abs(number) >= OUT_OF_RANGE:
-        raise InputError(f"{label} is out of range.", field)
+        raise InputError(Sentence("{name} is out of range.", name=label), field)
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 
-def finite_number(value: object, label: str, field: str, kind: str = "a number") -> float:
-    """`value` if it is a finite number and no truth value; raises `InputError` for anything else."""
+def finite_number(value: object, label: str, field: str, otherwise: str = _NO_NUMBER) -> float:
+    """`value` if it is a finite number and no truth value; raises `InputError` with `otherwise` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{label} must be {kind}.", field)
+        raise InputError(Sentence(otherwise, name=label), field)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{label} must be {kind}.", field)
+        raise InputError(Sentence(otherwise, name=label), field)
     return number
 
 
@@ -273,9 +368,10 @@ def plain_text(value: object, label: str, field: str) -> str:
     Raises `InputError` for what is no text and for lone surrogates, which no file or model can hold.
     """
     if not isinstance(value, str):
-        raise InputError(f"{label} must be text.", field)
+        raise InputError(Sentence("{name} must be text.", name=label), field)
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise InputError(f"{label} holds half of a character, which cannot be read. Please delete it.", field)
+        sentence = Sentence("{name} holds half of a character, which cannot be read. Please delete it.", name=label)
+        raise InputError(sentence, field)
     return "".join(
         " " if unicodedata.category(character) == "Cc" and character not in _KEPT_CONTROLS else character
         for character in value.translate(_OF_WINDOWS)
@@ -292,7 +388,9 @@ A GPT-2 small remembers 73 kB for each token of each draft, and a token is some 
 LONGEST_WAIT_S = 600.0
 """The largest run takes a minute or two on a slow processor, and a few may wait in front."""
 
-TOO_BUSY = "Long runs have kept this host busy for ten minutes. Please try again later, or try a shorter text."
+TOO_BUSY = Sentence(
+    "Long runs have kept this host busy for ten minutes. Please try again later, or try a shorter text."
+)
 
 _ASK_EVERY_S = 0.2
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from demo.caches import HELD_FOR_S, Origin, SessionCache
-from demo.limits import Turns, clean, plain_text
+from demo.limits import TOO_LONG, Turns, clean, plain_text
 from demo.log.run import Run, keeps, owner
 from demo.settings import Settings
 from models.errors import InputError
@@ -18,6 +18,7 @@ from models.outputs.base import TaskOutput
 from models.outputs.before import GenerationsReading
 from models.outputs.writing import DecodeTree, generated_ids
 from models.registry import Task, find
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -66,8 +67,8 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
-OUR_FAULT = "Something went wrong on our side. What you typed is kept; please try again, or try another text."
-FORGOTTEN = (
+OUR_FAULT = Sentence("Something went wrong on our side. What you typed is kept; please try again, or try another text.")
+FORGOTTEN = Sentence(
     "This answer is no longer in this host's memory: it was deleted, or was not to be kept. Please run the text again."
 )
 
@@ -107,7 +108,7 @@ class Inspection:
 
     def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
         """The attribution of each token to the decision called `target`, or to the one that made the answer."""
-        target = self._word(target, "The target", "target")
+        target = self._word(target, Sentence("The target"), "target")
 
         def attributed(model: "AnyTaskModel", inputs: Any) -> Attribution:
             from models.explain.attribution import attribute
@@ -147,7 +148,7 @@ class Inspection:
         With `last`, all tokens from `position` to `last` give way. `[MASK]` or nothing is a blank; where the model
         knows none, nothing leaves the word out.
         """
-        token = self._word(token, "The word", "token")
+        token = self._word(token, Sentence("The word"), "token")
         before = self._answer(source)
 
         def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
@@ -190,10 +191,7 @@ class Inspection:
     def _word(self, value: object, label: str, field: str) -> str:
         word, most = plain_text(value, label, field), self._settings.limits.word
         if len(word) > most:
-            raise InputError(
-                f"{label} is {len(word):,} characters long, and at most {most:,} are read here. Please shorten it.",
-                field,
-            )
+            raise InputError(Sentence(TOO_LONG, name=label, length=len(word), most=most), field)
         return word
 
 
@@ -202,7 +200,7 @@ def grow_tree(
 ) -> DecodeTree:
     """The tree for the fields of a completion, whose strategy plays no part; raises `InputError`."""
     cleaned = clean(Task.COMPLETION, fields, settings.limits)
-    found = find(plain_text(checkpoint, "The checkpoint", "checkpoint"), Task.COMPLETION)
+    found = find(plain_text(checkpoint, Sentence("The checkpoint"), "checkpoint"), Task.COMPLETION)
     with errors_in_a_sentence("a decode tree"):
         model = cast("TextGeneration", store.load(found, progress))
         from models.explain.strategy_tree import decode_tree

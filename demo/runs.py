@@ -27,6 +27,7 @@ from models.loading.store import ModelStore
 from models.outputs.base import LoadedCheckpoint, TaskOutput
 from models.outputs.writing import DecodeTree, generated_ids
 from models.registry import Checkpoint, Task, find
+from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
@@ -40,7 +41,7 @@ _SESSION_CHARACTERS = 64
 RUNS_OF_A_PAGE = 50
 """How many runs of a session are listed at a time."""
 
-NO_SUCH_RUN = "There is no such run; it may have been deleted."
+NO_SUCH_RUN = Sentence("There is no such run; it may have been deleted.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +152,9 @@ def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[
     """
     written = generated_ids(output)
     if not written:
-        raise InputError("This run wrote no text, so there is nothing to go on from.", "run_id")
+        raise InputError(Sentence("This run wrote no text, so there is nothing to go on from."), "run_id")
     if not 1 <= step <= len(written):
-        raise InputError(f"The step must be from 1 to {len(written)}.", "step")
+        raise InputError(Sentence("The step must be from 1 to {last}.", last=len(written)), "step")
     # A completion that was logged before there was a loop guard was written without one.
     unsaid = {"loop_guard": 0} if run.task is Task.COMPLETION else {}
     return {**unsaid, **run.fields, "kept": (*written[: step - 1], token_id)}
@@ -262,7 +263,7 @@ class DemoService(Inspection):
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for one that failed or has none."""
         if not run.task.kinds:
-            raise InputError("This run has no attention to look at beyond its answer.", "run_id")
+            raise InputError(Sentence("This run has no attention to look at beyond its answer."), "run_id")
         return self.reopen(run).source
 
     def output_of(self, run: Run) -> TaskOutput:
@@ -272,7 +273,7 @@ class DemoService(Inspection):
     def reopen(self, run: Run) -> Finished:
         """A logged run as it was when it finished; raises `InputError` for one that failed."""
         if run.answer is None:
-            raise InputError("This run has no answer to look at.", "run_id")
+            raise InputError(Sentence("This run has no answer to look at."), "run_id")
         output = load_answer(run.task, run.answer)
         return Finished(run, output, source_of(run, output))
 
@@ -325,7 +326,7 @@ class DemoService(Inspection):
     def _session(self, session_id: str) -> str:
         """A session id as browsers send it back: none yet is a new one, and one that was never given is refused."""
         if not isinstance(session_id, str) or len(session_id) > _SESSION_CHARACTERS:
-            raise InputError("This page has lost its session. Please reload it.")
+            raise InputError(Sentence("This page has lost its session. Please reload it."))
         return session_id or self.new_session()
 
     def _attempt(self, session_id: str, task: Task, fields: Mapping[str, Any], checkpoint: str) -> Attempt:
@@ -335,7 +336,7 @@ class DemoService(Inspection):
     def _accept(self, attempt: Attempt) -> tuple[Hashable, Checkpoint]:
         """The key of the question and the checkpoint; raises `InputError` for fields that cannot be used."""
         fields = clean(attempt.task, attempt.given, self.settings.limits)
-        checkpoint = find(plain_text(attempt.checkpoint, "The checkpoint", "checkpoint"), attempt.task)
+        checkpoint = find(plain_text(attempt.checkpoint, Sentence("The checkpoint"), "checkpoint"), attempt.task)
         attempt.accepted(fields, checkpoint)
         return ("run", attempt.task, checkpoint.name, tuple(sorted(fields.items()))), checkpoint
 
@@ -370,7 +371,7 @@ class DemoService(Inspection):
             told = {"run_id": attempt.run_id, "task": attempt.task.value}
             _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error, extra=told)
             error = InputError(OUR_FAULT)
-        self._record(attempt.failed(error.sentence))
+        self._record(attempt.failed(str(error.sentence)))
         return error
 
     def _record(self, run: Run) -> None:

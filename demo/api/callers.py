@@ -13,6 +13,7 @@ from demo.log.run import Run, owner, with_wish
 from demo.runs import NO_SUCH_RUN, DemoService
 from demo.web.visitors import SESSION_HEADER
 from models.errors import InputError
+from models.wording import Sentence
 
 _ID_CHARACTERS = 64
 # What Gradio's clients make up has 10 or more.
@@ -48,7 +49,7 @@ def run_to_read(service: DemoService, request: gr.Request, run_id: str) -> Run:
     A run of a session is that session's alone. One that was asked for without a session has only its id, which nobody
     can guess, and is its who knows that.
     """
-    run = service.get(short_text(run_id, "The run id", "run_id"))
+    run = service.get(short_text(run_id, Sentence("The run id"), "run_id"))
     if run.session_id.startswith(_ONCE) or owner(run.session_id) == owner(session_of(request) or ""):
         return run
     raise InputError(NO_SUCH_RUN, "run_id")
@@ -64,19 +65,19 @@ def required_session_of(request: gr.Request) -> str:
     """The session of a caller who must have one; raises `InputError`."""
     session_id = session_of(request)
     if session_id is None or not owner(session_id):
-        raise InputError("This endpoint needs a session: call it through a client that keeps one.")
+        raise InputError(Sentence("This endpoint needs a session: call it through a client that keeps one."))
     return session_id
 
 
 def short_text(value: object, label: str, field: str) -> str:
     """`value` if it is a text of a name's length; raises `InputError`."""
     if isinstance(value, str) and len(value) > _ID_CHARACTERS:
-        raise InputError(f"{label} is too long.", field)
+        raise InputError(Sentence("{name} is too long.", name=label), field)
     return plain_text(value, label, field)
 
 
 def truth(value: object, label: str, field: str) -> bool:
     """`value` if it is true or false; raises `InputError` for anything else."""
     if not isinstance(value, bool):
-        raise InputError(f"{label} must be true or false.", field)
+        raise InputError(Sentence("{name} must be true or false.", name=label), field)
     return value

@@ -29,6 +29,7 @@ from models.explain.head_roles import head_roles as roles_of_heads
 from models.outputs.attention import MEAN, Attention
 from models.registry import Task, find
 from models.text.words import merge_words, word_text, words_of
+from models.wording import Sentence
 
 
 def add_look_endpoints(service: DemoService) -> None:
@@ -40,11 +41,13 @@ def add_look_endpoints(service: DemoService) -> None:
 
     def attention_of(request: gr.Request, run_id: str, kind: str) -> tuple[dict[str, Any], Attention]:
         """The attention of that kind, the first one where it is empty, and the fields that answers about it share."""
-        kind = short_text(kind, "The kind", "kind")
+        kind = short_text(kind, Sentence("The kind"), "kind")
         run, source = run_of(request, run_id)
         attentions = service.attention(source)
         if kind and kind not in attentions:
-            raise InputError(f"This run has no such attention; it has: {', '.join(attentions)}.", "kind")
+            raise InputError(
+                Sentence("This run has no such attention; it has: {kinds}.", kinds=", ".join(attentions)), "kind"
+            )
         chosen = attentions[kind or next(iter(attentions))]
         return {**answered(run), "kind": chosen.kind, "kinds": list(attentions)}, chosen
 
@@ -67,7 +70,7 @@ def add_look_endpoints(service: DemoService) -> None:
             words: True to merge the pieces of words into words.
             how: head for that layer and head; mean or maximum over all heads; rollout for attention through the layers.
         """
-        words, way = truth(words, "The choice of words", "words"), short_text(how, "The way", "how")
+        words, way = truth(words, Sentence("The choice of words"), "words"), short_text(how, Sentence("The way"), "how")
         layer, head = _place(layer, head)
         shared, chosen = attention_of(request, run_id, kind)
         weights = reduce(chosen, way, layer, head)
@@ -92,7 +95,7 @@ def add_look_endpoints(service: DemoService) -> None:
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
             dark: True for a picture on a dark ground.
         """
-        dark = truth(dark, "The choice of a dark ground", "dark")
+        dark = truth(dark, Sentence("The choice of a dark ground"), "dark")
         shared, chosen = attention_of(request, run_id, kind)
         image = sheet.data_uri(sheet.attention_sheet(chosen, dark))
         return shaped(Sheet, sheet.sheet_geometry(chosen), **shared, image=image)
@@ -130,7 +133,7 @@ def add_look_endpoints(service: DemoService) -> None:
             kind: encoder, decoder or cross, as the run has them; empty for the most telling one.
         """
         layer, head = _place(layer, head)
-        kind = short_text(kind, "The kind", "kind")
+        kind = short_text(kind, Sentence("The kind"), "kind")
         run, source = run_of(request, run_id)
         return _comparison(run, service.ablate(source, layer, head, kind))
 
@@ -142,7 +145,7 @@ def add_look_endpoints(service: DemoService) -> None:
             position: The token's place among those that the model read, counted from 0.
             token: The new word; [MASK] for a blank, where the model knows one.
         """
-        position = whole_number(position, "The position", "position")
+        position = whole_number(position, Sentence("The position"), "position")
         run, source = run_of(request, run_id)
         return _comparison(run, service.replace_token(source, position, token))
 
@@ -160,10 +163,13 @@ def add_look_endpoints(service: DemoService) -> None:
             kind: encoder or decoder, for a translator; its decoder, in front, reads the translation it wrote.
         """
         started = time.perf_counter()
-        kind, checkpoint = short_text(kind, "The kind", "kind"), short_text(checkpoint, "The checkpoint", "checkpoint")
+        kind, checkpoint = (
+            short_text(kind, Sentence("The kind"), "kind"),
+            short_text(checkpoint, Sentence("The checkpoint"), "checkpoint"),
+        )
         text = str(clean_fields(INSIDE_FIELDS, {"text": text}, service.settings.limits)["text"])
         layer, head = _place(layer, head)
-        position = whole_number(position, "The position", "position")
+        position = whole_number(position, Sentence("The position"), "position")
         found = find(checkpoint or Task.FILL_MASK.endpoint).name
         seen = look(service.inside, InsideRequest("", text, found, layer, head, position), kind)
         numbers, place, lens = seen.numbers, seen.position, seen.lens
@@ -188,7 +194,7 @@ def add_look_endpoints(service: DemoService) -> None:
 
 
 def _place(layer: object, head: object) -> tuple[int, int]:
-    return whole_number(layer, "The layer", "layer"), whole_number(head, "The head", "head")
+    return whole_number(layer, Sentence("The layer"), "layer"), whole_number(head, Sentence("The head"), "head")
 
 
 def _comparison(run: Run, changed: Changed) -> Comparison:

@@ -9,6 +9,7 @@ from demo.limits import whole_number
 from demo.log.export import LoggedRun, public_fields
 from demo.runs import RUNS_OF_A_PAGE, DemoService
 from models.errors import InputError
+from models.wording import Sentence
 
 
 def add_session_endpoints(service: DemoService) -> None:
@@ -22,11 +23,14 @@ def add_session_endpoints(service: DemoService) -> None:
             offset: How many of the newest runs to pass over: 50 for the second page of 50.
         """
         session_id = required_session_of(request)
-        most, skip = whole_number(limit, "The limit", "limit"), whole_number(offset, "The offset", "offset")
+        most, skip = (
+            whole_number(limit, Sentence("The limit"), "limit"),
+            whole_number(offset, Sentence("The offset"), "offset"),
+        )
         if not 1 <= most <= RUNS_OF_A_PAGE:
-            raise InputError(f"The limit must be from 1 to {RUNS_OF_A_PAGE}.", "limit")
+            raise InputError(Sentence("The limit must be from 1 to {most}.", most=RUNS_OF_A_PAGE), "limit")
         if skip < 0:
-            raise InputError("The offset must be 0 or more.", "offset")
+            raise InputError(Sentence("The offset must be 0 or more."), "offset")
         return [public_fields(run) for run in service.history(session_id, most, skip)]
 
     def session_delete(request: gr.Request, run_id: str) -> bool:
@@ -35,7 +39,7 @@ def add_session_endpoints(service: DemoService) -> None:
         Args:
             run_id: The run_id of an earlier answer.
         """
-        return service.delete(short_text(run_id, "The run id", "run_id"), required_session_of(request))
+        return service.delete(short_text(run_id, Sentence("The run id"), "run_id"), required_session_of(request))
 
     def session_delete_all(request: gr.Request) -> int:
         """Delete every run of this client's session; the number of runs that it had."""
@@ -49,7 +53,7 @@ def add_session_endpoints(service: DemoService) -> None:
         """
         exports = {"csv": service.export_csv, "json": service.export_json}
         if not isinstance(format, str) or format not in exports:
-            raise InputError("The format must be csv or json.", "format")
+            raise InputError(Sentence("The format must be csv or json."), "format")
         return exports[format](required_session_of(request))
 
     for endpoint in (session_runs, session_delete, session_delete_all, session_export):

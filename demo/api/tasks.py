@@ -18,6 +18,7 @@ from demo.runs import DemoService, fork_fields
 from demo.settings import MODEL_QUEUE
 from models.errors import InputError
 from models.registry import Task
+from models.wording import Sentence
 
 
 def add_task_endpoints(service: DemoService) -> None:
@@ -274,7 +275,7 @@ def add_writing_endpoints(service: DemoService) -> None:
             loop_guard: For sampling: so many tokens in a row are drawn no third time, from 0 (let them) to 20.
         """
         sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "loop_guard": loop_guard}
-        length = whole_number(steps, "The number of steps", "steps")
+        length = whole_number(steps, Sentence("The number of steps"), "steps")
         fields = {"prompt": prompt, "max_new_tokens": length, "num_beams": num_beams, **sampling}
         return shaped(Tree, service.decode_tree(fields, checkpoint))
 
@@ -288,9 +289,9 @@ def add_writing_endpoints(service: DemoService) -> None:
         """
         run = run_to_read(service, request, run_id)
         if run.task is not Task.COMPLETION:
-            raise InputError("Only a completion can go on from another token here.", "run_id")
-        step = whole_number(step, "The step", "step")
-        token_id = whole_number(token_id, "The id of the token", "token_id")
+            raise InputError(Sentence("Only a completion can go on from another token here."), "run_id")
+        step = whole_number(step, Sentence("The step"), "step")
+        token_id = whole_number(token_id, Sentence("The id of the token"), "token_id")
         fields = fork_fields(run, service.output_of(run), step, token_id)
         done = service.run(session_to_log(service, request), run.task, fields, run.checkpoint)
         return answer_of(Completion, done.run, done.output)

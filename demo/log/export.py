@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO, TypedDict, cast
 
+from demo.language import _, number
 from demo.log.run import Run, load_answer
 from models.outputs.base import TaskOutput
 from models.outputs.before import CellsOutput, GenerationsOutput, TranslatorsOutput, WatchedCell
@@ -97,17 +98,21 @@ def answer_in_words(output: TaskOutput) -> str:
         case FillMaskOutput():
             return output.sequences[0].text
         case GenerationsOutput():
-            return "; ".join(f"{row.name}: {row.label}" for row in output.rows)
+            return "; ".join(f"{_(row.name)}: {_(row.label)}" for row in output.rows)
         case SentimentOutput():
-            return output.label
+            return _(output.label)
         case QuestionAnsweringOutput():
             return output.answers[0].text if output.answered else ""
         case NamesOutput():
-            return "; ".join(f"{each.text} ({each.label})" for each in output.entities)
+            return "; ".join(f"{each.text} ({_(each.label)})" for each in output.entities)
         case SentencePairOutput():
-            implied = max(output.entailment, key=lambda each: each.score).text
-            follows, same = (f"{100 * share:.0f} %" for share in (output.follows, output.paraphrase))
-            return f"follows {follows}, {implied}, says the same {same}, cosine {output.similarity:.2f}"
+            return _(
+                "follows {follows:.0f} %, {implied}, says the same {same:.0f} %, cosine {cosine:.2f}",
+                follows=100 * output.follows,
+                implied=_(max(output.entailment, key=lambda each: each.score).text),
+                same=100 * output.paraphrase,
+                cosine=output.similarity,
+            )
         case EndingsOutput():
             return output.endings[output.by_follows[0]].text
         case CellsOutput():
@@ -115,7 +120,7 @@ def answer_in_words(output: TaskOutput) -> str:
         case TranslationOutput():
             return output.translations[0].text
         case TranslatorsOutput():
-            return "; ".join(f"{row.name}: {row.text}" for row in output.rows)
+            return "; ".join(f"{_(row.name)}: {row.text}" for row in output.rows)
         case CompletionOutput():
             return output.text
         case WordInContextOutput():
@@ -125,42 +130,70 @@ def answer_in_words(output: TaskOutput) -> str:
         case SurpriseOutput() if output.other:
             return likelier(output)
         case SurpriseOutput():
-            return f"{output.text.bits_per_token:.2f} bits per token, perplexity {output.text.perplexity:,.1f}"
+            return _(
+                "{bits:.2f} bits per token, perplexity {perplexity:,.1f}",
+                bits=output.text.bits_per_token,
+                perplexity=output.text.perplexity,
+            )
         case WrittenByOutput():
-            return f"reads like a model’s text: {100 * output.machine:.0f} %"
+            return _("reads like a model’s text: {share:.0f} %", share=100 * output.machine)
         case TrainingStepOutput():
-            return f"loss {output.loss:.2f} nats before the step, {output.loss_after:.2f} after it"
+            return _(
+                "loss {before:.2f} nats before the step, {after:.2f} after it",
+                before=output.loss,
+                after=output.loss_after,
+            )
         case TinyModelOutput():
             first, last = output.course[0], output.course[-1]
-            learned = f"loss from {first.loss:.2f} to {last.loss:.2f} nats in {last.step} steps"
-            return f"{learned}; it writes: {output.samples[-1].text}"
-        case _:
+            return _(
+                "loss from {first:.2f} to {last:.2f} nats in {steps} steps; it writes: {text}",
+                first=first.loss,
+                last=last.loss,
+                steps=last.step,
+                text=output.samples[-1].text,
+            )
+        case _unknown:
             raise TypeError(f"{type(output).__name__} has no answer in words")
 
 
 def cell_in_words(each: WatchedCell) -> str:
     """A cell by its number, and what it watches."""
     if each.correlation is None:
-        return f"cell {each.cell}"
-    return f"cell {each.cell}: {each.watches}, correlation {each.correlation:.2f}"
+        return _("cell {number}", number=each.cell)
+    return _(
+        "cell {number}: {watches}, correlation {correlation:.2f}",
+        number=each.cell,
+        watches=_(each.watches),
+        correlation=each.correlation,
+    )
 
 
 def word_finding(output: WordInContextOutput, layer: int) -> str:
     """Which sentences are closest at `layer` and which least alike, in a sentence; sentences count from 1."""
     (one, other, most), (first, second, least) = output.extremes(layer)
-    where = f"At layer {layer}" if layer else "Before the first layer"
     if len(output.occurrences) == 2:
-        return f"{where} the word’s two vectors have a cosine of {most:.2f}."
-    return (
-        f"{where} sentences {one + 1} and {other + 1} are closest ({most:.2f}); {first + 1} and {second + 1} are least "
-        f"alike ({least:.2f})."
+        if not layer:
+            return _("Before the first layer the word’s two vectors have a cosine of {cosine:.2f}.", cosine=most)
+        return _("At layer {layer} the word’s two vectors have a cosine of {cosine:.2f}.", layer=layer, cosine=most)
+    found = {"one": one + 1, "other": other + 1, "most": most, "first": first + 1, "second": second + 1, "least": least}
+    if not layer:
+        return _(
+            "Before the first layer sentences {one} and {other} are closest ({most:.2f}); {first} and {second} are "
+            "least alike ({least:.2f}).",
+            **found,
+        )
+    return _(
+        "At layer {layer} sentences {one} and {other} are closest ({most:.2f}); {first} and {second} are least alike "
+        "({least:.2f}).",
+        layer=layer,
+        **found,
     )
 
 
 def measured(output: TeachOutput) -> str:
     """How often a taught classifier was right."""
     right = output.measured - len(output.mistakes)
-    return f"{right} of {output.measured} examples right"
+    return _("{right} of {measured} examples right", right=right, measured=output.measured)
 
 
 _ALIKE_BITS = 0.05
@@ -173,18 +206,28 @@ def likelier(output: SurpriseOutput) -> str:
     more = output.other.bits - output.text.bits
     per_token = output.other.bits_per_token - output.text.bits_per_token
     if abs(more) < _ALIKE_BITS:
-        return "The model finds both texts equally likely"
+        return _("The model finds both texts equally likely")
     ratio = 2 ** abs(more)
     times = (
-        f"{ratio:,.{0 if ratio >= 9.95 else 1}f}"
+        number(ratio, f",.{0 if ratio >= 9.95 else 1}f")
         if abs(more) < _LARGEST_RATIO_BITS
-        else f"2 to the power of {abs(more):,.0f}"
+        else _("2 to the power of {bits:,.0f}", bits=abs(more))
     )
-    first, second = ("first", "second") if more > 0 else ("second", "first")
-    said = f"The model finds the {first} text {times} times as likely as the {second}"
     if more * per_token >= 0:
-        return said
-    return f"{said}; per token it is less surprised by the {second}, which is longer"
+        if more > 0:
+            return _("The model finds the first text {times} times as likely as the second", times=times)
+        return _("The model finds the second text {times} times as likely as the first", times=times)
+    if more > 0:
+        return _(
+            "The model finds the first text {times} times as likely as the second; per token it is less surprised by "
+            "the second, which is longer",
+            times=times,
+        )
+    return _(
+        "The model finds the second text {times} times as likely as the first; per token it is less surprised by the "
+        "first, which is longer",
+        times=times,
+    )
 
 
 def safe_cell(value: Any) -> str:

@@ -26,6 +26,7 @@ from demo.log.database import (
 )
 from demo.log.run import Run, keeps, owner, with_wish
 from models.errors import InputError
+from models.wording import Sentence
 
 _log = logging.getLogger(__name__)
 _MOST_WAITING = 2_000
@@ -34,8 +35,10 @@ _PASSES_WITHIN = timedelta(hours=1)
 _NOT_OPENED_YET = "it is not open yet"
 _KEY_BYTES = 24
 _SESSION_THERE = select(SESSIONS.c.id).where(SESSIONS.c.id == bindparam("session_id"))
-_NOT_YOURS = "Only a run that this browser made and that is still in its History can be shared. Run it here first."
-_LEADS_NOWHERE = (
+_NOT_YOURS = Sentence(
+    "Only a run that this browser made and that is still in its History can be shared. Run it here first."
+)
+_LEADS_NOWHERE = Sentence(
     "This link leads to no run: the run was deleted, is no longer shared, or belongs to another host. "
     "What you see here are the recorded examples."
 )
@@ -45,7 +48,7 @@ class LogUnavailable(InputError):
     """The database cannot be used now."""
 
     def __init__(self) -> None:
-        super().__init__("The history cannot be read or changed at the moment. Please try again in a minute.")
+        super().__init__(Sentence("The history cannot be read or changed at the moment. Please try again in a minute."))
 
 
 class SessionLog:

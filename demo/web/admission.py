@@ -13,6 +13,7 @@ from cachetools import TTLCache
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from demo.language import N_, _, ngettext
 from demo.settings import Settings
 from demo.web.call import Call, UnusableCall, read_call, refuse, replay
 from demo.web.metrics import Metrics
@@ -67,6 +68,19 @@ class RateLimit:
         self._calls[visitor] = calls
 
 
+_OVER_LIMIT = {
+    "runs": (
+        N_("One visitor may start {most:,} runs a minute."),
+        N_("All visitors at one address together may start {most:,} runs a minute."),
+    ),
+    "calls": (
+        N_("One visitor may start {most:,} calls a minute."),
+        N_("All visitors at one address together may start {most:,} calls a minute."),
+    ),
+}
+"""What is said where one session, or one caller, has met a limit of each kind of call."""
+
+
 class _Limits:
     """Rate limits of one kind of call: by session, and by caller whatever sessions it names."""
 
@@ -82,15 +96,10 @@ class _Limits:
 
     def refusal(self, session: str, caller: str) -> Refusal | None:
         """Why the next call has to wait; None if it need not."""
-        for limit, who, name in (
-            (self._sessions, session, "One visitor"),
-            (self._callers, caller, "All visitors at one address together"),
-        ):
+        of_session, of_caller = _OVER_LIMIT[self._what]
+        for limit, who, over in ((self._sessions, session, of_session), (self._callers, caller, of_caller)):
             if wait_s := math.ceil(limit.wait_s(who)):
-                sentence = (
-                    f"{name} may start {limit.most_per_minute:,} {self._what} a minute. "
-                    f"Please try again in {_seconds(wait_s)}; your text stays where it is."
-                )
+                sentence = f"{_(over, most=limit.most_per_minute)} {_try_again(wait_s)}"
                 return Refusal(f"{self._what} per minute", sentence, wait_s)
         return None
 
@@ -124,7 +133,7 @@ class Admission:
             vouched = with_header(scope, CALLER_HEADER, self.visitors.vouch(caller))
             await self._admit(False, caller, caller, vouched, receive, send)
         elif not self._exists(call["kind"], call["name"] or ""):
-            await refuse(scope, receive, send, 404, "There is no such endpoint.")
+            await refuse(scope, receive, send, 404, _("There is no such endpoint."))
         else:
             await self._read(call["kind"], call["name"] or "", scope, receive, send)
 
@@ -134,7 +143,7 @@ class Admission:
         try:
             call = read_call(body, by_name=kind == "call/v2")
         except UnusableCall as error:
-            await refuse(scope, receive, send, 400, str(error))
+            await refuse(scope, receive, send, 400, _(str(error)))
             return
         caller = self.visitors.caller(scope)
         # A call without a session is its caller's, and so is a tool's, since all tools share one client.
@@ -180,25 +189,29 @@ class Admission:
     def _run_refusal(self, session: str, caller: str) -> Refusal | None:
         limits = self.settings.limits
         if self.queue.of(SESSION, session) + self._joining[SESSION + session] >= limits.runs_at_once:
-            sentence = f"You have {limits.runs_at_once} runs waiting or running already. Please let one of them finish."
+            sentence = _(
+                "You have {count} runs waiting or running already. Please let one of them finish.",
+                count=limits.runs_at_once,
+            )
             return Refusal("runs at once", sentence, max(1, math.ceil(self.metrics.typical_run_s)))
         waiting = self.queue.waiting + self._joining["all"]
         of_caller = self.queue.of(CALLER, caller) + self._joining[CALLER + caller]
         # A class behind one address may fill half of the line, so that others find room in the other half.
         if waiting >= self.settings.queue or of_caller >= max(limits.runs_at_once, self.settings.queue // 2):
             wait_s = max(1, math.ceil(self.metrics.typical_run_s * (1 + waiting / self.settings.concurrency)))
-            sentence = (
-                f"The line is full: {waiting} runs are waiting. Please try again in {_seconds(wait_s)}; "
-                "your text stays where it is."
-            )
-            return Refusal("line full", sentence, wait_s)
+            full = _("The line is full: {count} runs are waiting.", count=waiting)
+            return Refusal("line full", f"{full} {_try_again(wait_s)}", wait_s)
         return self._runs.refusal(session, caller)
 
     def _small_call_refusal(self, session: str, caller: str) -> Refusal | None:
         if self.queue.calls_waiting >= self.settings.queue + _MOST_SMALL_CALLS:
-            return Refusal("line full", "Very many calls are waiting just now. Please try again in a second.", 1)
+            return Refusal("line full", _("Very many calls are waiting just now. Please try again in a second."), 1)
         return self._calls.refusal(session, caller)
 
 
-def _seconds(seconds: int) -> str:
-    return "a second" if seconds == 1 else f"{seconds} seconds"
+def _try_again(wait_s: int) -> str:
+    return ngettext(
+        "Please try again in a second; your text stays where it is.",
+        "Please try again in {count} seconds; your text stays where it is.",
+        wait_s,
+    )

@@ -12,6 +12,8 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from demo.language import N_
+
 _LONGEST_SESSION = 128
 _TYPES: dict[str, type] = {
     "fn_index": int,
@@ -23,13 +25,13 @@ _TYPES: dict[str, type] = {
 }
 """What Gradio reads of a call besides its values, and the one type of each; each may be left out or null."""
 
-MALFORMED = "This call does not fit the endpoint; /?view=api says what it takes."
-NO_FILES = "Files cannot be sent to this page."
-_NO_SESSION = "The session of this call cannot be used."
+MALFORMED = N_("This call does not fit the endpoint; /?view=api says what it takes.")
+NO_FILES = N_("Files cannot be sent to this page.")
+_NO_SESSION = N_("The session of this call cannot be used.")
 
 
 class UnusableCall(Exception):
-    """A call that is refused; its only argument is the sentence for the caller."""
+    """A call that is refused; its only argument is the sentence for the caller, in English."""
 
 
 @dataclass(frozen=True)

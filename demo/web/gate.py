@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from demo.language import N_, _
 from demo.web.call import MALFORMED, NO_FILES, refuse, replay
 from demo.web.visitors import Visitors, counted
 
@@ -34,11 +35,11 @@ _DELETE = re.compile(r"/gradio_api/mcp(/|/http/?)?")
 _POST = re.compile(rf"/gradio_api/(queue/join|cancel|reset/?|(run|api|call|call/v2)/{_NAME}/?)|{_DELETE.pattern}")
 _PATHS = {"GET": _READ, "HEAD": _READ, "POST": _POST, "DELETE": _DELETE}
 _UPLOADS = re.compile(r"(/gradio_api)?/(upload|process_recording|component_server)")
-_NOT_HERE = "There is nothing here."
-_NOT_FROM_THERE = "Calls from the pages of other sites are not answered."
-_TOO_LARGE = "That is more than this page reads at once. Please shorten it."
-_TOO_SLOW = "The rest of this call did not arrive. Please try again."
-_TOO_MANY = "Very many calls from your address have arrived in part. Please try again in a second."
+_NOT_HERE = N_("There is nothing here.")
+_NOT_FROM_THERE = N_("Calls from the pages of other sites are not answered.")
+_TOO_LARGE = N_("That is more than this page reads at once. Please shorten it.")
+_TOO_SLOW = N_("The rest of this call did not arrive. Please try again.")
+_TOO_MANY = N_("Very many calls from your address have arrived in part. Please try again in a second.")
 
 BODY_WITHIN_S = 60.0
 """How long the body of a call may take to arrive: the largest in a fifth of that over a slow phone."""
@@ -67,11 +68,11 @@ class Gate:
             return
         path, known = scope["path"], _PATHS.get(scope["method"])
         if _UPLOADS.match(path):
-            await refuse(scope, receive, send, 403, NO_FILES)
+            await refuse(scope, receive, send, 403, _(NO_FILES))
         elif not known or not known.fullmatch(path) or ".." in path or "//" in path:
-            await refuse(scope, receive, send, 404, _NOT_HERE)
+            await refuse(scope, receive, send, 404, _(_NOT_HERE))
         elif _is_foreign(scope):
-            await refuse(scope, receive, send, 403, _NOT_FROM_THERE)
+            await refuse(scope, receive, send, 403, _(_NOT_FROM_THERE))
         elif scope["method"] == "POST":
             await self._post(scope, receive, send)
         else:
@@ -80,7 +81,7 @@ class Gate:
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self.visitors.caller(scope)
         if self._arriving[caller] >= _MOST_UNREAD:
-            await refuse(scope, receive, send, 429, _TOO_MANY, {"Retry-After": "1"})
+            await refuse(scope, receive, send, 429, _(_TOO_MANY), {"Retry-After": "1"})
             return
         body = bytearray()
         try:
@@ -89,10 +90,10 @@ class Gate:
                     async for part in Request(scope, receive).stream():
                         body += part
                         if len(body) > self.most_bytes:
-                            await refuse(scope, receive, send, 413, _TOO_LARGE)
+                            await refuse(scope, receive, send, 413, _(_TOO_LARGE))
                             return
         except TimeoutError:
-            await refuse(scope, receive, send, 408, _TOO_SLOW, {"Connection": "close"})
+            await refuse(scope, receive, send, 408, _(_TOO_SLOW), {"Connection": "close"})
         except ClientDisconnect:
             return
         else:
@@ -119,7 +120,7 @@ class Gate:
                 raise
             _log.info("a malformed call to %s", scope["path"])
         if misfit:
-            await refuse(scope, receive, send, 400, MALFORMED)
+            await refuse(scope, receive, send, 400, _(MALFORMED))
 
 
 def _is_foreign(scope: Scope) -> bool:

@@ -19,7 +19,7 @@ _REMEMBERED_DURATIONS = 2_000
 _BEFORE_THE_FIRST_RUN_S = 2.0
 
 DONE, INPUT, OURS, STOPPED = "done", "the visitor's input", "our side", "stopped"
-_FAILURES = {OUR_FAULT: OURS, Stopped.SENTENCE: STOPPED}
+_FAILURES: dict[str, str] = {OUR_FAULT: OURS, Stopped.SENTENCE: STOPPED}
 
 # Counters then have no second series that says when they were made.
 disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from demo.language import N_, _
 from demo.web.call import refuse
 from demo.web.model_queue import ModelQueue
 from demo.web.visitors import Visitors, counted
@@ -20,7 +21,7 @@ MOST_STREAMS = 500
 
 _TIDY_EVERY_S = 1.0
 _STREAM = re.compile(r"/gradio_api/(queue/data|heartbeat/(?P<page>[^/]+)|call/(v2/)?\w+/(?P<event>[^/]+)|mcp.*)")
-_TOO_MANY = "Very many pages are open at your address. Please close one of them."
+_TOO_MANY = N_("Very many pages are open at your address. Please close one of them.")
 
 
 class Streams:
@@ -47,7 +48,7 @@ class Streams:
             return
         caller = self.visitors.caller(scope)
         if self._of_callers[caller] >= MOST_STREAMS:
-            await refuse(scope, receive, send, 429, _TOO_MANY, {"Retry-After": "1"})
+            await refuse(scope, receive, send, 429, _(_TOO_MANY), {"Retry-After": "1"})
             return
         heard = stream["event"] or Request(scope).query_params.get("session_hash", "")
         counts, key = (self.shown, stream["page"]) if stream["page"] else (self._heard, heard)

@@ -4,11 +4,12 @@ import html
 import re
 from dataclasses import dataclass
 
+from demo.language import N_, _
 from demo.widgets.bars import direction
 from models.text.characters import is_joint
 
 MASK = "[MASK]"
-FORGOTTEN = "something"
+FORGOTTEN = N_("something")
 """What a mask becomes whose word nobody knows, because the visitor typed the mask."""
 
 _MOST_CHIPS = 400
@@ -54,7 +55,7 @@ def toggled(text: str, hidden: tuple[str, ...], index: int) -> tuple[str, tuple[
     word = words[index]
     before = sum(each.masked for each in words[:index])
     if word.masked:
-        new = hidden[before] or FORGOTTEN
+        new = hidden[before] or _(FORGOTTEN)
         hidden = hidden[:before] + hidden[before + 1 :]
     else:
         new = MASK
@@ -68,28 +69,31 @@ def aligned(hidden: tuple[str, ...], words: tuple[Word, ...]) -> tuple[str, ...]
     return hidden if len(hidden) == masks else ("",) * masks
 
 
-_BLANK_OUT = "Words of the text: choose one to blank it, or a blank to bring its word back"
+_BLANK_OUT = N_("Words of the text: choose one to blank it, or a blank to bring its word back")
 
 
-def token_chips(text: str, purpose: str = _BLANK_OUT) -> str:
+def token_chips(text: str, purpose: str = "") -> str:
     """The text with each word as a button, pressed when it is masked; `purpose` says what the buttons do."""
     text = readable(text)
     words = words_of(text)
     if len(words) > _MOST_CHIPS or len(text) > _MOST_CHARACTERS:
-        return f"<p class='quiet'>Words can be chosen in texts of up to {_MOST_CHIPS} words. Write {MASK} instead.</p>"
+        said = _(
+            "Words can be chosen in texts of up to {most} words. Write {mask} instead.", most=_MOST_CHIPS, mask=MASK
+        )
+        return f"<p class='quiet'>{said}</p>"
     parts, position = [], 0
     for index, word in enumerate(words):
         parts.append(html.escape(text[position : word.start]))
-        said = "blank" if word.masked else html.escape(word.text)
+        said = _("blank") if word.masked else html.escape(word.text)
         parts.append(
             f'<button type="button" class="chip" data-action="select" data-word="{index}" '
             f'aria-pressed="{str(word.masked).lower()}">'
             f"{'&nbsp;&nbsp;?&nbsp;&nbsp;' if word.masked else f'<bdi>{said}</bdi>'}"
-            f"{'<span class=sr-only>blank</span>' if word.masked else ''}</button>"
+            f"{f'<span class=sr-only>{said}</span>' if word.masked else ''}</button>"
         )
         position = word.end
     parts.append(html.escape(text[position:]))
     return (
         f'<div class="chips" dir="{direction(text.replace(MASK, ""))}" role="group" '
-        f'aria-label="{purpose}">{"".join(parts)}</div>'
+        f'aria-label="{html.escape(purpose or _(_BLANK_OUT))}">{"".join(parts)}</div>'
     )

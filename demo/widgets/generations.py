@@ -4,9 +4,11 @@ import html
 import math
 from collections import Counter
 
+from demo.language import N_, _, ngettext
 from demo.plots.generations import MOST_WORDS, strip_image
 from demo.plots.reading import decimals, percent
 from models.outputs.before import Part, Reading, Strip
+from models.wording import Sentence
 
 _STRONGEST = 10
 _STEPS = 7
@@ -14,27 +16,45 @@ _FULL = 1.5
 """What adds so much to the log-odds has the full colour."""
 
 _HOW = {
-    "bag_of_words": "Every word has one weight. The weights are added, in whatever order the words stand.",
-    "bag_of_ngrams": "Every run of one, two or three words that it knows has one weight. The weights are added.",
-    "cbow": "Every word is a vector of 100 numbers. The vectors are added, and one weight for each number makes the "
-    "answer: still, each word adds its own part and knows nothing of the others.",
-    "deep_cbow": "The words’ vectors are added; two hidden layers read the sum, so that words can change each other’s "
-    "effect, though not by their order. Below: the features of the last layer that counted most.",
-    "deep_averaging": "As deep CBOW, with the mean of the vectors; while it learned, whole words were left out at "
-    "random. Below: the features of the last layer that counted most.",
-    "convolution": "192 filters slide over two, three or four words at a time; of each, only its strongest place "
-    "counts (max over time). Below: those places, and what their filters add together.",
-    "elman": "It reads word by word and keeps a state of 100 numbers. Below: how far each word moved the answer, and "
-    "the answer if the text ended there.",
-    "lstm": "As Elman’s, with a memory and three gates, which decide what comes in, what stays and what is told. "
-    "Below: how far each word moved the answer, and the answer if the text ended there.",
-    "bilstm": "Two LSTMs, one reading backwards; the answer is made of both last states. Below: how far each word "
-    "moved the two answers, added up.",
-    "fine_tuned": "An LSTM that had learned to guess the next word in reviews of six million words, and then learned "
-    "to judge. Its last state, the mean and the greatest of all count. Below: how far each word moved the answer.",
-    "frozen": "Each word is its vector and the two states of a language model where it stands, so that a word means "
-    "something else in another sentence; these stay as they are. Below: what each word adds.",
-    "bert": "Every word looks at every other, in six layers. The reader below shows at what.",
+    "bag_of_words": N_("Every word has one weight. The weights are added, in whatever order the words stand."),
+    "bag_of_ngrams": N_("Every run of one, two or three words that it knows has one weight. The weights are added."),
+    "cbow": N_(
+        "Every word is a vector of 100 numbers. The vectors are added, and one weight for each number makes the "
+        "answer: still, each word adds its own part and knows nothing of the others."
+    ),
+    "deep_cbow": N_(
+        "The words’ vectors are added; two hidden layers read the sum, so that words can change each other’s "
+        "effect, though not by their order. Below: the features of the last layer that counted most."
+    ),
+    "deep_averaging": N_(
+        "As deep CBOW, with the mean of the vectors; while it learned, whole words were left out at "
+        "random. Below: the features of the last layer that counted most."
+    ),
+    "convolution": N_(
+        "192 filters slide over two, three or four words at a time; of each, only its strongest place "
+        "counts (max over time). Below: those places, and what their filters add together."
+    ),
+    "elman": N_(
+        "It reads word by word and keeps a state of 100 numbers. Below: how far each word moved the answer, and "
+        "the answer if the text ended there."
+    ),
+    "lstm": N_(
+        "As Elman’s, with a memory and three gates, which decide what comes in, what stays and what is told. "
+        "Below: how far each word moved the answer, and the answer if the text ended there."
+    ),
+    "bilstm": N_(
+        "Two LSTMs, one reading backwards; the answer is made of both last states. Below: how far each word "
+        "moved the two answers, added up."
+    ),
+    "fine_tuned": N_(
+        "An LSTM that had learned to guess the next word in reviews of six million words, and then learned "
+        "to judge. Its last state, the mean and the greatest of all count. Below: how far each word moved the answer."
+    ),
+    "frozen": N_(
+        "Each word is its vector and the two states of a language model where it stands, so that a word means "
+        "something else in another sentence; these stay as they are. Below: what each word adds."
+    ),
+    "bert": N_("Every word looks at every other, in six layers. The reader below shows at what."),
 }
 _BY_COUNT = ("deep_cbow", "deep_averaging", "convolution", "bag_of_ngrams")
 _COURSE = ("elman", "lstm", "fine_tuned")
@@ -42,16 +62,20 @@ _COURSE = ("elman", "lstm", "fine_tuned")
 
 def opened_row(key: str, reading: Reading | None, words: tuple[str, ...]) -> str:
     """What a row opens into: how that model reads, and how it read the text of `words`, if that is known."""
-    about = f"<p>{_HOW[key]}</p>"
+    about = f"<p>{_(_HOW[key])}</p>"
     if reading is None:
         return f"<div class='opened'>{about}</div>"
     parts = _strongest(reading) if key in _BY_COUNT else _in_order(reading, words, key in _COURSE)
     added = reading.log_odds - reading.bias
-    total = (
-        f"<p class='quiet'>Bias {decimals(reading.bias, '+')} and all parts {decimals(added, '+')} make log-odds of "
-        f"{decimals(reading.log_odds, '+')}: {percent(share(reading.log_odds))} positive.</p>"
+    total = _(
+        "Bias {bias} and all parts {parts} make log-odds of {log_odds}: {share} positive.",
+        bias=decimals(reading.bias, "+"),
+        parts=decimals(added, "+"),
+        log_odds=decimals(reading.log_odds, "+"),
+        share=percent(share(reading.log_odds)),
     )
-    return f"<div class='opened'>{about}{parts}{total}{''.join(_strip(each, words) for each in reading.strips)}</div>"
+    strips = "".join(_strip(each, words) for each in reading.strips)
+    return f"<div class='opened'>{about}{parts}<p class='quiet'>{total}</p>{strips}</div>"
 
 
 def share(log_odds: float) -> float:
@@ -65,8 +89,10 @@ def _in_order(reading: Reading, words: tuple[str, ...], course: bool) -> str:
     for part, word, after in zip(reading.parts, words, reading.course, strict=True):
         then = f"<small>{percent(share(after))}</small>" if course else ""
         items += _item(Part(word, part.adds), then)
-    said = "Each word, what it adds to the log-odds" + (", and how likely positive is after it" if course else "")
-    return f"<ol class='adds' aria-label='{said}'>{items}</ol>"
+    said = _("Each word, what it adds to the log-odds")
+    if course:
+        said = _("Each word, what it adds to the log-odds, and how likely positive is after it")
+    return f"<ol class='adds' aria-label='{html.escape(said)}'>{items}</ol>"
 
 
 def _strongest(reading: Reading) -> str:
@@ -76,11 +102,17 @@ def _strongest(reading: Reading) -> str:
         sums[part.text] += part.adds  # type: ignore[assignment]
     chosen = sorted(sums.items(), key=lambda each: -abs(each[1]))[:_STRONGEST]
     items = "".join(
-        _item(Part(text, adds), f"<small>{counts[text]} ×</small>" if counts[text] > 1 else "") for text, adds in chosen
+        _item(
+            Part(_(text) if isinstance(text, Sentence) else text, adds),
+            f"<small>{counts[text]} ×</small>" if counts[text] > 1 else "",
+        )
+        for text, adds in chosen
     )
     rest = len(sums) - len(chosen)
-    more = f"<p class='quiet'>And {rest} more that add less each.</p>" if rest > 0 else ""
-    return f"<ol class='adds' aria-label='The parts that add most to the log-odds'>{items}</ol>{more}"
+    said = ngettext("And {count} more that add less each.", "And {count} more that add less each.", rest)
+    more = f"<p class='quiet'>{said}</p>" if rest > 0 else ""
+    name = html.escape(_("The parts that add most to the log-odds"))
+    return f"<ol class='adds' aria-label='{name}'>{items}</ol>{more}"
 
 
 def _item(part: Part, more: str) -> str:
@@ -93,8 +125,11 @@ def _strip(strip: Strip, words: tuple[str, ...]) -> str:
     count, width = strip.rows.shape
     names = words[:MOST_WORDS] if count > 1 else ("",)
     labels = "".join(f"<bdi>{html.escape(name) or '&nbsp;'}</bdi>" for name in names)
-    said = f"{strip.name}: {count} rows of {width} numbers" if count > 1 else f"{strip.name}: {width} numbers"
+    said = _("{name}: {width} numbers", name=_(strip.name), width=width)
+    if count > 1:
+        said = _("{name}: {rows} rows of {width} numbers", name=_(strip.name), rows=count, width=width)
+    alt = html.escape(_("{said}, orange below zero, blue above", said=said))
     return (
         f"<figure class='strip'><figcaption>{said}</figcaption><div><div aria-hidden='true'>{labels}</div>"
-        f"<img src='{strip_image(strip.rows)}' alt='{html.escape(said)}, orange below zero, blue above'></div></figure>"
+        f"<img src='{strip_image(strip.rows)}' alt='{alt}'></div></figure>"
     )

@@ -8,6 +8,7 @@ from huggingface_hub.constants import HF_HUB_OFFLINE
 
 from demo.defaults import Defaults
 from demo.events import QUICK
+from demo.language import _
 from models.errors import CheckpointUnavailable
 from models.loading.prepared import packaged
 from models.registry import Checkpoint, Task, checkpoints_for, find
@@ -19,7 +20,7 @@ def create_checkpoint_picker(task: Task, defaults: Defaults) -> gr.Dropdown:
         picker = gr.Dropdown(
             choices=_choices(task, defaults),
             value=defaults.of(task).name,
-            label="Model",
+            label=_("Model"),
             filterable=False,
             elem_classes="picker-list",
         )
@@ -29,7 +30,7 @@ def create_checkpoint_picker(task: Task, defaults: Defaults) -> gr.Dropdown:
         try:
             return _about(find(name, task))
         except CheckpointUnavailable as error:
-            return html.escape(error.sentence)
+            return html.escape(_(error.sentence))
 
     picker.change(describe, picker, about, **QUICK)
     return picker
@@ -52,16 +53,20 @@ def offered_for(task: Task) -> tuple[Checkpoint, ...]:
 def _offer(checkpoint: Checkpoint, is_default: bool) -> str:
     if checkpoint.hub_id and is_default:
         # One that is not here would not be the default.
-        return f"{checkpoint.title} · downloaded"
-    size_mb = checkpoint.size_mb
-    size = f"{size_mb / 1000:.1f} GB" if size_mb >= 1000 else f"{size_mb} MB"
-    where = "installed" if packaged(checkpoint) else f"{size} download" if checkpoint.hub_id else "bundled"
-    return f"{checkpoint.title} · {where}"
+        return _("{model} · downloaded", model=_(checkpoint.title))
+    if packaged(checkpoint):
+        return _("{model} · installed", model=_(checkpoint.title))
+    if not checkpoint.hub_id:
+        return _("{model} · bundled", model=_(checkpoint.title))
+    if checkpoint.size_mb >= 1000:
+        return _("{model} · {size:.1f} GB download", model=_(checkpoint.title), size=checkpoint.size_mb / 1000)
+    return _("{model} · {size} MB download", model=_(checkpoint.title), size=checkpoint.size_mb)
 
 
 def _about(checkpoint: Checkpoint) -> str:
-    millions = checkpoint.parameters / 1e6
-    return (
-        f"<p><strong>{html.escape(checkpoint.family)}</strong>, {millions:,.0f} million parameters (learned numbers). "
-        f"{html.escape(checkpoint.summary)}</p>"
+    size = _(
+        "<strong>{family}</strong>, {millions:,.0f} million parameters (learned numbers).",
+        family=html.escape(_(checkpoint.family)),
+        millions=checkpoint.parameters / 1e6,
     )
+    return f"<p>{size} {html.escape(_(checkpoint.summary))}</p>"

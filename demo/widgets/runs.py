@@ -2,8 +2,10 @@
 
 import html
 import re
+from datetime import datetime
 from html.entities import html5
 
+from demo.language import N_, _, language, ngettext
 from demo.log.export import answer_in_words
 from demo.log.run import Run, keeps, load_answer
 from demo.runs import DemoService
@@ -12,15 +14,18 @@ from demo.teaching import by_class, form_text, texts_of
 from models.outputs.base import TaskOutput
 from models.registry import REGISTRY, Task
 
-_MORE = ' <a href="?tab=about#kept" aria-label="More on what is kept">More</a>'
 _SHOWN_OF_REVISION = 8
 _ENGINES = {"openvino": "OpenVINO", "torch": "PyTorch", "numpy": "NumPy"}
 _PRECISIONS = {
-    "bfloat16": "the numbers were rounded to about three digits on the way, which is quicker and moves no percentage "
-    "by more than 2 points; attention is always computed exactly",
-    "float16": "the weights were read in half of their bits, which is quicker and moves no percentage by more than "
-    "2 points; attention is always computed exactly",
-    "float32": "the numbers were not rounded on the way",
+    "bfloat16": N_(
+        "computed by {engine}; the numbers were rounded to about three digits on the way, which is quicker and moves "
+        "no percentage by more than 2 points; attention is always computed exactly"
+    ),
+    "float16": N_(
+        "computed by {engine}; the weights were read in half of their bits, which is quicker and moves no percentage "
+        "by more than 2 points; attention is always computed exactly"
+    ),
+    "float32": N_("computed by {engine}; the numbers were not rounded on the way"),
 }
 _ASKED = ("question", "text", "changed", "context", "prompt", "a", "b", "beginning", "endings", "sentences", "other")
 """The fields that hold a visitor's own words, in the order in which forms show them."""
@@ -39,16 +44,16 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
     With its `output` it also holds, for the page's scripts, the texts that were asked about and the answer as screen
     readers are told it. A second line says so where HTML entities were read as typed.
     """
-    known = REGISTRY.get(run.checkpoint)
+    version = _("which version of the model’s numbers: {revision}", revision=run.revision)
+    revision = _("revision {revision}", revision=run.revision[:_SHOWN_OF_REVISION])
     parts = [
-        f'<span title="{html.escape(run.checkpoint)}">{html.escape(known.title if known else run.checkpoint)}</span>',
-        f'<span title="which version of the model’s numbers: {html.escape(run.revision)}">revision '
-        f"{html.escape(run.revision[:_SHOWN_OF_REVISION])}</span>",
-        f"<span>{html.escape(run.license)}</span>",
+        f'<span title="{html.escape(run.checkpoint)}">{html.escape(_title(run))}</span>',
+        f'<span title="{html.escape(version)}">{html.escape(revision)}</span>',
+        f"<span>{html.escape(_(run.license))}</span>",
         f"<span>{_duration(run.duration_ms)}{_in_precision(run.precision, run.engine)}</span>",
-        *([] if kept else ["<span>not kept in History</span>"]),
+        *([] if kept else [f"<span>{_('not kept in History')}</span>"]),
     ]
-    mark = '<strong class="recorded">Recorded example</strong> ' if recorded else ""
+    mark = f'<strong class="recorded">{_("Recorded example")}</strong> ' if recorded else ""
     # Elsewhere "my word" is a setting, here it is what is asked about.
     names = ("word", *_ASKED) if run.task is Task.WORD_IN_CONTEXT else _ASKED
     asked = " ".join(in_lines(run.inputs[name]) for name in names if name in run.inputs)
@@ -57,10 +62,16 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
     note = _entity_note(asked)
     told = ""
     if output:
-        said = f"Answer: {answer_in_words(output).strip() or 'No answer in this text'} {note}".rstrip()
+        answer = answer_in_words(output).strip() or _("No answer in this text")
+        said = _("Answer: {answer}", answer=f"{answer} {note}".rstrip())
         told = f' data-asked="{html.escape(asked)}" data-said="{html.escape(said)}"'
     line = f'<p class="run-header"{told}>{mark}{" ".join(parts)}</p>'
     return line + (f'<p class="quiet run-note">{html.escape(note)}</p>' if note else "")
+
+
+def _title(run: Run) -> str:
+    known = REGISTRY.get(run.checkpoint)
+    return _(known.title) if known else run.checkpoint
 
 
 def in_lines(value: object) -> str:
@@ -74,43 +85,51 @@ def _entity_note(text: str) -> str:
     if not found:
         return ""
     named = ", ".join(f"“{each}”" for each in list(found)[:_NAMED_ENTITIES])
-    more = " and others" if len(found) > _NAMED_ENTITIES else ""
-    return f"The model read {named}{more} as typed, not as the characters that are meant on web pages."
+    if len(found) > _NAMED_ENTITIES:
+        return _(
+            "The model read {named} and others as typed, not as the characters that are meant on web pages.",
+            named=named,
+        )
+    return _("The model read {named} as typed, not as the characters that are meant on web pages.", named=named)
 
 
 def _duration(duration_ms: float) -> str:
-    return f"{duration_ms / 1000:.1f} s" if duration_ms >= 1000 else f"{max(1, round(duration_ms))} ms"
+    if duration_ms >= 1000:
+        return _("{seconds:.1f} s", seconds=duration_ms / 1000)
+    return _("{milliseconds} ms", milliseconds=max(1, round(duration_ms)))
 
 
 def _in_precision(precision: str, engine: str) -> str:
-    told, by = _PRECISIONS.get(precision), _ENGINES.get(engine, engine)
-    return f' in <abbr title="computed by {html.escape(by)}; {told}">{precision}</abbr>' if told else ""
+    if precision not in _PRECISIONS:
+        return ""
+    told = html.escape(_(_PRECISIONS[precision], engine=_ENGINES.get(engine, engine)))
+    return " " + _("in {precision}", precision=f'<abbr title="{told}">{precision}</abbr>')
 
 
 TASK_TITLES = {
-    Task.FILL_MASK: "Fill the blank",
-    Task.SENTIMENT: "Sentiment",
-    Task.QUESTION_ANSWERING: "Questions",
-    Task.NAMES: "Names",
-    Task.SENTENCE_PAIR: "Two sentences",
-    Task.ENDINGS: "Which ending?",
-    Task.TRANSLATION: "Translate",
-    Task.TRANSLATORS: "Translating before Transformers",
-    Task.COMPLETION: "Write on",
-    Task.WORD_IN_CONTEXT: "One word",
-    Task.TEACH: "Teach it",
-    Task.SURPRISE: "Surprise",
-    Task.WRITTEN_BY: "Is it machine-written?",
-    Task.GENERATIONS: "Before",
-    Task.CELLS: "Single cells",
-    Task.TRAINING_STEP: "Training",
-    Task.TINY_MODEL: "A tiny model that learns",
+    Task.FILL_MASK: N_("Fill the blank"),
+    Task.SENTIMENT: N_("Sentiment"),
+    Task.QUESTION_ANSWERING: N_("Questions"),
+    Task.NAMES: N_("Names"),
+    Task.SENTENCE_PAIR: N_("Two sentences"),
+    Task.ENDINGS: N_("Which ending?"),
+    Task.TRANSLATION: N_("Translate"),
+    Task.TRANSLATORS: N_("Translating before Transformers"),
+    Task.COMPLETION: N_("Write on"),
+    Task.WORD_IN_CONTEXT: N_("One word"),
+    Task.TEACH: N_("Teach it"),
+    Task.SURPRISE: N_("Surprise"),
+    Task.WRITTEN_BY: N_("Is it machine-written?"),
+    Task.GENERATIONS: N_("Before"),
+    Task.CELLS: N_("Single cells"),
+    Task.TRAINING_STEP: N_("Training"),
+    Task.TINY_MODEL: N_("A tiny model that learns"),
 }
-"""The tabs' names in plain words."""
+"""The tabs' names in plain words, to be translated where they are shown."""
 
-_NOTHING_YET = "Nothing here yet. Every run of this browser will be listed, newest first."
-_NOT_KEPT = "The session log cannot be written at the moment: what you run now is lost when this server restarts."
-_SHARED = '<strong class="shared">shared: whoever has the link can see it</strong>'
+_NOTHING_YET = N_("Nothing here yet. Every run of this browser will be listed, newest first.")
+_NOT_KEPT = N_("The session log cannot be written at the moment: what you run now is lost when this server restarts.")
+_SHARED = N_("shared: whoever has the link can see it")
 _LONGEST_EXCERPT = 140
 
 
@@ -119,39 +138,46 @@ def run_list(runs: tuple[Run, ...], kept: bool = True, shared: frozenset[str] = 
 
     `shared` are the ids of those that whoever has their link can see: they are marked, and sharing can be stopped.
     """
-    warning = "" if kept else f'<p role="alert">{_NOT_KEPT}</p>'
+    warning = "" if kept else f'<p role="alert">{_(_NOT_KEPT)}</p>'
     if not runs:
-        return f'{warning}<p class="quiet">{_NOTHING_YET}</p>'
+        return f'{warning}<p class="quiet">{_(_NOTHING_YET)}</p>'
     entries = "".join(_entry(run, run.id in shared) for run in runs)
-    return f'{warning}<ol class="runs" aria-label="Runs, newest first">{entries}</ol>'
+    return f'{warning}<ol class="runs" aria-label="{html.escape(_("Runs, newest first"))}">{entries}</ol>'
 
 
 def _entry(run: Run, shared: bool) -> str:
-    title = TASK_TITLES[run.task]
+    title = _(TASK_TITLES[run.task])
     # A question says more about a run than the text it was asked about.
     given = str(next((run.inputs[name] for name in _FIRST if name in run.inputs), ""))
     if run.task is Task.TEACH:
-        classes = " or ".join(by_class(run.inputs.get("examples")))
+        classes = _(" or ").join(by_class(run.inputs.get("examples")))
         given = f"{classes}: {' '.join(texts_of(run.inputs))}".strip(": ")
     when = f"{run.created_utc:%Y-%m-%dT%H:%M:%SZ}"
-    known = REGISTRY.get(run.checkpoint)
     said = f"{title}: {_excerpt(given, 40)}"
+    mark = f'<strong class="shared">{_(_SHARED)}</strong>' if shared else ""
     return (
         f'<li><div class="run-text"><p class="quiet facts"><strong>{title}</strong> '
-        f'<time datetime="{when}">{run.created_utc:%d %b %Y, %H:%M} UTC</time> '
-        f"<span>{html.escape(known.title if known else run.checkpoint)}</span>"
-        f"{_SHARED if shared else ''}</p>"
-        f"<p><bdi>{html.escape(_excerpt(given)) or '(empty)'}</bdi></p>{_outcome(run)}</div>"
-        f'<div class="run-actions">{_button(run, "clear", "Stop sharing", said) if shared else ""}'
-        f"{_button(run, 'select', 'Open', said)}"
-        f"{_button(run, 'delete', 'Delete', said)}</div></li>"
+        f'<time datetime="{when}">{_when(run.created_utc)}</time> '
+        f"<span>{html.escape(_title(run))}</span>{mark}</p>"
+        f"<p><bdi>{html.escape(_excerpt(given) or _('(empty)'))}</bdi></p>{_outcome(run)}</div>"
+        f'<div class="run-actions">{_button(run, "clear", _("Stop sharing"), said) if shared else ""}'
+        f"{_button(run, 'select', _('Open'), said)}"
+        f"{_button(run, 'delete', _('Delete'), said)}</div></li>"
     )
+
+
+def _when(time: datetime) -> str:
+    if language() == "en":
+        return f"{time:%d %b %Y, %H:%M} UTC"
+    from babel.dates import format_datetime
+
+    return format_datetime(time, "dd MMM y, HH:mm 'UTC'", locale=language())
 
 
 def _outcome(run: Run) -> str:
     if run.answer is None:
-        return f'<p class="failed">{html.escape(run.error or "")}</p>'
-    words = _excerpt(answer_in_words(load_answer(run.task, run.answer))) or "No answer in this text"
+        return f'<p class="failed">{html.escape(_(run.error or ""))}</p>'
+    words = _excerpt(answer_in_words(load_answer(run.task, run.answer))) or _("No answer in this text")
     return f'<p class="outcome">→ <bdi>{html.escape(words)}</bdi></p>'
 
 
@@ -159,7 +185,7 @@ def _button(run: Run, action: str, name: str, said: str) -> str:
     """A button that asks for the run to be opened (`select`), deleted (`delete`) or no longer shared (`clear`)."""
     return (
         f'<button type="button" data-run="{html.escape(run.id)}" data-action="{action}" '
-        f'aria-label="{name}: {html.escape(said)}">{name}</button>'
+        f'aria-label="{html.escape(name)}: {html.escape(said)}">{name}</button>'
     )
 
 
@@ -171,17 +197,22 @@ def _excerpt(text: str, most: int = _LONGEST_EXCERPT) -> str:
 def kept_note(service: DemoService, session_id: str) -> str:
     """A line on what happens to the next run of this session, as HTML."""
     settings = service.settings
+    name, more = html.escape(_("More on what is kept")), _("More")
+    link = f'<a href="?tab=about#kept" aria-label="{name}">{more}</a>'
     if not keeps(session_id):
-        return f'<p class="quiet">Your runs are not kept.{_MORE}</p>'
+        return f'<p class="quiet">{_("Your runs are not kept.")} {link}</p>'
     if not settings.forgets_at_restart and not service.history_is_kept:
-        said = "History is not being kept at the moment: your answers may be gone tomorrow."
+        said = _("History is not being kept at the moment: your answers may be gone tomorrow.")
         return f'<p class="quiet" role="alert">{said}</p>'
-    return f'<p class="quiet">Your runs are kept {kept_for(settings)}.{_MORE}</p>'
+    said = _("Your runs are kept {how_long}.", how_long=kept_for(settings))
+    return f'<p class="quiet">{said} {link}</p>'
 
 
 def kept_for(settings: Settings) -> str:
     """How long this host keeps runs, in words."""
     if settings.forgets_at_restart:
-        return "until this host restarts"
+        return _("until this host restarts")
     days = settings.retention_days
-    return "until you delete them" if days is None else "for a day" if days == 1 else f"for {days:,} days"
+    if days is None:
+        return _("until you delete them")
+    return ngettext("for a day", "for {count:,} days", days)

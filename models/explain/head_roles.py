@@ -12,11 +12,15 @@ from models.outputs.base import Token
 from models.text.words import word_rows, word_text, words_of
 from models.wording import Sentence
 
-PREVIOUS, NEXT = Sentence("previous token"), Sentence("next token")
-SAME, FIRST = Sentence("same token"), Sentence("first token")
-SEPARATOR, PUNCTUATION = Sentence("separator"), Sentence("punctuation")
-ELSEWHERE = Sentence("same word elsewhere")
-BROAD, NONE = Sentence("broad"), Sentence("none of these")
+PREVIOUS: str = Sentence("previous token")
+NEXT: str = Sentence("next token")
+SAME: str = Sentence("same token")
+FIRST: str = Sentence("first token")
+SEPARATOR: str = Sentence("separator")
+PUNCTUATION: str = Sentence("punctuation")
+ELSEWHERE: str = Sentence("same word elsewhere")
+BROAD: str = Sentence("broad")
+NONE: str = Sentence("none of these")
 ROLES = (PREVIOUS, NEXT, SAME, FIRST, SEPARATOR, PUNCTUATION, ELSEWHERE, BROAD, NONE)
 """Every role that a head may be said to have."""
 

@@ -10,7 +10,8 @@ from models.outputs.base import Prediction, TaskOutput, Token
 from models.outputs.encoders import SentimentOutput
 from models.wording import Sentence
 
-POSITIVE, NEGATIVE = Sentence("positive"), Sentence("negative")
+POSITIVE: str = Sentence("positive")
+NEGATIVE: str = Sentence("negative")
 
 
 @dataclass(frozen=True)
