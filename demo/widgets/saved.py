@@ -13,6 +13,7 @@ from gradio.components.plot import PlotData
 from plotly.offline import get_plotlyjs
 
 from demo.events import QUICK, for_visitors
+from demo.language import language
 from demo.theme import ASSETS, script
 from demo.widgets import Updates
 
@@ -97,7 +98,7 @@ def offline_page(title: str, body: str, own_script: str = "", figures: Sequence[
     )
     style = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _STYLES)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="{language()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer">'
