@@ -5,12 +5,13 @@ from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
+from demo.language import N_, _
 from demo.plots.reading import decimals, percent
-from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless, label
+from demo.plots.template import AMBER, INK, MUTED, harmless, label, template
 from models.outputs.base import Token
 from models.outputs.writing import DecodeTree, TreeNode
 
-NAMES = {"greedy": "greedy search", "beam": "beam search", "sample": "sampling"}
+NAMES = {"greedy": N_("greedy search"), "beam": N_("beam search"), "sample": N_("sampling")}
 _GREEN = "#1a7f4e"
 _COLUMN, _LANE = 96, 44
 _ROOM = 70
@@ -41,18 +42,18 @@ def decode_tree_figure(tree: DecodeTree) -> go.Figure:
     others = [node for node in tree.nodes[1:] if not node.strategies]
     dropped = {"color": "rgba(111,118,130,0.55)", "width": 1, "dash": "dot"}
     traces = [
-        edges((node for node in others if not node.kept), "dropped", dropped),
-        edges((node for node in others if node.kept), "kept for a while", {"color": MUTED, "width": 1.5}),
+        edges((node for node in others if not node.kept), _("dropped"), dropped),
+        edges((node for node in others if node.kept), _("kept for a while"), {"color": MUTED, "width": 1.5}),
         *(
-            edges((node for node in tree.nodes[1:] if strategy in node.strategies), NAMES[strategy], line, opacity)
-            for strategy, (line, opacity, _) in _STRATEGIES.items()
+            edges((node for node in tree.nodes[1:] if strategy in node.strategies), _(NAMES[strategy]), line, opacity)
+            for strategy, (line, opacity, _mark) in _STRATEGIES.items()
         ),
         _points(tree, lanes),
     ]
     depth = max(node.depth for node in tree.nodes)
     low, high = min(lanes), max(lanes)
     layout = {
-        "template": TEMPLATE,
+        "template": template(),
         "width": (depth + 1) * _COLUMN + _ROOM,
         "height": round((high - low + 1) * _LANE) + _HEAD + _ROOM,
         "margin": {"l": 8, "r": 8, "t": 84, "b": 8},
@@ -61,7 +62,7 @@ def decode_tree_figure(tree: DecodeTree) -> go.Figure:
                    "itemclick": False, "itemdoubleclick": False},
         "dragmode": "pan",
         "xaxis": {"range": [-0.6, depth + 0.7], "fixedrange": False, "dtick": 1, "tick0": 1,
-                  "title": {"text": "step (under each token its log-probability)"}},
+                  "title": {"text": _("step (under each token its log-probability)")}},
         "yaxis": {"range": [high + 0.8, low - 0.8], "fixedrange": False, "visible": False},
     }  # fmt: skip
     return go.Figure(data=traces, layout=layout)
@@ -93,8 +94,8 @@ def _points(tree: DecodeTree, lanes: list[float]) -> go.Scatter:
         mode="markers+text",
         marker={
             "size": [9 if node.strategies else 6 for node in tree.nodes],
-            "symbol": [symbol for symbol, _ in marks],
-            "color": [colour for _, colour in marks],
+            "symbol": [symbol for symbol, _colour in marks],
+            "color": [colour for _symbol, colour in marks],
             "line": {"width": [0 if node.kept or node.strategies else 1 for node in tree.nodes], "color": MUTED},
         },
         text=[_shown(node) for node in tree.nodes],
@@ -109,7 +110,7 @@ def _points(tree: DecodeTree, lanes: list[float]) -> go.Scatter:
 
 def token_name(node: TreeNode) -> str:
     """The node's token as pictures and tables name it; the root is the prompt."""
-    return "prompt" if node.parent < 0 else label(Token(node.token, node.token, node.token_id))
+    return _("prompt") if node.parent < 0 else label(Token(node.token, node.token, node.token_id))
 
 
 def _shown(node: TreeNode) -> str:
@@ -123,10 +124,16 @@ def _shown(node: TreeNode) -> str:
 
 def _told(node: TreeNode) -> str:
     if node.parent < 0:
-        return "the prompt"
-    chosen = ", ".join(NAMES[each] for each in node.strategies)
-    fate = f"in the text of {chosen}" if chosen else "kept for a while by beam search" if node.kept else "dropped"
-    return (
-        f"<b>{harmless(token_name(node))}</b> {percent(math.exp(node.log_probability))} here "
-        f"(log-probability {decimals(node.log_probability)})<br>whole draft: {decimals(node.total)}<br>{fate}"
+        return _("the prompt")
+    chosen = ", ".join(_(NAMES[each]) for each in node.strategies)
+    if chosen:
+        fate = _("in the text of {strategies}", strategies=chosen)
+    else:
+        fate = _("kept for a while by beam search") if node.kept else _("dropped")
+    here = _(
+        "<b>{token}</b> {share} here (log-probability {logarithm})",
+        token=harmless(token_name(node)),
+        share=percent(math.exp(node.log_probability)),
+        logarithm=decimals(node.log_probability),
     )
+    return f"{here}<br>{_('whole draft: {logarithm}', logarithm=decimals(node.total))}<br>{fate}"

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from plotly.subplots import make_subplots
 
+from demo.language import N_, _, number
 from demo.plots.sheet import data_uri
-from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, harmless
+from demo.plots.template import AMBER, INK, MUTED, harmless, template
 from models.outputs.before import GenerationsReading
 
 _LINES = (
@@ -21,7 +22,7 @@ _LINES = (
 _MARKS = ("diamond", "square", "circle")
 _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False}
 _LOWEST, _LOW = 1e-8, 1e-5
-_PANELS = ("After training: gradient, share of the greatest", "Before training, with random weights")
+_PANELS = (N_("After training: gradient, share of the greatest"), N_("Before training, with random weights"))
 MOST_WORDS = 40
 """The most words that strips and axes show from the start, and the figure of gradients from the end."""
 
@@ -48,11 +49,16 @@ def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Fi
     first = max(0, len(reading.words) - MOST_WORDS)
     words = [harmless(word) for word in reading.words[first:]]
     places = list(range(len(words)))
-    figure = make_subplots(2, 1, shared_xaxes=True, vertical_spacing=0.08, subplot_titles=_PANELS)
+    figure = make_subplots(2, 1, shared_xaxes=True, vertical_spacing=0.08, subplot_titles=[*map(_, _PANELS)])
     lowest = 1.0
-    for row, (reaches, when) in enumerate(((reading.reaches, ""), (reading.untrained, ", untrained")), start=1):
+    for row, (reaches, trained) in enumerate(((reading.reaches, True), (reading.untrained, False)), start=1):
         for reach, line, mark in zip(reaches, _LINES, _MARKS, strict=False):
             top = max(reach.lengths) or 1.0
+            told = (
+                _("{model}, “%{{text}}”: %{{y:.2~g}} of its greatest", model=names[reach.key])
+                if trained
+                else _("{model}, untrained, “%{{text}}”: %{{y:.2~g}} of its greatest", model=names[reach.key])
+            )
             shares = [max(length / top, _LOWEST) for length in reach.lengths[first:]]
             lowest = min(lowest, *shares)
             figure.add_scatter(
@@ -64,9 +70,9 @@ def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Fi
                 line=line,
                 marker={"symbol": mark, "size": 8},
                 name=names[reach.key],
-                showlegend=not when,
+                showlegend=trained,
                 text=words,
-                hovertemplate=f"{names[reach.key]}{when}, “%{{text}}”: %{{y:.2~g}} of its greatest<extra></extra>",
+                hovertemplate=f"{told}<extra></extra>",
             )
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_yaxes(
@@ -74,14 +80,15 @@ def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Fi
     )
     figure.update_xaxes(tickmode="array", tickvals=places, ticktext=words, tickangle=-60)
     legend = _LEGEND | {"y": 1.06}
-    return figure.update_layout(template=TEMPLATE, height=520, showlegend=True, legend=legend)
+    return figure.update_layout(template=template(), height=520, showlegend=True, legend=legend)
 
 
 def curve_figure(curve: Mapping[str, Mapping[str, Sequence[float]]], names: Mapping[str, str]) -> go.Figure:
     """Accuracy on development sentences against the number of phrases that were learned, the mean of a few draws."""
-    figure = go.Figure(layout={"template": TEMPLATE})
+    figure = go.Figure(layout={"template": template()})
     for (key, by_size), line, mark in zip(curve.items(), _LINES, _MARKS, strict=True):
         sizes = [int(size) for size in by_size]
+        told = _("{model}, %{{x:,}} phrases: %{{y:.1f}}\u202f% right", model=names[key])
         figure.add_scatter(
             x=sizes,
             y=[float(np.mean(each)) for each in by_size.values()],
@@ -90,13 +97,13 @@ def curve_figure(curve: Mapping[str, Mapping[str, Sequence[float]]], names: Mapp
             line=line,
             marker={"symbol": mark, "size": 8},
             name=names[key],
-            hovertemplate=f"{names[key]}, %{{x:,}} phrases: %{{y:.1f}}\u202f% right<extra></extra>",
+            hovertemplate=f"{told}<extra></extra>",
         )
     return figure.update_layout(
         height=300,
         showlegend=True,
         legend=_LEGEND,
-        xaxis={"type": "log", "tickvals": sizes, "ticktext": [f"{size:,}" for size in sizes],
-               "title": {"text": "phrases that were learned"}},
-        yaxis={"title": {"text": "right, %"}, "showgrid": True, "gridcolor": "rgba(127,127,127,0.2)"},
+        xaxis={"type": "log", "tickvals": sizes, "ticktext": [number(size) for size in sizes],
+               "title": {"text": _("phrases that were learned")}},
+        yaxis={"title": {"text": _("right, %")}, "showgrid": True, "gridcolor": "rgba(127,127,127,0.2)"},
     )  # fmt: skip

@@ -8,9 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from demo.language import _
 from demo.plots.reading import percent, read_out, scale_top
 from demo.plots.sheet import ink_image
-from demo.plots.template import INK_SCALE, TEMPLATE, categories, label
+from demo.plots.template import INK_SCALE, categories, label, template
 from demo.plots.view import NOT_SHOWN, AttentionView
 from models.outputs.base import Token
 
@@ -41,7 +42,7 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
         "y": queries,
         "zmin": 0,
         "hoverongaps": False,
-        "hovertemplate": "<b>%{y}</b> gives %{z:.1%} to <b>%{x}</b><extra></extra>",
+        "hovertemplate": _("<b>%{y}</b> gives %{z:.1%} to <b>%{x}</b>") + "<extra></extra>",
         "xgap": 1 if len(keys) <= DRAWN_WHOLE else 0,
         "ygap": 1 if len(queries) <= DRAWN_WHOLE else 0,
     }
@@ -70,11 +71,11 @@ def _layout(view: AttentionView, keys: list[str], queries: list[str]) -> dict[st
     cell = _cell_side(view)
     thinned = max(len(keys), len(queries)) > DRAWN_WHOLE
     layout: dict[str, object] = {
-        "template": TEMPLATE,
+        "template": template(),
         "width": round(cell * len(keys)) + _LABEL_ROOM + _COLORBAR_ROOM,
         "height": round(cell * len(queries)) + _LABEL_ROOM,
-        "xaxis": _token_axis(keys, cell, thinned, "looks at (key)", side="top", tickangle=-60),
-        "yaxis": _token_axis(queries, cell, thinned, "token (query)", autorange="reversed"),
+        "xaxis": _token_axis(keys, cell, thinned, _("looks at (key)"), side="top", tickangle=-60),
+        "yaxis": _token_axis(queries, cell, thinned, _("token (query)"), autorange="reversed"),
     }
     if thinned:
         layout["dragmode"] = "zoom"

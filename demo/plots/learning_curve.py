@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
+from demo.language import N_, _, ngettext
 from demo.plots.reading import percent
-from demo.plots.template import AMBER, INK, MUTED, TEMPLATE
+from demo.plots.template import AMBER, INK, MUTED, template
 from models.outputs.vectors import LearningCurve, TeachOutput
 
-NAMES = {"bert": "BERT’s vectors", "bag of words": "bag of words", "random weights": "random weights"}
+NAMES = {"bert": N_("BERT’s vectors"), "bag of words": N_("bag of words"), "random weights": N_("random weights")}
 """The representations as visitors read them, in the order in which they are drawn."""
 
 _LINES: dict[str, dict[str, object]] = {
@@ -43,15 +44,15 @@ def learning_curve(output: TeachOutput) -> go.Figure:
             ),
             go.Scatter(
                 x=places, y=list(curve.accuracy), mode="lines+markers", line=_LINES[curve.representation],
-                marker={"size": 7}, name=NAMES[curve.representation],
+                marker={"size": 7}, name=_(NAMES[curve.representation]),
                 customdata=list(sizes),
-                hovertemplate="%{customdata} a class: %{y:.0%} right<extra>%{fullData.name}</extra>",
+                hovertemplate=_("%{customdata} a class: %{y:.0%} right") + "<extra>%{fullData.name}</extra>",
             ),
         ]  # fmt: skip
     names = [
         {
             "x": places[-1], "y": height, "xanchor": "left", "xshift": 10, "showarrow": False,
-            "text": NAMES[curve.representation],
+            "text": _(NAMES[curve.representation]),
             "font": {"color": _LINES[curve.representation]["color"], "size": 13},
         }
         for curve, height in zip(output.curve, _heights(output.curve), strict=True)
@@ -62,19 +63,19 @@ def learning_curve(output: TeachOutput) -> go.Figure:
     }  # fmt: skip
     low = min(output.chance, *(min(curve.accuracy) for curve in output.curve))
     layout = {
-        "template": TEMPLATE,
+        "template": template(),
         "height": 300,
         "margin": {"l": 8, "r": 116, "t": 12, "b": 8},
         "annotations": [
             *names,
             {"xref": "paper", "x": 0, "y": output.chance, "xanchor": "left", "yanchor": "top", "showarrow": False,
-             "text": "guessing", "font": {"size": 12}},
+             "text": _("guessing"), "font": {"size": 12}},
         ],
         "shapes": [chance],
         "xaxis": {"tickvals": places, "ticktext": [str(size) for size in sizes],
-                  "range": [-0.25, len(sizes) - 0.75], "title": {"text": "examples of each class"}},
+                  "range": [-0.25, len(sizes) - 0.75], "title": {"text": _("examples of each class")}},
         "yaxis": {"range": [max(0.0, low - 0.12), 1.04], "tickformat": ".0%", "dtick": 0.25, "showgrid": True,
-                  "gridcolor": "rgba(127,127,127,0.2)", "title": {"text": "right"}},
+                  "gridcolor": "rgba(127,127,127,0.2)", "title": {"text": _("right")}},
     }  # fmt: skip
     return go.Figure(data=traces, layout=layout)
 
@@ -84,11 +85,15 @@ def finding(output: TeachOutput) -> str:
     bert, words, random = output.curve
     place = max(place for place, size in enumerate(bert.examples_per_class) if size <= _TYPICAL)
     size = bert.examples_per_class[place]
-    shares = [percent(each.accuracy[place]) for each in (bert, words, random)]
-    examples = "example" if size == 1 else "examples"
-    return (
-        f"With {size} {examples} a class, BERT’s vectors are right {shares[0]} of the time, bag of words {shares[1]}, "
-        f"random weights {shares[2]}"
+    return ngettext(
+        "With {count} example a class, BERT’s vectors are right {bert} of the time, bag of words {words}, "
+        "random weights {random}",
+        "With {count} examples a class, BERT’s vectors are right {bert} of the time, bag of words {words}, "
+        "random weights {random}",
+        size,
+        bert=percent(bert.accuracy[place]),
+        words=percent(words.accuracy[place]),
+        random=percent(random.accuracy[place]),
     )
 
 

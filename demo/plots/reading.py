@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from demo.language import N_, _, number
 from demo.plots.template import label
 from demo.plots.view import NOT_SHOWN, AttentionView, is_resting_place, own_keys, resting_places
 from models.explain import head_roles as roles
@@ -18,23 +19,21 @@ def percent(share: float) -> str:
     """A share of one as visitors read it: `62 %`, `3.4 %`, `under 0.1 %`, `over 99.9 %`."""
     hundredths = 100 * share
     if hundredths < 0.1:
-        number = "under 0.1"
-    elif 99.95 <= hundredths < 99.999:
-        number = "over 99.9"
-    else:
-        digits = 0 if 9.95 <= hundredths <= 99 or hundredths >= 99.999 else 1
-        number = f"{hundredths:.{digits}f}"
-    return f"{number}\u202f%"
+        return _("under {number:.1f}\u202f%", number=0.1)
+    if 99.95 <= hundredths < 99.999:
+        return _("over {number:.1f}\u202f%", number=99.9)
+    digits = 0 if 9.95 <= hundredths <= 99 or hundredths >= 99.999 else 1
+    return f"{number(hundredths, f'.{digits}f')}\u202f%"
 
 
 def decimals(value: float, sign: str = "") -> str:
     """A number with two decimals and a true minus sign; with the `sign` “+” also one before what is above zero."""
-    return f"{value:{sign}.2f}".replace("-", "\u2212")
+    return number(value, f"{sign}.2f").replace("-", "\u2212")
 
 
 def named(token: Token) -> str:
-    """A token as sentences name it, whole; blanks have a name too."""
-    return token.text.strip() or label(token)
+    """A token as sentences name it, whole; blanks have a name too, and what is not shown."""
+    return label(token) if token is NOT_SHOWN else token.text.strip() or label(token)
 
 
 def place(view: AttentionView) -> str:
@@ -42,17 +41,19 @@ def place(view: AttentionView) -> str:
     layer, head = view.layer, view.head
     match view.how:
         case "maximum":
-            return f"in one of the heads of layer {layer + 1}" if layer != MEAN else "in one of all heads"
+            if layer == MEAN:
+                return _("in one of all heads")
+            return _("in one of the heads of layer {layer}", layer=layer + 1)
         case "rollout":
             last = layer if layer != MEAN else view.layers - 1
-            return f"by the end of layer {last + 1}" if last else "by the end of the first layer"
+            return _("by the end of layer {layer}", layer=last + 1) if last else _("by the end of the first layer")
     if layer == MEAN and head == MEAN:
-        return "on average over all layers and heads"
+        return _("on average over all layers and heads")
     if layer == MEAN:
-        return f"in head {head + 1}, on average over all layers"
+        return _("in head {head}, on average over all layers", head=head + 1)
     if head == MEAN:
-        return f"in layer {layer + 1}, on average over its heads"
-    return f"in layer {layer + 1}, head {head + 1}"
+        return _("in layer {layer}, on average over its heads", layer=layer + 1)
+    return _("in layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
 def strongest_link(view: AttentionView) -> tuple[int, int]:
@@ -91,21 +92,32 @@ def wording(view: AttentionView) -> dict[str, str]:
     """
     where = place(view)
     gone = view.left_out or resting_places(view.key_tokens)
-    if view.how == "rollout":
-        of_it = f"Of what stands at “{{from}}” {where}, {{share}} has come from"
-        return {
-            "gives": f"{of_it} “{{to}}”",
-            "itself": f"{of_it} “{{from}}” itself",
-            "gets": f"{of_it} “{{to}}”",
-            "rest": f"; {{share}} came from {gone}" if gone else "",
-        }
-    most = "up to " if view.how == "maximum" else ""
-    weight = f"gives {most}{{share}} of its weight to"
+    match view.how:
+        case "rollout":
+            has_come = _(
+                "Of what stands at “{{from}}” {where}, {{share}} has come from “{{to}}”",
+                where=where,
+            )
+            return {
+                "gives": has_come,
+                "itself": _(
+                    "Of what stands at “{{from}}” {where}, {{share}} has come from “{{from}}” itself", where=where
+                ),
+                "gets": has_come,
+                "rest": _("; {{share}} came from {places}", places=gone) if gone else "",
+            }
+        case "maximum":
+            return {
+                "gives": _("“{{from}}” gives up to {{share}} of its weight to “{{to}}” {where}", where=where),
+                "itself": _("“{{from}}” gives up to {{share}} of its weight to itself {where}", where=where),
+                "gets": _("“{{to}}” gets up to {{share}} of the weight of “{{from}}” {where}", where=where),
+                "rest": "",
+            }
     return {
-        "gives": f"“{{from}}” {weight} “{{to}}” {where}",
-        "itself": f"“{{from}}” {weight} itself {where}",
-        "gets": f"“{{to}}” gets {most}{{share}} of the weight of “{{from}}” {where}",
-        "rest": f"; {{share}} went to {gone}" if gone and not most else "",
+        "gives": _("“{{from}}” gives {{share}} of its weight to “{{to}}” {where}", where=where),
+        "itself": _("“{{from}}” gives {{share}} of its weight to itself {where}", where=where),
+        "gets": _("“{{to}}” gets {{share}} of the weight of “{{from}}” {where}", where=where),
+        "rest": _("; {{share}} went to {places}", places=gone) if gone else "",
     }
 
 
@@ -143,20 +155,28 @@ def why_here(view: AttentionView) -> str:
     if not view.telling:
         return ""
     word = named(view.query_tokens[link_to_read(view)[0]])
-    return f"None of the other {view.layers * view.heads - 1} heads gives so much of “{word}” to one content word."
+    return _(
+        "None of the other {heads} heads gives so much of “{word}” to one content word.",
+        heads=view.layers * view.heads - 1,
+        word=word,
+    )
 
 
-_RESTING = "Heads often rest there when they find nothing to add."
-_ROLES = {
-    roles.PREVIOUS: "{share} of its weight goes to the token just before.",
-    roles.NEXT: "{share} of its weight goes to the token just after.",
-    roles.SAME: "{share} of its weight stays with the token itself.",
-    roles.FIRST: f"{{share}} of its weight goes to the first token. {_RESTING}",
-    roles.SEPARATOR: f"{{share}} of its weight goes to the marks where a text ends ([SEP] or &lt;/s&gt;). {_RESTING}",
-    roles.PUNCTUATION: "{share} of its weight goes to punctuation marks.",
-    roles.ELSEWHERE: "where a word is repeated, {share} of its weight goes to the word’s other places.",
-    roles.BROAD: "it looks at everything nearly alike; {share} of its weight lies as an even spread would.",
-    roles.NONE: "nothing that has a simple name; {share} of its weight lies outside the closest pattern.",
+_ROLES: dict[str, str] = {
+    roles.PREVIOUS: N_("{share} of its weight goes to the token just before."),
+    roles.NEXT: N_("{share} of its weight goes to the token just after."),
+    roles.SAME: N_("{share} of its weight stays with the token itself."),
+    roles.FIRST: N_(
+        "{share} of its weight goes to the first token. Heads often rest there when they find nothing to add."
+    ),
+    roles.SEPARATOR: N_(
+        "{share} of its weight goes to the marks where a text ends ([SEP] or &lt;/s&gt;). "
+        "Heads often rest there when they find nothing to add."
+    ),
+    roles.PUNCTUATION: N_("{share} of its weight goes to punctuation marks."),
+    roles.ELSEWHERE: N_("where a word is repeated, {share} of its weight goes to the word’s other places."),
+    roles.BROAD: N_("it looks at everything nearly alike; {share} of its weight lies as an even spread would."),
+    roles.NONE: N_("nothing that has a simple name; {share} of its weight lies outside the closest pattern."),
 }
 
 
@@ -172,5 +192,5 @@ def role_of(view: AttentionView) -> HeadRole | None:
 def said_role(role: HeadRole | None) -> str:
     """The sentence on `role`, as HTML; without one, how to come to one."""
     if role is None:
-        return "Many heads are brought together here. Choose one head to read what it does by itself."
-    return f"What this head does with this text: {_ROLES[role.role].format(share=percent(role.share))}"
+        return _("Many heads are brought together here. Choose one head to read what it does by itself.")
+    return _("What this head does with this text: {role}", role=_(_ROLES[role.role], share=percent(role.share)))

@@ -2,7 +2,8 @@
 
 import plotly.graph_objects as go
 
-from demo.plots.template import AMBER, INK, TEMPLATE, categories
+from demo.language import _, number
+from demo.plots.template import AMBER, INK, categories, template
 from models.outputs.encoders import QuestionAnsweringOutput
 
 _NAMED_TOKENS = 48
@@ -21,15 +22,15 @@ def span_probabilities(output: QuestionAnsweringOutput) -> go.Figure:
             "y": [sign * round(value, 6) for value in values],
             "customdata": [round(value, 6) for value in values],
             "marker": {"color": colour, "line": {"width": 0}},
-            "hovertemplate": f"“%{{x}}” as the {name}: %{{customdata:.1%}}<extra></extra>",
+            "hovertemplate": f"{told}<extra></extra>",
         }
-        for name, sign, colour, values in (
-            ("start", 1, INK, output.start_probabilities),
-            ("end", -1, AMBER, output.end_probabilities),
+        for name, told, sign, colour, values in (
+            ("start", _("“%{x}” as the start: %{customdata:.1%}"), 1, INK, output.start_probabilities),
+            ("end", _("“%{x}” as the end: %{customdata:.1%}"), -1, AMBER, output.end_probabilities),
         )
     ]
     layout = {
-        "template": TEMPLATE,
+        "template": template(),
         "height": 230,
         "barmode": "relative",
         "bargap": 0.1,
@@ -42,11 +43,11 @@ def span_probabilities(output: QuestionAnsweringOutput) -> go.Figure:
         "yaxis": {
             "range": [-1.08 * top, 1.08 * top],
             "tickvals": ticks,
-            "ticktext": [f"{abs(tick):.0%}" for tick in ticks],
+            "ticktext": [number(abs(tick), ".0%") for tick in ticks],
             "zeroline": True,
             "zerolinewidth": 1,
             "zerolinecolor": "rgba(127,127,127,0.6)",
-            "title": {"text": "end · start"},
+            "title": {"text": _("end · start")},
         },
     }
     return go.Figure(data=bars, layout=layout)

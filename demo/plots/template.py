@@ -3,10 +3,13 @@
 import html
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 import plotly.graph_objects as go
 
+from demo.language import _, language, number
 from models.outputs.base import Token
+from models.wording import Sentence
 
 INK = "#1f4bb8"
 """The colour of attention, and of actions on the page."""
@@ -53,8 +56,23 @@ TEMPLATE = go.layout.Template(
 )
 
 
+def template() -> go.layout.Template:
+    """`TEMPLATE` with the separators of numbers in the visitor's language."""
+    return _in_language(language(), number(0.5, ".1f")[1] + number(1000)[1])
+
+
+@cache
+def _in_language(code: str, separators: str) -> go.layout.Template:
+    return TEMPLATE if code == "en" else go.layout.Template(TEMPLATE).update(layout={"separators": separators})
+
+
 def label(token: Token) -> str:
-    """The token as a reader sees it on an axis: its space left out, blanks named, long ones cut."""
+    """The token as a reader sees it on an axis: its space left out, blanks named, long ones cut.
+
+    One that stands for something else than a text is named by a sentence.
+    """
+    if isinstance(token.text, Sentence):
+        return _(token.text)
     text = token.text.strip() or {"\n": "⏎", "\t": "⇥", "": "∅"}.get(token.text.strip(" "), "␣")
     return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 

@@ -4,17 +4,18 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
+from demo.language import N_, _, ngettext, number
 from models.outputs.base import Token
 from models.outputs.training import BLANKED, EXCHANGED, Learned, LearnedPlace, PartGradient, TinyModelOutput
 
 _NATS_A_STEP, _STEPS = 1.5, 7
 """How many nats of loss are one step of colour."""
 
-FATES = {BLANKED: "blanked", EXCHANGED: "exchanged", "left": "left as it is"}
+FATES = {BLANKED: N_("blanked"), EXCHANGED: N_("exchanged"), "left": N_("left as it is")}
 """What became of a chosen token, in words."""
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _TOP = 560, 210, 36, 26, 8
-_LINES = (("loss", "the text that it reads"), ("kept", "the part kept out"))
+_LINES = (("loss", N_("the text that it reads")), ("kept", N_("the part kept out")))
 
 
 def text_as_read(tokens: Sequence[Token], places: Sequence[LearnedPlace]) -> str:
@@ -49,12 +50,16 @@ def gradient_bars(gradients: Iterable[PartGradient]) -> str:
     gradients = list(gradients)
     longest = max((each.norm for each in gradients), default=0) or 1
     rows = "".join(
-        f'<li><span class="bar-name">{each.part}</span><span class="bar-track" aria-hidden="true">'
+        f'<li><span class="bar-name">{_(each.part)}</span><span class="bar-track" aria-hidden="true">'
         f'<span style="width:{100 * each.norm / longest:.1f}%"></span></span>'
-        f'<span class="bar-number" title="{each.parameters:,} parameters">{each.norm:.2f}</span></li>'
+        f'<span class="bar-number" title="{_parameters(each.parameters)}">{number(each.norm, ".2f")}</span></li>'
         for each in gradients
     )
-    return f'<ol class="bars gradients" aria-label="Size of the gradient by part of the network">{rows}</ol>'
+    return f'<ol class="bars gradients" aria-label="{_("Size of the gradient by part of the network")}">{rows}</ol>'
+
+
+def _parameters(count: int) -> str:
+    return ngettext("{count:,} parameter", "{count:,} parameters", count)
 
 
 def loss_curve(output: TinyModelOutput, said: str) -> str:
@@ -79,14 +84,16 @@ def loss_curve(output: TinyModelOutput, said: str) -> str:
         for nats in range(int(highest) + 1)
     )
     last = course[-1].step
+    so_far = ngettext("{count} step", "{count} steps", last) if last else _("steps")
     drawn = (
         f'<svg class="loss-curve" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{html.escape(said)}">{ticks}'
         f'<line class="chance" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{y(chance):.1f}" y2="{y(chance):.1f}"/>'
         f"{line('kept', ((each, each.kept_out) for each in course))}"
         f"{line('loss', ((each, each.loss) for each in course))}"
         f'<text x="{_LEFT}" y="{_HEIGHT - 6}">0</text>'
-        f'<text x="{min(x(last), _WIDTH - 8):.1f}" y="{_HEIGHT - 6}" text-anchor="end">{last or ""} steps</text></svg>'
+        f'<text x="{min(x(last), _WIDTH - 8):.1f}" y="{_HEIGHT - 6}" text-anchor="end">{so_far}</text></svg>'
     )
-    names = "".join(f'<span><i class="{kind}"></i>{name}</span>' for kind, name in _LINES)
-    legend = f'{names}<span><i class="chance"></i>guessing: ln {len(output.alphabet)} = {chance:.2f}</span>'
+    names = "".join(f'<span><i class="{kind}"></i>{_(name)}</span>' for kind, name in _LINES)
+    guessing = _("guessing: ln {characters} = {loss:.2f}", characters=len(output.alphabet), loss=chance)
+    legend = f'{names}<span><i class="chance"></i>{guessing}</span>'
     return f'{drawn}<p class="quiet curve-legend">{legend}</p>'

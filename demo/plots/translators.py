@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from demo.language import _
 from demo.plots.heatmap import attention_heatmap
-from demo.plots.template import AMBER, INK, MUTED, TEMPLATE
+from demo.plots.template import AMBER, INK, MUTED, template
 from demo.plots.view import AttentionView, in_words
 from models.outputs.attention import MEAN
 from models.outputs.before import EarlyTranslation, TranslatorsOutput
@@ -44,8 +45,8 @@ def length_figure(
 ) -> go.Figure:
     """BLEU on captions kept out against their length in English words: a line for each translator."""
     between = [f"{low + 1}–{high}" for low, high in pairwise(lengths[:-1])]
-    labels = [f"to {lengths[0]}", *between, f"over {lengths[-2]}"]
-    figure = go.Figure(layout={"template": TEMPLATE})
+    labels = [_("to {words}", words=lengths[0]), *between, _("over {words}", words=lengths[-2])]
+    figure = go.Figure(layout={"template": template()})
     for (key, measured), line, mark in zip(figures.items(), _LINES, _MARKS, strict=True):
         figure.add_scatter(
             x=labels,
@@ -54,13 +55,13 @@ def length_figure(
             line=line,
             marker={"symbol": mark, "size": 8},
             name=names[key],
-            hovertemplate=f"{names[key]}, %{{x}} words: %{{y:.1f}}<extra></extra>",
+            hovertemplate=_("{model}, %{{x}} words: %{{y:.1f}}", model=names[key]) + "<extra></extra>",
         )
     return figure.update_layout(
         height=320,
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
-        xaxis={"type": "category", "title": {"text": "English words in the sentence"}},
+        xaxis={"type": "category", "title": {"text": _("English words in the sentence")}},
         yaxis={"title": {"text": "BLEU"}, "rangemode": "tozero", "showgrid": True,
                "gridcolor": "rgba(127,127,127,0.2)"},
     )  # fmt: skip

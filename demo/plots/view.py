@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from demo.language import _
 from demo.plots.template import label
 from models.explain.aggregation import reduce
 from models.explain.opening import Opening
 from models.outputs.attention import MEAN, Attentions
 from models.outputs.base import Token
 from models.text.words import merge_words, word_text, words_of
+from models.wording import Sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ def view_of(
 
 MOST_SHOWN = 512
 """How many tokens of a text a picture shows."""
-NOT_SHOWN = Token("not shown", "not shown", -1, special=True)
+NOT_SHOWN = Token(Sentence("not shown"), "not shown", -1, special=True)
 """The column that holds what goes to tokens that are not in the picture."""
 _FULL_STOPS = frozenset(".。．।۔")
 
@@ -138,7 +140,7 @@ def shown(
         masked = np.column_stack([masked[:, seen], np.zeros(len(masked), dtype=np.bool_)])
         gone = list(itertools.compress(key_tokens, ~seen))
         key_tokens = (*itertools.compress(key_tokens, seen), NOT_SHOWN)
-        others = "" if all(map(is_resting_place, gone)) else "what is not shown"
+        others = "" if all(map(is_resting_place, gone)) else _("what is not shown")
         left_out = _listed([resting_places(gone), others])
     return replace(
         view,
@@ -195,7 +197,10 @@ def resting_places(tokens: Sequence[Token]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    names = [each for each in names if each]
+    if len(names) < 2:
+        return "".join(names)
+    return _("{others} and {last}", others=", ".join(names[:-1]), last=names[-1])
 
 
 def so_far(view: AttentionView, not_yet: int) -> AttentionView:

@@ -2,8 +2,9 @@
 
 import plotly.graph_objects as go
 
+from demo.language import _
 from demo.plots.reading import percent
-from demo.plots.template import AMBER, INK, TEMPLATE, harmless
+from demo.plots.template import AMBER, INK, harmless, template
 from models.outputs.vectors import WordInContextOutput
 
 # Vectors of length one are at most two apart; the same range for every layer shows how far they move.
@@ -20,8 +21,8 @@ def word_plane(output: WordInContextOutput, layer: int) -> go.Figure:
     occurrences = {
         "type": "scatter",
         "mode": "markers+text",
-        "x": [x for x, _ in plane.points],
-        "y": [y for _, y in plane.points],
+        "x": [x for x, _y in plane.points],
+        "y": [y for _x, y in plane.points],
         "text": [str(number) for number in range(1, count + 1)],
         "textposition": list(_BESIDE[:count]),
         "textfont": {"size": 16},
@@ -34,23 +35,25 @@ def word_plane(output: WordInContextOutput, layer: int) -> go.Figure:
         "mode": "markers+text",
         "x": [plane.static[0]],
         "y": [plane.static[1]],
-        "text": [harmless(f"“{output.word}” alone")],
+        "text": [harmless(_("“{word}” alone", word=output.word))],
         "textposition": "top center",
         "textfont": {"size": 14},
-        "hovertemplate": "the word before any layer read a sentence<extra></extra>",
+        "hovertemplate": _("the word before any layer read a sentence") + "<extra></extra>",
         "marker": {"size": 13, "color": AMBER, "symbol": "diamond"},
     }
-    layout = {"template": TEMPLATE, "height": _HEIGHT, "xaxis": _axis("first", plane.shares[0])}
-    layout["yaxis"] = _axis("second", plane.shares[1]) | {"scaleanchor": "x"}
+    first, second = map(percent, plane.shares)
+    across = _axis(_("first direction of largest difference: {share}", share=first))
+    down = _axis(_("second direction of largest difference: {share}", share=second)) | {"scaleanchor": "x"}
+    layout = {"template": template(), "height": _HEIGHT, "xaxis": across, "yaxis": down}
     return go.Figure(data=[occurrences, static], layout=layout)
 
 
-def _axis(name: str, share: float) -> dict[str, object]:
+def _axis(title: str) -> dict[str, object]:
     return {
         "range": [-_REACH, _REACH],
         "showticklabels": False,
         "zeroline": True,
         "zerolinewidth": 1,
         "zerolinecolor": "rgba(127,127,127,0.35)",
-        "title": {"text": f"{name} direction of largest difference: {percent(share)}"},
+        "title": {"text": title},
     }

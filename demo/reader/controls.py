@@ -7,20 +7,27 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from demo.language import N_, _
 from demo.plots.view import AttentionView
 from demo.sharing import ReaderSettings
 from demo.widgets import Updates
 
 KINDS = {
-    "encoder": "Within the text it reads (encoder)",
-    "decoder": "Within the text it writes (decoder)",
-    "cross": "From each written word to the text (cross-attention)",
+    "encoder": N_("Within the text it reads (encoder)"),
+    "decoder": N_("Within the text it writes (decoder)"),
+    "cross": N_("From each written word to the text (cross-attention)"),
 }
 """The kinds of attention, as a page that stands by itself explains them."""
 
-_NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
-_PARTS = [("all", ""), ("within A", "a"), ("within B", "b"), ("from A to B", "a-b"), ("from B to A", "b-a")]
-_WAYS = {"head": "One head", "mean": "Mean", "maximum": "Maximum", "rollout": "Rollout"}
+_NAMES = {"encoder": N_("Encoder"), "decoder": N_("Decoder"), "cross": N_("Cross-attention")}
+_PARTS = [
+    (N_("all"), ""),
+    (N_("within A"), "a"),
+    (N_("within B"), "b"),
+    (N_("from A to B"), "a-b"),
+    (N_("from B to A"), "b-a"),
+]
+_WAYS = {"head": N_("One head"), "mean": N_("Mean"), "maximum": N_("Maximum"), "rollout": N_("Rollout")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,7 @@ class ReaderControls:
         """The updates that set the controls to `place` before it is known what there is; `show` then says what is."""
         return {
             self.kind: gr.update(value=place.kind) if place.kind in kinds else gr.skip(),
-            self.how: gr.update(choices=[(name, way) for way, name in _WAYS.items()], value=place.how),
+            self.how: gr.update(choices=[(_(name), way) for way, name in _WAYS.items()], value=place.how),
             self.layer: gr.update(minimum=0, maximum=max(1, place.layer), value=place.layer),
             self.head: gr.update(maximum=max(2, place.head), value=max(1, place.head)),
             self.words: place.words,
@@ -68,25 +75,26 @@ class ReaderControls:
 def create_controls(view: AttentionView, *, of_pair: bool) -> ReaderControls:
     """The controls, set to `view`, for the reader to render where they belong; those `of_pair` know two sentences."""
     kind, how, layer, head = _settings(view)
+    parts = [(_(name), part) for name, part in _PARTS]
     number: dict[str, Any] = {"step": 1, "buttons": [], "elem_classes": "reader-number", "min_width": 120}
     return ReaderControls(
-        gr.Radio(**kind, label="Which attention", container=False, elem_classes="reader-kind", render=False),
-        gr.Radio(**how, label="How to read many heads", container=False, elem_classes="reader-how", render=False),
+        gr.Radio(**kind, label=_("Which attention"), container=False, elem_classes="reader-kind", render=False),
+        gr.Radio(**how, label=_("How to read many heads"), container=False, elem_classes="reader-how", render=False),
         gr.Slider(**layer, **number, render=False),
-        gr.Slider(**head, **number, label="Head", render=False),
+        gr.Slider(**head, **number, label=_("Head"), render=False),
         gr.Checkbox(
             True,
-            label="Whole words",
-            info="What a word gives is the mean of its pieces, what it gets their sum",
+            label=_("Whole words"),
+            info=_("What a word gives is the mean of its pieces, what it gets their sum"),
             render=False,
         ),
         gr.Checkbox(
             False,
-            label="Damp marks and full stops",
-            info="[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them",
+            label=_("Damp marks and full stops"),
+            info=_("[CLS], [SEP] and “.” keep no colour; the sentence says how much went to them"),
             render=False,
         ),
-        gr.Radio(_PARTS, value="", label="Which part of the pair", elem_classes="reader-how", render=False)
+        gr.Radio(parts, value="", label=_("Which part of the pair"), elem_classes="reader-how", render=False)
         if of_pair
         else None,
     )
@@ -95,10 +103,10 @@ def create_controls(view: AttentionView, *, of_pair: bool) -> ReaderControls:
 def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Kind, way, layer and head; one head has a layer of its own, and several may be of all layers (0)."""
     one = view.how == "head"
-    ways = [(name, way) for way, name in _WAYS.items() if way != "rollout" or view.kind != "cross"]
-    kinds = [(_NAMES.get(kind, kind), kind) for kind in view.kinds]
+    ways = [(_(name), way) for way, name in _WAYS.items() if way != "rollout" or view.kind != "cross"]
+    kinds = [(_(_NAMES.get(kind, kind)), kind) for kind in view.kinds]
     least = 1 if one else 0
-    label = "Layer" if one else "Up to layer (0: last)" if view.how == "rollout" else "Layer (0: all)"
+    label = _("Layer") if one else _("Up to layer (0: last)") if view.how == "rollout" else _("Layer (0: all)")
     return (
         {"choices": kinds, "value": view.kind, "visible": len(kinds) > 1},
         {"choices": ways, "value": view.how},

@@ -14,6 +14,7 @@ import orjson
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors
+from demo.language import N_, _
 from demo.log.export import answer_in_words, measured, safe_cell
 from demo.log.run import Run
 from demo.plots.heatmap import attention_svg
@@ -115,20 +116,20 @@ def _name(token: Token) -> str:
 
 
 _LABELS = {
-    "text": "Text",
-    "question": "Question",
-    "context": "Text to find the answer in",
-    "prompt": "Beginning of the text",
-    "word": "My word",
-    "sentences": "Sentences",
-    "examples": "Examples it was taught with",
-    "texts": "Text to judge",
-    "kept_out": "Examples kept for the test",
-    "a": "First text",
-    "b": "Second text",
-    "beginning": "Beginning",
-    "endings": "Endings",
-    "other": "Text to compare with",
+    "text": N_("Text"),
+    "question": N_("Question"),
+    "context": N_("Text to find the answer in"),
+    "prompt": N_("Beginning of the text"),
+    "word": N_("My word"),
+    "sentences": N_("Sentences"),
+    "examples": N_("Examples it was taught with"),
+    "texts": N_("Text to judge"),
+    "kept_out": N_("Examples kept for the test"),
+    "a": N_("First text"),
+    "b": N_("Second text"),
+    "beginning": N_("Beginning"),
+    "endings": N_("Endings"),
+    "other": N_("Text to compare with"),
 }
 _LONG = 300
 
@@ -136,18 +137,27 @@ _LONG = 300
 def as_page(taken: Taken) -> str:
     """Input, answer, the text in colours, the heatmap, its numbers, and what made them, as one HTML file."""
     run, view = taken.finished.run, taken.view
-    title = f"{TASK_TITLES[run.task]}: what the model looked at"
+    title = _("{task}: what the model looked at", task=_(TASK_TITLES[run.task]))
     known = REGISTRY.get(run.checkpoint)
     name = f"{known.title} ({run.checkpoint})" if known and known.title != run.checkpoint else run.checkpoint
-    pieces = "whole words" if taken.place.words else "the model’s own pieces of words"
+    kind = _(KINDS.get(view.kind, view.kind))
     made_by = [
-        f"Model: {name}, revision {run.revision}, licence {run.license}",
-        f"Attention: {KINDS.get(view.kind, view.kind)}, {place(view)}; drawn in {pieces}",
-        f"Run on {run.created_utc:%d %b %Y, %H:%M} UTC" + (f", number {run.id}" if run.id else ""),
-        "Saved from Clearhead. This page is complete: it asks nothing of any server.",
+        _(
+            "Model: {name}, revision {revision}, licence {licence}",
+            name=name,
+            revision=run.revision,
+            licence=run.license,
+        ),
+        _("Attention: {kind}, {place}; drawn in whole words", kind=kind, place=place(view))
+        if taken.place.words
+        else _("Attention: {kind}, {place}; drawn in the model’s own pieces of words", kind=kind, place=place(view)),
+        _("Run on {date:%d %b %Y, %H:%M} UTC, number {number}", date=run.created_utc, number=run.id)
+        if run.id
+        else _("Run on {date:%d %b %Y, %H:%M} UTC", date=run.created_utc),
+        _("Saved from Clearhead. This page is complete: it asks nothing of any server."),
     ]
     body = (
-        f"<main><h1>{title}</h1>{taken_part(taken)}<h2>What made it</h2>"
+        f"<main><h1>{title}</h1>{taken_part(taken)}<h2>{_('What made it')}</h2>"
         f'<p class="quiet">{"<br>".join(map(html.escape, made_by))}</p></main>'
     )
     return offline_page(title, body, taken_script())
@@ -157,8 +167,8 @@ def taken_part(taken: Taken) -> str:
     """Input, answer, the text in colours and the heatmap with its numbers, as a part of a page."""
     run, view = taken.finished.run, taken.view
     return (
-        f'<section class="taken reader prose">{_given(run)}<h2>Answer</h2>{_answer(taken.finished.output)}'
-        f'<h2>What it looked at</h2><div class="sentence-box">{coloured_sentence(view)}</div>'
+        f'<section class="taken reader prose">{_given(run)}<h2>{_("Answer")}</h2>{_answer(taken.finished.output)}'
+        f'<h2>{_("What it looked at")}</h2><div class="sentence-box">{coloured_sentence(view)}</div>'
         f'<div class="frame heatmap-frame">{attention_svg(view)}</div><p class="quiet cell-read-out"></p>'
         f'<div class="reading">{said(view, taken.role, live=False)}</div></section>'
     )
@@ -173,7 +183,7 @@ def taken_script() -> str:
 
 def _given(run: Run) -> str:
     texts = "".join(
-        f"<h2>{_LABELS.get(name, html.escape(name))}</h2>{_text(_as_text(value))}"
+        f"<h2>{_(_LABELS[name]) if name in _LABELS else html.escape(name)}</h2>{_text(_as_text(value))}"
         for name, value in run.inputs.items()
         if value or name not in ("word", "texts", "kept_out")
     )
@@ -183,7 +193,8 @@ def _given(run: Run) -> str:
         for name, value in (run.parameters | seed).items()
         if isinstance(value, str | int | float)
     )
-    return texts + (f'<p class="quiet">Settings: {html.escape(settings)}</p>' if settings else "")
+    said = _("Settings: {settings}", settings=html.escape(settings)) if settings else ""
+    return texts + (f'<p class="quiet">{said}</p>' if said else "")
 
 
 def _as_text(value: object) -> str:
@@ -198,37 +209,38 @@ def _as_text(value: object) -> str:
 
 def _text(text: str) -> str:
     size = "given long" if len(text) > _LONG else "given"
-    return f'<p class="{size}"><bdi>{html.escape(text) or "(empty)"}</bdi></p>'
+    return f'<p class="{size}"><bdi>{html.escape(text) or _("(empty)")}</bdi></p>'
 
 
 def _answer(output: TaskOutput) -> str:
     """The answer in words, and its probabilities where it was chosen from a list."""
-    words = _text(answer_in_words(output).strip() or "No answer in this text")
+    words = _text(answer_in_words(output).strip() or _("No answer in this text"))
     match output:
         case FillMaskOutput():
             blanks = enumerate(output.predictions, start=1)
-            return words + "".join(bars(found, f"Likeliest words for blank {number}") for number, found in blanks)
+            return words + "".join(
+                bars(found, _("Likeliest words for blank {number}", number=number)) for number, found in blanks
+            )
         case SentimentOutput():
-            return words + bars(output.scores, "Probability of each class", winner=output.label)
+            return words + bars(output.scores, _("Probability of each class"), winner=output.label)
         case TeachOutput():
-            found = [bars(each.scores, "Probability of each class", winner=each.label) for each in output.predictions]
+            name = _("Probability of each class")
+            found = [bars(each.scores, name, winner=each.label) for each in output.predictions]
             return words + "".join(found) + _text(measured(output))
         case _:
             return words
 
 
 _FILES: dict[str, Callable[[Taken], TextFile]] = {
-    "Numbers (CSV)": lambda taken: csv_file(as_csv(taken), taken.stem),
-    "Numbers (JSON)": lambda taken: json_file(as_json(taken), taken.stem),
-    "Page (HTML)": lambda taken: html_file(as_page(taken), taken.stem),
+    N_("Numbers (CSV)"): lambda taken: csv_file(as_csv(taken), taken.stem),
+    N_("Numbers (JSON)"): lambda taken: json_file(as_json(taken), taken.stem),
+    N_("Page (HTML)"): lambda taken: html_file(as_page(taken), taken.stem),
 }
-_HELP = (
-    '<p class="quiet">The picture and its numbers as they are above, as files. The page is one file that works without '
-    "a network. The link opens this run with its text, settings and view, here on this host; it works only from when "
-    "you ask for it until you stop sharing or delete the run. Whoever has it sees this run and none of your others.</p>"
+_HELP = N_(
+    "The picture and its numbers as they are above, as files. The page is one file that works without a network. The "
+    "link opens this run with its text, settings and view, here on this host; it works only from when you ask for it "
+    "until you stop sharing or delete the run. Whoever has it sees this run and none of your others."
 )
-_STOPPED = '<p role="status">No longer shared: the link leads nowhere now.</p>'
-_FORGETFUL = " This host keeps no log at the moment, so the link stops working when it restarts."
 
 
 def create_take_away(
@@ -238,13 +250,13 @@ def create_take_away(
 
     The components that belong to one run and are cleared for another: a line on what was saved, and the link.
     """
-    with gr.Accordion("Take it away: picture, numbers, page, link", open=False, elem_classes="tool"):
-        gr.HTML(_HELP)
+    with gr.Accordion(_("Take it away: picture, numbers, page, link"), open=False, elem_classes="tool"):
+        gr.HTML(f'<p class="quiet">{_(_HELP)}</p>')
         with gr.Row(elem_classes="history-actions"):
-            names = ("Picture (PNG)", *_FILES, "Link")
+            names = (_("Picture (PNG)"), *map(_, _FILES), _("Link"))
             picture, *files, link = (gr.Button(name, min_width=170, scale=0) for name in names)
-        saved = gr.HTML("", label="What was saved")
-        shared = gr.HTML("", js_on_load=script("shared_link.js"), elem_classes="shared-link", label="The link")
+        saved = gr.HTML("", label=_("What was saved"))
+        shared = gr.HTML("", js_on_load=script("shared_link.js"), elem_classes="shared-link", label=_("The link"))
         file = SavedFile()
 
     def written(make: Callable[[Taken], TextFile], *values: Any) -> TextFile:
@@ -255,13 +267,13 @@ def create_take_away(
         try:
             key = service.log.share(taken.finished.run.id, session_id)
         except InputError as error:
-            return alert(error.sentence)
+            return alert(_(error.sentence))
         return _shared_link(key, taken.place.as_fragment(), service.history_is_kept)
 
     def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
         # Not what is on screen: sharing ends also where that is forgotten.
         service.log.unshare(finished.run.id, session_id)
-        return _STOPPED
+        return f'<p role="status">{_("No longer shared: the link leads nowhere now.")}</p>'
 
     picture.click(None, None, saved, js=script("save_picture.js"))
     # What may have to capture attention anew waits in the line of the models.
@@ -275,10 +287,13 @@ def create_take_away(
 
 def _shared_link(key: str, place: str, lasting: bool) -> str:
     """The address of a shared run, which the page's script completes, with buttons to copy it and to take it back."""
+    who = _("Whoever has this address can see this run.")
+    if not lasting:
+        who += " " + _("This host keeps no log at the moment, so the link stops working when it restarts.")
     return (
-        '<label>Address of this run and view<input type="text" readonly '
+        f'<label>{_("Address of this run and view")}<input type="text" readonly '
         f'data-key="{html.escape(key)}" data-place="{html.escape(place)}"></label>'
-        '<p class="link-actions"><button type="button" data-copy>Copy the link</button>'
-        '<button type="button" data-unshare>Stop sharing</button><span role="status"></span></p>'
-        f'<p class="quiet">Whoever has this address can see this run.{"" if lasting else _FORGETFUL}</p>'
+        f'<p class="link-actions"><button type="button" data-copy>{_("Copy the link")}</button>'
+        f'<button type="button" data-unshare>{_("Stop sharing")}</button><span role="status"></span></p>'
+        f'<p class="quiet">{who}</p>'
     )

@@ -10,6 +10,7 @@ from gradio.components import Component
 from gradio.events import Dependency
 
 from demo.events import QUICK, for_visitors, in_line
+from demo.language import N_, _
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.reading import role_of
 from demo.plots.view import AttentionView, shown, so_far, view_of
@@ -36,10 +37,10 @@ from models.outputs.base import Token
 from models.registry import Task
 from models.text.words import words_of
 
-_TITLE = '<h2 class="reader-title">What it looked at</h2>'
-_ABOUT = """<p class="quiet">To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among
-them, its <em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in
-it.</p>"""
+_ABOUT = N_(
+    "To work out a word, the model mixes in others: it shares out 100&nbsp;% of weight among them, its "
+    "<em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in it."
+)
 _AT_ONCE: dict[str, Any] = {"trigger_mode": "always_last", **QUICK}
 """The options of an event that needs no model, or attention that is in memory already."""
 
@@ -93,19 +94,19 @@ class AttentionReader:
         view = shown(example.view, part="" if controls.part else None)
         with gr.Column(elem_classes="reader"):
             with gr.Row(elem_classes="reader-head"):
-                gr.HTML(_TITLE)
+                gr.HTML(f'<h2 class="reader-title">{_("What it looked at")}</h2>')
                 for control in controls.place:
                     control.render()  # type: ignore[no-untyped-call]
             self.sentence = gr.HTML(
                 coloured_sentence(view),
                 js_on_load=script("coloured_sentence.js"),
                 elem_classes="sentence-box",
-                label="The text, coloured",
+                label=_("The text, coloured"),
             )
             with gr.Row(elem_classes="reader-body"):
                 self.plot = gr.Plot(
                     drawn(attention_heatmap(view)),
-                    label="Attention heatmap",
+                    label=_("Attention heatmap"),
                     show_label=False,
                     container=False,
                     elem_classes="heatmap-frame",
@@ -113,7 +114,7 @@ class AttentionReader:
                 with gr.Column(elem_classes="reader-side", min_width=240):
                     for switch in filter(None, (controls.part, controls.words, controls.damped)):
                         switch.render()  # type: ignore[no-untyped-call]
-                    gr.HTML(_ABOUT)
+                    gr.HTML(f'<p class="quiet">{_(_ABOUT)}</p>')
                     self.reading = gr.HTML(
                         said(view, role_of(example.view)), js_on_load=KEEP_OPEN, elem_classes="reading"
                     )
@@ -123,7 +124,7 @@ class AttentionReader:
             words = words_to_replace(_read(example.view, example.source.written), example.view.key)
             self.word_to_replace, compared = create_try_it(service, task, self.finished, place, words)
             taken = create_take_away(service, session, self._taken, self.asked)
-            self.missed = gr.Textbox("", visible="hidden", label="Drawn in the line")
+            self.missed = gr.Textbox("", visible="hidden", label=_("Drawn in the line"))
         self._results: list[Component] = [*counted, compared, *taken]
         self._connect()
 
@@ -325,7 +326,7 @@ class AttentionReader:
         try:
             attention = _of_kind(self.service.attention(asked.finished.source), asked.kind)
         except InputError as error:
-            return {self.agreement: alert(error.sentence), self.sheet: ""}
+            return {self.agreement: alert(_(error.sentence)), self.sheet: ""}
         word = _word_at(attention, asked, opening(asked.finished.output, attention).query)
         return {self.agreement: head_agreement(attention, word), self.sheet: sheet(attention)}
 
@@ -361,7 +362,7 @@ class AttentionReader:
             return draw(asked)
         except InputError as error:
             hidden = gr.update(visible=False)
-            return {self.sentence: hidden, self.plot: hidden, self.reading: alert(error.sentence)}
+            return {self.sentence: hidden, self.plot: hidden, self.reading: alert(_(error.sentence))}
 
 
 def _of_kind(attentions: Attentions, kind: str) -> Attention:

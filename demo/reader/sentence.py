@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from demo.language import N_, _, ngettext
 from demo.plots.heatmap import DRAWN_WHOLE
 from demo.plots.reading import link_to_read, named, percent, read_out, said_role, scale_top, why_here, wording
 from demo.plots.view import MOST_SHOWN, NOT_SHOWN, AttentionView, is_resting_place, own_keys
@@ -41,33 +42,35 @@ def coloured_sentence(view: AttentionView) -> str:
     reason = f' <span class="quiet why">{html.escape(why)}</span>' if why else ""
     return (
         f'<div class="sentence"{attributes}{" data-two-texts" if view.two_texts else ""}>'
-        '<div class="sentence-head"><p class="quiet">Point at a word or tap it.</p>'
+        f'<div class="sentence-head"><p class="quiet">{_("Point at a word or tap it.")}</p>'
         f'<p class="legend"><span>0</span><span aria-hidden="true">{steps}</span>'
-        f"<span>{percent(top)} or more</span></p>{'' if view.two_texts else _DIRECTION}</div>{_texts(view)}"
+        f"<span>{_('{share} or more', share=percent(top))}</span></p>{'' if view.two_texts else _switch()}</div>"
+        f"{_texts(view)}"
         f'<p class="read-out pointed" role="status"><span>{html.escape(read_out(view))}</span>{reason}</p></div>'
     )
 
 
-_DIRECTION = (
-    '<div class="switch" role="group" aria-label="What the colours show">'
-    '<button type="button" data-direction="gives" aria-pressed="true">gives</button>'
-    '<button type="button" data-direction="receives" aria-pressed="false">receives</button></div>'
-)
+def _switch() -> str:
+    return (
+        f'<div class="switch" role="group" aria-label="{_("What the colours show")}">'
+        f'<button type="button" data-direction="gives" aria-pressed="true">{_("gives")}</button>'
+        f'<button type="button" data-direction="receives" aria-pressed="false">{_("receives")}</button></div>'
+    )
 
 
 def _texts(view: AttentionView) -> str:
-    rest = NOT_SHOWN.text if view.key_tokens[-1] is NOT_SHOWN else ""
+    rest = named(NOT_SHOWN) if view.key_tokens[-1] is NOT_SHOWN else ""
     keys = view.key_tokens[:-1] if rest else view.key_tokens
     unseen = (
         f'<span class="word rest" data-key="{len(keys)}" data-rest data-name="{rest}">{rest}</span>' if rest else ""
     )
     if not view.two_texts:
-        return _text("The text", view.query_tokens, range(len(view.query_tokens)), own_keys(view), unseen)
+        return _text(_("The text"), view.query_tokens, range(len(view.query_tokens)), own_keys(view), unseen)
     nowhere = [None] * max(view.weights.shape)
     looks, looked_at = {
-        "a-b": ("The first text looks", "at the second"),
-        "b-a": ("The second text looks", "at the first"),
-    }.get(view.part, ("What it wrote", "What it read"))
+        "a-b": (_("The first text looks"), _("at the second")),
+        "b-a": (_("The second text looks"), _("at the first")),
+    }.get(view.part, (_("What it wrote"), _("What it read")))
     return (
         f"<h3>{looks}</h3>"
         f"{_text(looks, view.query_tokens, range(len(view.query_tokens)), nowhere)}"
@@ -89,34 +92,36 @@ def _text(
             f"<bdi>{text}</bdi></button>"
         )
     way = direction("".join(token.text for token in tokens if not token.special))
-    return (
-        f'<div class="words" dir="{way}" role="group" aria-label="{name}: choose a word to see what it looks at">'
-        f"{words}{more}</div>"
-    )
+    choose = _("{text}: choose a word to see what it looks at", text=name)
+    return f'<div class="words" dir="{way}" role="group" aria-label="{choose}">{words}{more}</div>'
 
 
-_HATCHED = "Hatched: masked. A model that writes may not look at what comes later."
-_ROLLOUT = (
+_HATCHED = N_("Hatched: masked. A model that writes may not look at what comes later.")
+_ROLLOUT = N_(
     "Rollout follows the weights from layer to layer, and counts that each layer keeps half of what stood there before "
     "(Abnar and Zuidema, 2020)."
 )
-_MAXIMUM = "Each cell shows the head that looks hardest, so a row may add up to more than 100&nbsp;%."
-_NOT_SHOWN = "The column “not shown” holds what goes to tokens that are not in the picture."
-_LEFT_OUT = f"The text is too long to be shown whole: the pictures have its first {MOST_SHOWN} words or tokens."
-_UNKNOWN = (
-    "“{}” stands for something in the text that this model has no token for, such as an emoji: all such things look "
-    "alike to it."
+_MAXIMUM = N_("Each cell shows the head that looks hardest, so a row may add up to more than 100&nbsp;%.")
+_NOT_SHOWN = N_("The column “not shown” holds what goes to tokens that are not in the picture.")
+_LEFT_OUT = N_("The text is too long to be shown whole: the pictures have its first {shown} words or tokens.")
+_UNKNOWN = N_(
+    "“{piece}” stands for something in the text that this model has no token for, such as an emoji: all such things "
+    "look alike to it."
 )
-_CHOSEN = (
+_CHOSEN = N_(
     "This head was opened because it gives most to one content word. Left aside are marks, full stops and small words "
     "such as “of”, the first word of a text without marks, and heads that look at the neighbouring token everywhere."
 )
-_CROSSING = (
-    "Of what the words give, {} crosses to words of the other sentence, {} stays with words of their own, and {} rests "
-    "on [CLS] and [SEP]."
+_CROSSING = N_(
+    "Of what the words give, {other} crosses to words of the other sentence, {own} stays with words of their own, and "
+    "{marks} rests on [CLS] and [SEP]."
 )
-_CLOSER = ", drag over an area to come closer, double-click to go back"
-_CAUTION = (
+_THINNED = N_("{tokens} are more than {named}, so only some are named on the axes; point at a cell to read its words.")
+_CLOSER = N_(
+    "{tokens} are more than {named}, so only some are named on the axes; point at a cell to read its words, drag over "
+    "an area to come closer, double-click to go back."
+)
+_CAUTION = N_(
     "Attention is not an explanation: it shows where numbers flow, not why the answer is what it is. Full stops, first "
     "words and the marks [CLS] and [SEP] around a text often collect weight that no word needs."
 )
@@ -127,26 +132,26 @@ def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
     tokens = max(len(view.query_tokens), len(view.key_tokens))
     unknown = dict.fromkeys(token.text for token in (*view.query_tokens, *view.key_tokens) if token.is_unknown)
     notes = [
-        _CHOSEN if view.telling else "",
-        _HATCHED if view.masked.any() else "",
-        {"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, ""),
-        *(html.escape(_UNKNOWN.format(piece)) for piece in unknown),
-        _NOT_SHOWN if view.key_tokens[-1] is NOT_SHOWN else "",
-        _LEFT_OUT if tokens > MOST_SHOWN else "",
-        f"{tokens} are more than {DRAWN_WHOLE}, so only some are named on the axes; point at a cell to read its words"
-        f"{_CLOSER if live else ''}."
-        if tokens > DRAWN_WHOLE
-        else "",
+        _(_CHOSEN) if view.telling else "",
+        _(_HATCHED) if view.masked.any() else "",
+        _({"rollout": _ROLLOUT, "maximum": _MAXIMUM}.get(view.how, "")),
+        *(html.escape(_(_UNKNOWN, piece=piece)) for piece in unknown),
+        _(_NOT_SHOWN) if view.key_tokens[-1] is NOT_SHOWN else "",
+        _(_LEFT_OUT, shown=MOST_SHOWN) if tokens > MOST_SHOWN else "",
+        _(_CLOSER if live else _THINNED, tokens=tokens, named=DRAWN_WHOLE) if tokens > DRAWN_WHOLE else "",
     ]
-    crossing = _CROSSING.format(*map(percent, view.crossing)) if view.crossing else ""
+    crossing = ""
+    if view.crossing:
+        other, own, marks = map(percent, view.crossing)
+        crossing = _(_CROSSING, other=other, own=own, marks=marks)
     does = crossing and f'<p class="crossing">{crossing}</p>'
     does += f'<p class="head-role">{said_role(role)}</p>' if live or role else ""
     remarks = "".join(f'<p class="quiet">{note}</p>' for note in notes if note)
-    return f'{does}{remarks}<p class="quiet">{_CAUTION}</p>{attention_table(view)}'
+    return f'{does}{remarks}<p class="quiet">{_(_CAUTION)}</p>{attention_table(view)}'
 
 
 _WHOLE_COLUMNS = 12
-_STRONGEST = ("most to", "then to", "then to")
+_STRONGEST = (N_("most to"), N_("then to"), N_("then to"))
 _MOST_ROWS = 128
 
 
@@ -155,10 +160,10 @@ def attention_table(view: AttentionView) -> str:
     keys = list(map(tables.named, view.key_tokens))
     weights = np.where(view.masked, -1.0, view.weights)[:_MOST_ROWS]
     if len(keys) <= _WHOLE_COLUMNS:
-        heads = ["From \\ to", *keys]
-        cells = [[percent(weight) if weight >= 0 else "masked" for weight in row] for row in weights.tolist()]
+        heads = [_("From \\ to"), *keys]
+        cells = [[percent(weight) if weight >= 0 else _("masked") for weight in row] for row in weights.tolist()]
     else:
-        heads = ["From", *_STRONGEST]
+        heads = [_("From"), *map(_, _STRONGEST)]
         order = np.argsort(-weights, axis=1, kind="stable")[:, : len(_STRONGEST)]
         cells = [
             [f"{keys[key]} {percent(float(row[key]))}" if row[key] >= 0 else "" for key in strongest]
@@ -166,5 +171,13 @@ def attention_table(view: AttentionView) -> str:
         ]
     rows = [[tables.named(token), *row] for token, row in zip(view.query_tokens, cells, strict=False)]
     left_out = len(view.query_tokens) - _MOST_ROWS
-    more = f'<p class="quiet">The first {_MOST_ROWS} rows; {left_out} more are not listed.</p>' if left_out > 0 else ""
-    return fold_out("The same as a table", table(heads, rows), "Attention as a table", more)
+    more = ""
+    if left_out > 0:
+        unlisted = ngettext(
+            "The first {rows} rows; {count} more is not listed.",
+            "The first {rows} rows; {count} more are not listed.",
+            left_out,
+            rows=_MOST_ROWS,
+        )
+        more = f'<p class="quiet">{unlisted}</p>'
+    return fold_out(_("The same as a table"), table(heads, rows), _("Attention as a table"), more)

@@ -10,6 +10,7 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors, in_line
+from demo.language import N_, _, number
 from demo.plots.reading import percent
 from demo.runs import Changed, DemoService, Finished
 from demo.widgets import Updates
@@ -32,15 +33,15 @@ from models.outputs.vectors import TeachOutput, WordInContextOutput
 from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.registry import Task
 from models.text.words import is_content_word, word_text, words_of
+from models.wording import Sentence
 
-_HELP = (
-    '<p class="quiet">Change one thing and let the model answer again. If the answer stays, what you changed was not '
-    "needed for it.</p>"
+_HELP = N_(
+    "Change one thing and let the model answer again. If the answer stays, what you changed was not needed for it."
 )
 _CHANGES = [
-    ("Replace a word", "word"),
-    ("Switch off the head above", "head"),
-    ("Switch off the whole layer above", "layer"),
+    (N_("Replace a word"), "word"),
+    (N_("Switch off the head above"), "head"),
+    (N_("Switch off the whole layer above"), "layer"),
 ]
 _WITH_BLANKS = (
     Task.FILL_MASK, Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.NAMES, Task.SENTENCE_PAIR, Task.WORD_IN_CONTEXT,
@@ -55,15 +56,16 @@ def create_try_it(
 
     `place` are the reader's kind, way of reading heads, layer and head.
     """
-    with gr.Accordion("Try it: change one thing and compare", open=False, elem_classes="tool"):
-        gr.HTML(_HELP)
-        change = gr.Radio(_CHANGES, value="word", label="What to change")
+    with gr.Accordion(_("Try it: change one thing and compare"), open=False, elem_classes="tool"):
+        gr.HTML(f'<p class="quiet">{_(_HELP)}</p>')
+        changes = [(_(name), value) for name, value in _CHANGES]
+        change = gr.Radio(changes, value="word", label=_("What to change"))
         with gr.Row(elem_classes="tool-row"):
-            word = gr.Dropdown(**words, label="Which word")
-            empty = "empty: a blank" if task in _WITH_BLANKS else "empty: the word is left out"
-            by = gr.Textbox("", label="What to put there", info=empty, max_lines=1)
-            button = gr.Button("Compare", scale=0, min_width=140, elem_classes="tool-button")
-        result = gr.HTML("", elem_classes="tool-result", label="Both answers")
+            word = gr.Dropdown(**words, label=_("Which word"))
+            empty = _("empty: a blank") if task in _WITH_BLANKS else _("empty: the word is left out")
+            by = gr.Textbox("", label=_("What to put there"), info=empty, max_lines=1)
+            button = gr.Button(_("Compare"), scale=0, min_width=140, elem_classes="tool-button")
+        result = gr.HTML("", elem_classes="tool-result", label=_("Both answers"))
 
     def ask(change: str) -> Updates:
         return {each: gr.update(visible=change == "word") for each in (word, by)}
@@ -73,12 +75,12 @@ def create_try_it(
     ) -> str:
         try:
             if change == "word":
-                changed, said = _replaced(service, finished, word, by)
+                changed, name = _replaced(service, finished, word, by)
             else:
-                changed, said = _switched_off(service, finished, change, kind, int(layer), int(head))
+                changed, name = _switched_off(service, finished, change, kind, int(layer), int(head))
         except InputError as error:
-            return alert(error.sentence)
-        return _compared(changed.before, changed.after, f"With {said}")
+            return alert(_(error.sentence))
+        return _compared(changed.before, changed.after, name)
 
     change.change(ask, change, [word, by], **QUICK)
     gr.on(
@@ -98,29 +100,31 @@ def words_to_replace(tokens: Sequence[Token], first: int = -1) -> dict[str, Any]
     Chosen is the word with token `first`, else the first content word, else the first word.
     """
     words = [
-        (number, word)
-        for number, word in enumerate(words_of(tokens))
+        (place, word)
+        for place, word in enumerate(words_of(tokens))
         if not tokens[word[0]].is_mark and not tokens[word[0]].is_blank
     ]
-    choices = [(f"{number}: {word_text(tokens, word)}", f"{word[0]}-{word[-1]}") for number, word in words]
-    wanted = [(first in word, is_content_word(word_text(tokens, word))) for _, word in words]
+    choices = [(f"{place}: {word_text(tokens, word)}", f"{word[0]}-{word[-1]}") for place, word in words]
+    wanted = [(first in word, is_content_word(word_text(tokens, word))) for _place, word in words]
     return {"choices": choices, "value": choices[wanted.index(max(wanted))][1] if choices else None}
 
 
 def _replaced(service: DemoService, finished: Finished, word: str, by: str) -> tuple[Changed, str]:
-    """The answers with the old and with the new word, and what was put there."""
+    """The answers with the old and with the new word, and a name for the new one: what it was given."""
     if not word:
-        raise InputError("This text has no word to replace.")
-    first, _, last = word.partition("-")
+        raise InputError(Sentence("This text has no word to replace."))
+    first, _hyphen, last = word.partition("-")
     changed = service.replace_token(finished.source, int(first), by, int(last))
-    nothing = "a blank there" if finished.run.task in _WITH_BLANKS else "that word left out"
-    return changed, f"“{by.strip()}” there" if by.strip() else nothing
+    if by.strip():
+        return changed, _("With “{word}” there", word=by.strip())
+    blank = finished.run.task in _WITH_BLANKS
+    return changed, _("With a blank there") if blank else _("With that word left out")
 
 
 def _switched_off(
     service: DemoService, finished: Finished, change: str, kind: str, layer: int, head: int
 ) -> tuple[Changed, str]:
-    """The answers with and without what the reader shows, and what was switched off.
+    """The answers with and without what the reader shows, and a name for the latter: what was switched off.
 
     Where the reader shows all layers together, it is the layer and head that the reader opens on.
     """
@@ -129,8 +133,9 @@ def _switched_off(
         opened = opening(finished.output, attentions[kind if kind in attentions else next(iter(attentions))])
         layer, head = opened.layer + 1, opened.head + 1
     if change == "layer":
-        return service.ablate(finished.source, layer - 1, MEAN, kind), f"layer {layer} switched off"
-    return service.ablate(finished.source, layer - 1, head - 1, kind), f"layer {layer}, head {head} switched off"
+        return service.ablate(finished.source, layer - 1, MEAN, kind), _("With layer {layer} switched off", layer=layer)
+    name = _("With layer {layer}, head {head} switched off", layer=layer, head=head)
+    return service.ablate(finished.source, layer - 1, head - 1, kind), name
 
 
 def _compared(before: TaskOutput, after: TaskOutput, name: str) -> str:
@@ -161,17 +166,18 @@ def _without_new_blank(output: TaskOutput, other: TaskOutput) -> TaskOutput:
 
 def _surprise_changed(before: float, after: float) -> str:
     """What became of a text's bits per token."""
-    was, now = f"{before:.2f}", f"{after:.2f}"
+    was, now = number(before, ".2f"), number(after, ".2f")
     if was == now:
-        return f"Nothing that shows: the surprise stays at {now} bits per token."
-    return f"The surprise {'rises' if after > before else 'falls'} from {was} to {now} bits per token."
+        return _("Nothing that shows: the surprise stays at {bits} bits per token.", bits=now)
+    if after > before:
+        return _("The surprise rises from {was} to {now} bits per token.", was=was, now=now)
+    return _("The surprise falls from {was} to {now} bits per token.", was=was, now=now)
 
 
 _Shares = dict[str, float]
 """Candidates for one blank, labels or spans, each with its share of one."""
 
-_NO_ANSWER = "no answer in this text"
-_NO_NAME = "no name"
+_NO_ANSWER = N_("no answer in this text")
 
 
 def _shares(output: TaskOutput) -> list[_Shares]:
@@ -182,21 +188,21 @@ def _shares(output: TaskOutput) -> list[_Shares]:
         case SentimentOutput():
             named = [[(each.text, each.score) for each in output.scores]]
         case TeachOutput():
-            right = (Prediction("right", output.accuracy), Prediction("wrong", 1 - output.accuracy))
+            right = (Prediction(_("right"), output.accuracy), Prediction(_("wrong"), 1 - output.accuracy))
             shares = output.predictions[0].scores if output.predictions else right
             named = [[(each.text, each.score) for each in shares]]
         case SentencePairOutput():
             named = [[(each.text, each.score) for each in output.entailment]]
         case WrittenByOutput():
-            named = [[("a model’s", output.machine), ("a person’s", 1 - output.machine)]]
+            named = [[(_("a model’s"), output.machine), (_("a person’s"), 1 - output.machine)]]
         case EndingsOutput():
             named = [[(each.text, each.follows) for each in output.endings]]
         case QuestionAnsweringOutput():
-            named = [[*((each.text, each.score) for each in output.answers), (_NO_ANSWER, output.no_answer_score)]]
+            named = [[*((each.text, each.score) for each in output.answers), (_(_NO_ANSWER), output.no_answer_score)]]
         case NamesOutput():
             word = output.decisive
             kinds = output.kinds_of(word).items()
-            named = [[(f"{word.word}: {_NO_NAME if kind == OUTSIDE else kind}", share) for kind, share in kinds]]
+            named = [[(f"{word.word}: {_('no name') if kind == OUTSIDE else kind}", share) for kind, share in kinds]]
         case WordInContextOutput():
             named = [[(each.text, each.score) for each in place.fitting] for place in output.occurrences]
         case _:
@@ -207,7 +213,7 @@ def _shares(output: TaskOutput) -> list[_Shares]:
 def _best(output: TaskOutput) -> str:
     """The answer, of the first blank where there are several."""
     if isinstance(output, QuestionAnsweringOutput):
-        return output.answers[0].text.strip() if output.answered else _NO_ANSWER
+        return output.answers[0].text.strip() if output.answered else _(_NO_ANSWER)
     first = _shares(output)[0]
     return max(first, key=first.__getitem__)
 
@@ -217,28 +223,37 @@ def _answer_changed(before: TaskOutput, after: TaskOutput) -> str:
     shares = _shares(after)[0]
     was, now = percent(_shares(before)[0][old]), percent(shares[new])
     if old != new:
-        left = f"; “{old}” falls to {percent(shares[old])}" if old in shares else ""
-        return f"The answer turns from “{old}” ({was}) into “{new}” ({now}){left}."
+        said = {"old": old, "was": was, "new": new, "now": now}
+        if old in shares:
+            left = percent(shares[old])
+            return _(
+                "The answer turns from “{old}” ({was}) into “{new}” ({now}); “{old}” falls to {left}.",
+                left=left,
+                **said,
+            )
+        return _("The answer turns from “{old}” ({was}) into “{new}” ({now}).", **said)
     if was == now:
-        return f"Nothing that shows: “{new}” keeps {now} of the probability."
-    return f"The answer stays “{new}”, with {now} of the probability instead of {was}."
+        return _("Nothing that shows: “{answer}” keeps {share} of the probability.", answer=new, share=now)
+    return _(
+        "The answer stays “{answer}”, with {now} of the probability instead of {was}.", answer=new, now=now, was=was
+    )
 
 
 def _tables(before: Sequence[_Shares], after: Sequence[_Shares], name: str) -> str:
     """A table for each blank, the candidates down, the likeliest after the change first, and both shares across."""
     tables = []
     blanks = list(zip(before, after, strict=False))
-    for number, (old, new) in enumerate(blanks, start=1):
+    for blank, (old, new) in enumerate(blanks, start=1):
         rows = "".join(
             f'<tr><th scope="row">{_candidate(text, text in old and text in new)}</th>{_cell(old, text)}'
             f"{_cell(new, text, _way(old.get(text), new.get(text)))}</tr>"
             for text in sorted({**new, **old}, key=lambda text: (-new.get(text, 0.0), -old.get(text, 0.0)))
         )
-        caption = f"<caption>Blank {number}</caption>" if len(blanks) > 1 else ""
+        caption = f"<caption>{_('Blank {number}', number=blank)}</caption>" if len(blanks) > 1 else ""
         tables.append(
             f'<table class="step-table compared">{caption}<thead><tr><th scope="col"><span class="sr-only">'
-            f'answer</span></th><th scope="col">Before</th><th scope="col">{html.escape(name)}</th></tr></thead>'
-            f"<tbody>{rows}</tbody></table>"
+            f'{_("answer")}</span></th><th scope="col">{_("Before")}</th><th scope="col">{html.escape(name)}</th>'
+            f"</tr></thead><tbody>{rows}</tbody></table>"
         )
     return "".join(tables)
 
@@ -252,13 +267,13 @@ def _way(before: float | None, after: float | None) -> str:
     """Up or down, where both shares are known and do not read alike."""
     if before is None or after is None or percent(before) == percent(after):
         return ""
-    more, arrow = ("more", "▲") if after > before else ("less", "▼")
-    return f"<span class='way' aria-label='{more} than before'>{arrow}</span> "
+    said, arrow = (_("more than before"), "▲") if after > before else (_("less than before"), "▼")
+    return f"<span class='way' aria-label='{html.escape(said)}'>{arrow}</span> "
 
 
 def _cell(shares: _Shares, text: str, way: str = "") -> str:
     if text not in shares:
-        return "<td><span class='quiet'>not among them</span></td>"
+        return f"<td><span class='quiet'>{_('not among them')}</span></td>"
     share = shares[text]
     return (
         f"<td{' class=wins' if share == max(shares.values()) else ''}>"
@@ -277,15 +292,20 @@ def _written(output: TaskOutput) -> str:
 def _text_changed(before: str, after: str) -> str:
     """Where two texts part."""
     if before == after:
-        return "Nothing that shows: the text is the same, word for word."
+        return _("Nothing that shows: the text is the same, word for word.")
     first, second = before.split(), after.split()
     pairs = zip(first, second, strict=False)
     same = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(first), len(second)))
     if same == len(first):
-        return f"The text goes on: “{second[same]}” comes after what was its end."
+        return _("The text goes on: “{word}” comes after what was its end.", word=second[same])
     if same == len(second):
-        return f"The text ends early, before “{first[same]}”."
-    return f"The texts part at word {same + 1}: “{second[same]}” instead of “{first[same]}”."
+        return _("The text ends early, before “{word}”.", word=first[same])
+    return _(
+        "The texts part at word {place}: “{new}” instead of “{old}”.",
+        place=same + 1,
+        new=second[same],
+        old=first[same],
+    )
 
 
 def _side_by_side(first: str, second: str, name: str) -> str:
@@ -299,6 +319,6 @@ def _side_by_side(first: str, second: str, name: str) -> str:
             marked[side] += space + (text if change == "equal" or start == end else f"<mark>{text}</mark>")
     sides = "".join(
         f"<section><h4>{html.escape(title)}</h4><p class='written'><bdi>{text}</bdi></p></section>"
-        for title, text in zip(("Before", name), marked, strict=True)
+        for title, text in zip((_("Before"), name), marked, strict=True)
     )
     return f'<div class="columns forked compared">{sides}</div>'

@@ -9,6 +9,7 @@ from gradio.components import Component
 from gradio.events import Dependency
 
 from demo.events import QUICK, Stops, for_visitors, in_line
+from demo.language import _
 from demo.log.run import Run
 from demo.recorded import recorded
 from demo.runs import DemoService, Finished, fork_fields
@@ -22,6 +23,7 @@ from models.loading import Progress, silent
 from models.outputs.base import TaskOutput
 from models.outputs.writing import CompletionOutput
 from models.registry import Task
+from models.wording import Sentence
 
 DrawAnswer = Callable[[Run, TaskOutput, int], str]
 """From a run, its output and the chosen step, counted from 1 and 0 for the last, to the answer as HTML."""
@@ -71,21 +73,21 @@ class DecoderSteps:
         count = len(generated_of(example.output))
         look: dict[str, Any] = {"visible": False, "scale": 0}
         with gr.Column(elem_classes="decoder-steps"):
-            gr.HTML("<h2>How each token was chosen</h2>")
+            gr.HTML(f"<h2>{_('How each token was chosen')}</h2>")
             self.slider = gr.Slider(
                 1,
                 max(2, count),
                 count,
                 step=1,
-                label="Step",
-                info="walks through the text token by token; the attention below grows along",
+                label=_("Step"),
+                info=_("walks through the text token by token; the attention below grows along"),
             )
             table = _table(example.run, example.output, count)
-            self.table = gr.HTML(table, js_on_load=PRESSED, label="The chosen step")
-            self.other = gr.HTML("", visible=False, label="The other text", elem_classes="parted")
+            self.table = gr.HTML(table, js_on_load=PRESSED, label=_("The chosen step"))
+            self.other = gr.HTML("", visible=False, label=_("The other text"), elem_classes="parted")
             with gr.Row(elem_classes="history-actions"):
-                self.stop = gr.Button("Stop here", variant="stop", min_width=150, **look)
-                self.adopt = gr.Button("Walk through the new text", min_width=240, **look)
+                self.stop = gr.Button(_("Stop here"), variant="stop", min_width=150, **look)
+                self.adopt = gr.Button(_("Walk through the new text"), min_width=240, **look)
         self.run_id, self.forked = gr.State(""), gr.State("")
 
     @property
@@ -152,7 +154,7 @@ class DecoderSteps:
                         if grown := growing_answer(latest):
                             yield {self.other: grown}
             except InputError as error:
-                yield self.part(str(noticed(error.sentence)["value"]))
+                yield self.part(str(noticed(_(error.sentence))["value"]))
                 return
             if latest is not None:
                 yield self.part(forked_text(step, before, latest.output, latest.run), forked=latest.run.id)
@@ -187,7 +189,7 @@ def _forked(run: Run, before: TaskOutput, step: int, place: int) -> dict[str, An
     """The fields of the run that goes on from alternative `place` at `step`."""
     generated = generated_of(before)
     if not 1 <= step <= len(generated) or not 0 <= place < len(generated[step - 1].alternatives):
-        raise InputError("There is no such token to go on from.")
+        raise InputError(Sentence("There is no such token to go on from."))
     return fork_fields(run, before, step, generated[step - 1].alternatives[place].id)
 
 

@@ -4,6 +4,7 @@ import html
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from demo.language import N_, _, ngettext
 from demo.plots.reading import percent
 from demo.plots.template import label
 from models.outputs.base import Token
@@ -11,12 +12,16 @@ from models.outputs.writing import Alternative, GeneratedToken
 
 _SHOWN_BEFORE = 70
 _SEARCHES = {
-    "greedy": "Greedy search takes the likeliest token, whatever comes after it. Nothing is drawn, so temperature, "
-    "top-k, top-p and the loop guard play no part.",
-    "beam": "Beam search keeps several drafts and compares whole texts, so a token that is not the likeliest here may "
-    "win. Nothing is drawn, so temperature, top-k, top-p and the loop guard play no part.",
+    "greedy": N_(
+        "Greedy search takes the likeliest token, whatever comes after it. Nothing is drawn, so temperature, top-k, "
+        "top-p and the loop guard play no part."
+    ),
+    "beam": N_(
+        "Beam search keeps several drafts and compares whole texts, so a token that is not the likeliest here may win. "
+        "Nothing is drawn, so temperature, top-k, top-p and the loop guard play no part."
+    ),
 }
-_COPIES = (
+_COPIES = N_(
     "The model alone lost a part of what had to be copied here. So the text was searched again, and within the copy "
     "only tokens that continue it could be taken, whatever the model preferred."
 )
@@ -38,13 +43,15 @@ def step_table(
         _row(number, place, other, _is(other, each.token), _after(others, place, each.barred, fields) if drawn else "")
         for place, other in enumerate(others)
     ]
-    after = "<th scope='col'>after the settings</th>" if drawn else ""
+    after = f"<th scope='col'>{_('after the settings')}</th>" if drawn else ""
+    so_far = _("The text so far: {text}", text=f"{_tail(before)}<span class='caret' aria-hidden='true'></span>")
     return (
         f"<div class='step'><h3 aria-live='polite'>{_finding(number, each, len(generated), number <= kept)}</h3>"
-        f"<p class='quiet'>The text so far: {_tail(before)}<span class='caret' aria-hidden='true'></span></p>"
-        "<table class='step-table'><caption class='sr-only'>The likeliest tokens at step "
-        f"{number}</caption><thead><tr><th scope='col'>next token</th><th scope='col'>the model’s probability</th>"
-        f"{after}<th scope='col'><span class='sr-only'>go on from it</span></th></tr></thead>"
+        f"<p class='quiet'>{so_far}</p>"
+        f"<table class='step-table'><caption class='sr-only'>"
+        f"{_('The likeliest tokens at step {step}', step=number)}</caption><thead><tr>"
+        f"<th scope='col'>{_('next token')}</th><th scope='col'>{_('the model’s probability')}</th>"
+        f"{after}<th scope='col'><span class='sr-only'>{_('go on from it')}</span></th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table><p class='quiet'>{_explained(each, fields)}</p></div>"
     )
 
@@ -55,25 +62,41 @@ def _is(other: Alternative, token: Token) -> bool:
 
 
 def _finding(number: int, each: GeneratedToken, count: int, given: bool) -> str:
-    said = f"“<bdi>{html.escape(token_name(each.token.text))}</bdi>”"
-    place = f"Step {number} of {count}: "
-    own = f"the model gave it {percent(each.probability)} of the probability"
     if given:
-        return f"{place}{said} was put in; {own}."
-    if each.copied:
-        return f"{place}{said} was copied from your text; {own}."
-    if each.drawn is not None:
-        return f"{place}{said} was drawn; {own}, the settings made that {percent(each.drawn)}."
-    return f"{place}{said} was taken; {own}."
+        said = N_(
+            "Step {step} of {count}: “<bdi>{token}</bdi>” was put in; the model gave it {share} of the probability."
+        )
+    elif each.copied:
+        said = N_(
+            "Step {step} of {count}: “<bdi>{token}</bdi>” was copied from your text; the model gave it {share} of the "
+            "probability."
+        )
+    elif each.drawn is not None:
+        said = N_(
+            "Step {step} of {count}: “<bdi>{token}</bdi>” was drawn; the model gave it {share} of the probability, the "
+            "settings made that {drawn}."
+        )
+    else:
+        said = N_(
+            "Step {step} of {count}: “<bdi>{token}</bdi>” was taken; the model gave it {share} of the probability."
+        )
+    return _(
+        said,
+        step=number,
+        count=count,
+        token=html.escape(token_name(each.token.text)),
+        share=percent(each.probability),
+        drawn=percent(each.drawn or 0),
+    )
 
 
 def _row(number: int, place: int, other: Alternative, chosen: bool, after: str) -> str:
     name = html.escape(token_name(other.text))
-    action = "<span class='chosen'>chosen</span>" if chosen else ""
+    action = f"<span class='chosen'>{_('chosen')}</span>" if chosen else ""
     if not chosen and other.id >= 0:
         action = (
             f"<button type='button' data-action='select' data-step='{number}' data-alternative='{place}' "
-            f"aria-label='Go on from {name} instead'>go on</button>"
+            f"aria-label='{_('Go on from {token} instead', token=name)}'>{_('go on')}</button>"
         )
     return (
         f"<tr{' class=wins' if chosen else ''}><th scope='row'><bdi>{name}</bdi></th>"
@@ -96,36 +119,45 @@ def _after(others: Sequence[Alternative], place: int, barred: Collection[int], f
     top_k = int(fields.get("top_k", 0))
     # What the loop guard cuts leaves its rank to the next.
     rank = sum(before.id not in barred for before in others[:place])
-    cut = "the loop guard" if other.id in barred else "top-k" if 0 < top_k <= rank else "top-p"
-    return f"<td><span class='quiet'>cut by {cut}</span></td>"
+    if other.id in barred:
+        cut = _("cut by the loop guard")
+    else:
+        cut = _("cut by top-k") if 0 < top_k <= rank else _("cut by top-p")
+    return f"<td><span class='quiet'>{cut}</span></td>"
 
 
 def _explained(each: GeneratedToken, fields: Mapping[str, Any]) -> str:
     """A sentence on how the run's settings changed the probabilities before the choice."""
     if each.copied:
-        return _COPIES
+        return _(_COPIES)
     if each.drawn is None:
-        return _SEARCHES["greedy" if fields.get("strategy") == "greedy" else "beam"]
+        return _(_SEARCHES["greedy" if fields.get("strategy") == "greedy" else "beam"])
     temperature, top_k, top_p = float(fields["temperature"]), int(fields["top_k"]), float(fields["top_p"])
-    bends = (
-        "makes the likely likelier"
-        if temperature < 1
-        else "lifts the unlikely"
-        if temperature > 1
-        else "alters nothing"
-    )
-    cuts = [f"top-k keeps the {top_k} likeliest"] if top_k else []
-    cuts += [f"top-p keeps the likeliest that share {percent(top_p)}"] if top_p < 1 else []
+    if temperature < 1:
+        done = [_("Temperature {temperature:g} makes the likely likelier", temperature=temperature)]
+    elif temperature > 1:
+        done = [_("Temperature {temperature:g} lifts the unlikely", temperature=temperature)]
+    else:
+        done = [_("Temperature {temperature:g} alters nothing", temperature=temperature)]
+    if top_k:
+        done.append(ngettext("top-k keeps the {count} likeliest", "top-k keeps the {count} likeliest", top_k))
+    if top_p < 1:
+        done.append(_("top-p keeps the likeliest that share {share}", share=percent(top_p)))
     if each.barred:
-        cuts.append(f"the loop guard cuts what would say the same {fields['loop_guard']} tokens a third time")
-    left = f"{each.left:,} token{'s were' if each.left != 1 else ' was'} left to draw from"
-    return f"Temperature {temperature:g} {bends}{''.join(f'; {cut}' for cut in cuts)}. Of all tokens, {left}."
+        same = fields["loop_guard"]
+        done.append(_("the loop guard cuts what would say the same {tokens} tokens a third time", tokens=same))
+    left = ngettext(
+        "Of all tokens, {count:,} token was left to draw from.",
+        "Of all tokens, {count:,} tokens were left to draw from.",
+        each.left,
+    )
+    return f"{'; '.join(done)}. {left}"
 
 
 def _tail(before: str) -> str:
     """The end of the text so far, on one line."""
     if not before.strip():
-        return "<em>nothing yet</em>"
+        return f"<em>{_('nothing yet')}</em>"
     text = before if len(before) <= _SHOWN_BEFORE else "…" + before[-_SHOWN_BEFORE:]
     return f"<bdi>{html.escape(text)}</bdi>"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import groupby, takewhile
 
+from demo.language import N_, _, ngettext
 from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.theme import script
@@ -14,18 +15,17 @@ from demo.writing.table import token_name
 from models.outputs.base import TaskOutput
 from models.outputs.writing import CompletionOutput, GeneratedToken, TranslationOutput
 
-CHOOSE = (
+CHOOSE = N_(
     "Choose a token with a click, a tap or the arrow keys to see how likely it was and what else could stand there."
 )
-_END = "<span class='end'>end</span>"
 _SEARCHED = 4
 _STEPS = 7
-_HELP = (
+_HELP = N_(
     "Under each token stands the layer after which it first was the model’s likeliest next one, when the vector there "
     "is read by the model’s last step (the <em>logit lens</em>). “–”: likeliest after no layer; the settings chose it."
 )
-_MARKED = "Marked: what the other text has not."
-_SEED = " Model and settings are the same; chance starts again from the seed where the texts part."
+_MARKED = N_("Marked: what the other text has not.")
+_SEED = N_("Model and settings are the same; chance starts again from the seed where the texts part.")
 
 
 def choosing() -> str:
@@ -42,8 +42,8 @@ def decided_strip(output: TaskOutput, layers: Sequence[int | None]) -> str:
     cells = "".join(_decided(each.token.text, layer, last) for each, layer in zip(generated, layers, strict=True))
     return (
         f'<details class="decided"><summary>{_when_decided(layers)}</summary>'
-        f'<ol class="decided-strip" aria-label="The layer that decided each token">{cells}</ol>'
-        f'<p class="quiet">{_HELP}</p></details>'
+        f'<ol class="decided-strip" aria-label="{_("The layer that decided each token")}">{cells}</ol>'
+        f'<p class="quiet">{_(_HELP)}</p></details>'
     )
 
 
@@ -52,18 +52,25 @@ def _when_decided(layers: Sequence[int | None]) -> str:
     known = sorted(layer for layer in layers if layer is not None)
     never = len(layers) - len(known)
     if not known:
-        return "Decided in which layer? No token was the likeliest after any"
-    middle = known[(len(known) - 1) // 2]
-    rest = f", {never} of {len(layers)} at none" if never else ""
-    return f"Decided in which layer? Half of the tokens by layer {middle + 1}{rest}"
+        return _("Decided in which layer? No token was the likeliest after any")
+    middle = known[(len(known) - 1) // 2] + 1
+    if not never:
+        return _("Decided in which layer? Half of the tokens by layer {layer}", layer=middle)
+    return _(
+        "Decided in which layer? Half of the tokens by layer {layer}, {never} of {tokens} at none",
+        layer=middle,
+        never=never,
+        tokens=len(layers),
+    )
 
 
 def _decided(text: str, layer: int | None, last: int) -> str:
     name = html.escape(token_name(text))
     if layer is None:
-        return f'<li class="never" title="never the likeliest"><bdi>{name}</bdi><span>–</span></li>'
+        return f'<li class="never" title="{_("never the likeliest")}"><bdi>{name}</bdi><span>–</span></li>'
     step = max(1, round(_STEPS * (layer + 1) / (last + 1)))
-    return f'<li title="decided in layer {layer + 1}"><bdi>{name}</bdi><span data-step="{step}">{layer + 1}</span></li>'
+    title = _("decided in layer {layer}", layer=layer + 1)
+    return f'<li title="{title}"><bdi>{name}</bdi><span data-step="{step}">{layer + 1}</span></li>'
 
 
 def written_text(prompt: str, output: TaskOutput, step: int = 0) -> str:
@@ -71,10 +78,13 @@ def written_text(prompt: str, output: TaskOutput, step: int = 0) -> str:
     assert isinstance(output, CompletionOutput)  # noqa: S101
     if not output.generated:
         return _written(prompt)
-    stopped = "" if output.finished else "You stopped it here. "
-    ending = "The model ended the text itself. " if output.generated[-1].token.special else stopped
+    ending = ""
+    if output.generated[-1].token.special:
+        ending = _("The model ended the text itself.") + " "
+    elif not output.finished:
+        ending = _("You stopped it here.") + " "
     tokens = token_group(output, step or len(output.generated))
-    return f"{_written(prompt, tokens)}<p class='quiet'>{ending}{CHOOSE}</p>{_candidates(output)}"
+    return f"{_written(prompt, tokens)}<p class='quiet'>{ending}{_(CHOOSE)}</p>{_candidates(output)}"
 
 
 def growing_text(prompt: str, text: str) -> str:
@@ -98,7 +108,7 @@ def token_group(output: TaskOutput, step: int) -> str:
         for number, (chunk, each) in enumerate(zip(chunks(output), generated_of(output), strict=True), start=1)
         if chunk or each.token.special or number == step
     )
-    return f'<span role="radiogroup" aria-label="Written tokens">{tokens}</span>'
+    return f'<span role="radiogroup" aria-label="{_("Written tokens")}">{tokens}</span>'
 
 
 def _token(number: int, chunk: str, generated: GeneratedToken, chosen: bool) -> str:
@@ -106,8 +116,9 @@ def _token(number: int, chunk: str, generated: GeneratedToken, chosen: bool) -> 
     name = ""
     if not chunk.strip():
         end = generated.token.special
-        name = f' aria-label="{"end of the text" if end else "a blank, a line break or part of a character"}"'
-        shown += _END if end else ""
+        said = _("end of the text") if end else _("a blank, a line break or part of a character")
+        name = f' aria-label="{said}"'
+        shown += f"<span class='end'>{_('end')}</span>" if end else ""
     return (
         f'<span class="token" role="radio" aria-checked="{str(chosen).lower()}" tabindex="{0 if chosen else -1}" '
         f'data-step="{number}"{name}>{shown}</span>'
@@ -118,11 +129,14 @@ def _candidates(output: CompletionOutput) -> str:
     if len(output.candidates) < 2:
         return ""
     rows = "".join(
-        f"<li><bdi>{html.escape(each.text.strip())}</bdi> "
-        f"<span class='quiet'>{percent(math.exp(min(each.score, 0.0)))} of the probability per token</span></li>"
+        f"<li><bdi>{html.escape(each.text.strip())}</bdi> <span class='quiet'>{_per_token(each.score)}</span></li>"
         for each in output.candidates
     )
-    return f'<h3>The drafts it kept, best first</h3><ol class="texts">{rows}</ol>'
+    return f'<h3>{_("The drafts it kept, best first")}</h3><ol class="texts">{rows}</ol>'
+
+
+def _per_token(score: float) -> str:
+    return _("{share} of the probability per token", share=percent(math.exp(min(score, 0.0))))
 
 
 def generated_of(output: TaskOutput) -> tuple[GeneratedToken, ...]:
@@ -175,24 +189,40 @@ def several_texts(texts: Sequence[CompletionOutput], names: Sequence[str]) -> st
 
 def _alike(texts: Sequence[Sequence[int]]) -> int:
     """With how many tokens, given by their ids, all the texts begin."""
-    return sum(1 for _ in takewhile(lambda ids: len(set(ids)) == 1, zip(*texts, strict=False)))
+    return sum(1 for _same in takewhile(lambda ids: len(set(ids)) == 1, zip(*texts, strict=False)))
 
 
 def _where_they_part(texts: Sequence[CompletionOutput], alike: int) -> str:
     """After how many tokens the texts part, and with which, in a sentence."""
     parting = [each.generated[alike] for each in texts if alike < len(each.generated)]
-    number = "Both" if len(texts) == 2 else f"All {len(texts)}"
+    both = len(texts) == 2
     if not parting:
-        return f"{number} are the same text, token for token"
-    begin = f"{number} begin with the same {alike} tokens" if alike > 1 else f"{number} begin with the same token"
-    start = f"{begin}, then they part: " if alike else "They part at the first token: "
+        if both:
+            return _("Both are the same text, token for token")
+        return _("All {texts} are the same text, token for token", texts=len(texts))
     tokens = [f"{_quoted(each)} ({percent(each.probability)})" for each in parting]
-    ends = ["the end"] if len(parting) < len(texts) else []
-    return start + ", ".join([*dict.fromkeys(tokens), *ends])
+    ends = [_("the end")] if len(parting) < len(texts) else []
+    named = ", ".join([*dict.fromkeys(tokens), *ends])
+    if not alike:
+        return _("They part at the first token: {tokens}", tokens=named)
+    if both:
+        return ngettext(
+            "Both begin with the same token, then they part: {tokens}",
+            "Both begin with the same {count} tokens, then they part: {tokens}",
+            alike,
+            tokens=named,
+        )
+    return ngettext(
+        "All {texts} begin with the same token, then they part: {tokens}",
+        "All {texts} begin with the same {count} tokens, then they part: {tokens}",
+        alike,
+        texts=len(texts),
+        tokens=named,
+    )
 
 
 def _quoted(each: GeneratedToken) -> str:
-    return f"“<bdi>{html.escape(token_name(each.token.text))}</bdi>”"
+    return _("“<bdi>{token}</bdi>”", token=html.escape(token_name(each.token.text)))
 
 
 def forked_text(step: int, before: TaskOutput, after: TaskOutput, run: Run) -> str:
@@ -204,29 +234,33 @@ def forked_text(step: int, before: TaskOutput, after: TaskOutput, run: Run) -> s
     in_old = {block.a + offset for block in blocks for offset in range(block.size)}
     in_new = {block.b + offset for block in blocks for offset in range(block.size)}
     others = len(new) - len(in_new)
-    finding = (
-        f"With {_quoted(new[step - 1])} in place of {_quoted(old[step - 1])}, {others} of {len(new)} tokens "
-        f"{'differs' if others == 1 else 'differ'}"
+    finding = ngettext(
+        "With {new} in place of {old}, {count} of {tokens} tokens differs",
+        "With {new} in place of {old}, {count} of {tokens} tokens differ",
+        others,
+        new=_quoted(new[step - 1]),
+        old=_quoted(old[step - 1]),
+        tokens=len(new),
     )
     prompt = str(run.fields.get("prompt", ""))
     sides = (
-        ("As it was written", before, in_old, ""),
-        ("Going on from the other token", after, in_new, run_header(run)),
+        (_("As it was written"), before, in_old, ""),
+        (_("Going on from the other token"), after, in_new, run_header(run)),
     )
     columns = "".join(
         f'<section aria-label="{title}"><h4>{title}</h4>{_written(prompt, _unshared(chunks(output), shared))}{below}'
         "</section>"
         for title, output, shared, below in sides
     )
-    seed = _SEED if run.fields.get("strategy") == "sample" else ""
+    seed = f" {_(_SEED)}" if run.fields.get("strategy") == "sample" else ""
     return (
         f"<div class='forked'><h3>{finding}</h3><div class='columns'>{columns}</div>"
-        f"<p class='quiet'>{_MARKED}{seed}</p></div>"
+        f"<p class='quiet'>{_(_MARKED)}{seed}</p></div>"
     )
 
 
 def _unshared(parts: Sequence[str], shared: set[int]) -> str:
     """The parts of a text, those that are not `shared` marked."""
     texts = groupby(enumerate(parts), key=lambda each: each[0] in shared)
-    joined = ((is_shared, html.escape("".join(part for _, part in each))) for is_shared, each in texts)
+    joined = ((is_shared, html.escape("".join(part for _place, part in each))) for is_shared, each in texts)
     return "".join(text if is_shared else f"<mark>{text}</mark>" for is_shared, text in joined)

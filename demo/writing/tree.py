@@ -8,45 +8,58 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import PROGRESS, for_visitors, in_line, told
+from demo.language import N_, _, ngettext, number
 from demo.plots.decode_tree import NAMES, decode_tree_figure, token_name
 from demo.runs import DemoService
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
-from models.outputs.writing import DecodeTree, TreeNode
+from models.outputs.writing import DecodeTree, StrategyText, TreeNode
 
 _WORDS_OF_PROMPT = 4
+_HEADINGS = {"greedy": N_("Greedy search"), "beam": N_("Beam search"), "sample": N_("Sampling")}
 
 
 def tree_finding(tree: DecodeTree) -> str:
     """The finding of comparing the three texts, as the picture's title."""
     greedy, beam, sample = tree.texts
     if tree.num_beams == 1 or beam.ids == greedy.ids:
-        found = "Beam search ended with the same text as greedy search"
+        found = _("Beam search ended with the same text as greedy search")
     elif beam.log_probability > greedy.log_probability:
-        found = "Beam search found a likelier text than greedy search"
+        found = _("Beam search found a likelier text than greedy search")
     else:
-        found = "Beam search preferred a text with a better average per token than greedy search’s"
-    drawn = "chance drew the same text" if sample.ids in (greedy.ids, beam.ids) else "chance drew another text"
-    return f"{found}; {drawn}."
+        found = _("Beam search preferred a text with a better average per token than greedy search’s")
+    same = sample.ids in (greedy.ids, beam.ids)
+    return f"{found}; {_('chance drew the same text') if same else _('chance drew another text')}."
 
 
 def tree_text(tree: DecodeTree) -> str:
     """The finding, the texts with their log-probabilities, and what the numbers mean."""
     rows = "".join(
-        f"<li><b>{NAMES[each.strategy].capitalize()}</b> <span class='quiet'>log-probability "
-        f"{each.log_probability:.2f}, {each.log_probability / max(1, len(each.ids)):.2f} per token</span><br>"
+        f"<li><b>{_(_HEADINGS[each.strategy])}</b> <span class='quiet'>{_worth(each)}</span><br>"
         f"<bdi>{_end_of(tree.prompt)}<mark>{html.escape(each.text)}</mark></bdi></li>"
         for each in sorted(tree.texts, key=lambda each: -each.log_probability)
     )
     dropped = sum(not node.kept and node.weighed for node in tree.nodes)
-    return (
-        f"<h3>{tree_finding(tree)}</h3><ul class='texts strategies'>{rows}</ul>"
-        f"<p class='quiet'>A text’s probability is the product of its tokens’, a tiny number; its "
-        "<em>log-probability</em> adds up their logarithms instead: 0 would be certain, and nearer to 0 is likelier. "
-        f"Beam search kept {tree.num_beams} draft{'s' if tree.num_beams != 1 else ''} at each step and dropped "
-        f"{dropped} others on the way.</p>"
+    meaning = _(
+        "A text’s probability is the product of its tokens’, a tiny number; its <em>log-probability</em> adds up their "
+        "logarithms instead: 0 would be certain, and nearer to 0 is likelier."
+    )
+    kept = ngettext(
+        "Beam search kept {count} draft at each step and dropped {dropped} others on the way.",
+        "Beam search kept {count} drafts at each step and dropped {dropped} others on the way.",
+        tree.num_beams,
+        dropped=dropped,
+    )
+    return f"<h3>{tree_finding(tree)}</h3><ul class='texts strategies'>{rows}</ul><p class='quiet'>{meaning} {kept}</p>"
+
+
+def _worth(text: StrategyText) -> str:
+    return _(
+        "log-probability {total:.2f}, {mean:.2f} per token",
+        total=text.log_probability,
+        mean=text.log_probability / max(1, len(text.ids)),
     )
 
 
@@ -54,17 +67,27 @@ def tree_table(tree: DecodeTree) -> str:
     """Every token of the tree, for those who do not see the picture."""
     rows = "".join(
         f"<tr><td>{node.depth}</td><td><bdi>{html.escape(token_name(tree.nodes[node.parent]))}</bdi></td>"
-        f"<th scope='row'><bdi>{html.escape(token_name(node))}</bdi></th><td>{node.log_probability:.2f}</td>"
-        f"<td>{node.total:.2f}</td><td>{_fate(node)}</td></tr>"
+        f"<th scope='row'><bdi>{html.escape(token_name(node))}</bdi></th><td>{number(node.log_probability, '.2f')}</td>"
+        f"<td>{number(node.total, '.2f')}</td><td>{_fate(node)}</td></tr>"
         for node in tree.nodes[1:]
     )
     heads = "".join(
         f"<th scope='col'>{each}</th>"
-        for each in ("step", "after", "token", "log-probability", "of the draft", "what became of it")
+        for each in (
+            _("step"),
+            _("after"),
+            _("token"),
+            _("log-probability"),
+            _("of the draft"),
+            _("what became of it"),
+        )
+    )
+    summary = ngettext(
+        "The tree as a table ({count} token)", "The tree as a table ({count} tokens)", len(tree.nodes) - 1
     )
     return (
-        f"<details class='as-table'><summary>The tree as a table ({len(tree.nodes) - 1} tokens)</summary>"
-        "<div class='table-frame' tabindex='0' role='region' aria-label='The tree as a table'>"
+        f"<details class='as-table'><summary>{summary}</summary><div class='table-frame' tabindex='0' role='region' "
+        f"aria-label='{html.escape(_('The tree as a table'))}'>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
     )
 
@@ -77,34 +100,36 @@ def _end_of(prompt: str) -> str:
 
 
 def _fate(node: TreeNode) -> str:
-    chosen = ", ".join(NAMES[each] for each in node.strategies)
+    chosen = ", ".join(_(NAMES[each]) for each in node.strategies)
     if chosen:
-        return f"in the text of {chosen}"
+        return _("in the text of {strategies}", strategies=chosen)
     if not node.kept:
-        return "dropped at once"
-    return "a finished draft that lost" if node.ended else "kept for a while"
+        return _("dropped at once")
+    return _("a finished draft that lost") if node.ended else _("kept for a while")
 
 
 _FIELDS = ("prompt", "temperature", "top_k", "top_p", "seed", "loop_guard")
-_LEAD = """<p class="quiet">Three ways to choose, from the beginning above: <em>greedy search</em> takes the likeliest
-token each time, <em>beam search</em> keeps several drafts and drops the worst, <em>sampling</em> throws dice with the
-settings above.</p>"""
+_LEAD = N_(
+    "Three ways to choose, from the beginning above: <em>greedy search</em> takes the likeliest token each time, "
+    "<em>beam search</em> keeps several drafts and drops the worst, <em>sampling</em> throws dice with the settings "
+    "above."
+)
 
 
 def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Mapping[str, Component]) -> None:
     """The folded section, which draws with the chosen `checkpoint` and the tab's `fields` when a visitor asks."""
-    with gr.Accordion("Three strategies in one picture", open=False, elem_classes="tool"):
-        gr.HTML(_LEAD)
+    with gr.Accordion(_("Three strategies in one picture"), open=False, elem_classes="tool"):
+        gr.HTML(f'<p class="quiet">{_(_LEAD)}</p>')
         with gr.Row(elem_classes="settings"):
-            beams = gr.Slider(1, 8, 4, step=1, label="Drafts that beam search keeps")
-            steps = gr.Slider(1, 40, 12, step=1, label="Steps to draw")
-        draw = gr.Button("Draw the tree", scale=0, min_width=160)
+            beams = gr.Slider(1, 8, 4, step=1, label=_("Drafts that beam search keeps"))
+            steps = gr.Slider(1, 40, 12, step=1, label=_("Steps to draw"))
+        draw = gr.Button(_("Draw the tree"), scale=0, min_width=160)
         notice = create_notice()
-        text = gr.HTML("", visible=False, label="What the tree shows")
+        text = gr.HTML("", visible=False, label=_("What the tree shows"))
         plot = gr.Plot(
-            visible=False, label="Tree of drafts", show_label=False, container=False, elem_classes="tree-frame"
+            visible=False, label=_("Tree of drafts"), show_label=False, container=False, elem_classes="tree-frame"
         )
-        table = gr.HTML("", visible=False, label="The tree as a table")
+        table = gr.HTML("", visible=False, label=_("The tree as a table"))
 
     asked = {**{name: fields[name] for name in _FIELDS}, "num_beams": beams, "max_new_tokens": steps}
 
@@ -113,7 +138,7 @@ def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Ma
         try:
             tree = service.decode_tree(given, checkpoint, told(progress))
         except InputError as error:
-            return {notice: noticed(error.sentence)}
+            return {notice: noticed(_(error.sentence))}
         return {
             notice: noticed(""),
             text: gr.update(value=tree_text(tree), visible=True),
