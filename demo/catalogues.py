@@ -33,8 +33,9 @@ _TEXTS = {
     "formulas.json": {"says", "letters", "source"},
     "words/which_layer.json": {"way", "classifier"},
     "characters/figures.json": {"signals", "watches"},
+    "written_by.json": {"called"},
 }
-"""The names under which files hold what a visitor reads."""
+"""The names under which files hold what a visitor reads: a text, a list of texts, or figures by what they are of."""
 
 _NOT_SAID = {"inside", "tab", "fields", "example", "recorded"}
 """The names under which they hold inputs and answers, which no page translates."""
@@ -58,6 +59,8 @@ def _texts(document: Any, names: set[str]) -> Iterator[str]:
                 yield value
             elif name in names and isinstance(value, list) and value and isinstance(value[0], str):
                 yield from value
+            elif name in names and isinstance(value, dict):
+                yield from value.keys()
             elif name not in _NOT_SAID:
                 yield from _texts(value, names)
     elif isinstance(document, list):

@@ -9,7 +9,6 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable
-from contextvars import Context
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -72,8 +71,7 @@ class Defaults:
             ) from error
         self._of = _found(which)
         for watcher in self._watchers:
-            # It changes the page in English, whatever language this call asks for.
-            Context().run(watcher)
+            watcher()
 
     def _kept(self) -> str:
         try:

@@ -13,7 +13,7 @@ from PIL import Image
 from demo.language import _, number
 from demo.plots.heatmap import attention_heatmap
 from demo.plots.sheet import data_uri
-from demo.plots.template import AMBER, INK, MUTED, TEMPLATE, TRANSPARENT, harmless, label
+from demo.plots.template import AMBER, INK, MUTED, TRANSPARENT, harmless, label, template
 from demo.plots.view import AttentionView
 from models.inside.formulas import layer_costs
 from models.inside.outputs import Look, Numbers, Patched, Temperatures
@@ -86,7 +86,7 @@ def _signed_heatmap(
     }  # fmt: skip
     z, said = values.astype(np.float32).round(4), f"{hover}<extra></extra>"
     cells = go.Heatmap(z=z, hovertemplate=said, colorbar=colorbar, **colours, **trace)
-    return go.Figure(cells, {"template": TEMPLATE, **layout})
+    return go.Figure(cells, {"template": template(), **layout})
 
 
 def shares_matrix(seen: Look) -> go.Figure:
@@ -150,7 +150,7 @@ def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.F
         )
     xaxis = {"title": {"text": _("after layer (0: the input)")}, "dtick": 1}
     yaxis = {"title": {"text": named}, "range": bounds}
-    return go.Figure(lines, {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
+    return go.Figure(lines, {"template": template(), "height": 240, "xaxis": xaxis, "yaxis": yaxis})
 
 
 def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
@@ -161,13 +161,13 @@ def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
     point = go.Scatter(x=x[[at]], y=y[[at]], mode="markers", marker={"color": INK, "size": 12}, hoverinfo="skip")
     xaxis = {"title": {"text": _("temperature T")}, "range": [0, 3.05]}
     yaxis = {"title": {"text": _("entropy, bits")}, "range": [0, max(1.0, float(y.max())) * 1.08]}
-    return go.Figure([line, point], {"template": TEMPLATE, "height": 240, "xaxis": xaxis, "yaxis": yaxis})
+    return go.Figure([line, point], {"template": template(), "height": 240, "xaxis": xaxis, "yaxis": yaxis})
 
 
 def patched_figure(seen: Patched) -> go.Figure:
     """The probabilities of both sentences' answers over the layer after which the word's state was put in."""
     alone, own, *by_layer = seen.answers.probabilities
-    figure = go.Figure(layout={"template": TEMPLATE, "height": 260, "showlegend": True})
+    figure = go.Figure(layout={"template": template(), "height": 260, "showlegend": True})
     for place, line in zip(dict.fromkeys((int(alone.argmax()), int(own.argmax()))), _LINES, strict=False):
         name = harmless(seen.answers.choices[place].strip())
         figure.add_scatter(
@@ -195,7 +195,7 @@ _LINES = (
 
 def costs_figure(length: int, width: int) -> go.Figure:
     """Operations of a layer over the number of tokens, with the visitor's `length` marked, for vectors of `width`."""
-    figure = go.Figure(layout={"template": TEMPLATE})
+    figure = go.Figure(layout={"template": template()})
     for costs, line in zip(zip(*(layer_costs(each, width) for each in _LENGTHS), strict=True), _LINES, strict=True):
         name = _(costs[0].name)
         figure.add_scatter(

@@ -183,7 +183,8 @@ def _model(checkpoint: Checkpoint) -> str:
         place = _("bundled")
     else:
         place = _("{model}, {size:,} MB", model=html.escape(checkpoint.hub_id), size=checkpoint.size_mb)
+    facts = f"{html.escape(_(checkpoint.family))} · {place} · {html.escape(_(checkpoint.license))}"
     return (
-        f"<li><strong>{html.escape(checkpoint.title)}</strong> <span class='quiet'>{html.escape(checkpoint.family)} · "
-        f"{place} · {html.escape(_(checkpoint.license))}</span><br>{html.escape(_(checkpoint.summary))}</li>"
+        f"<li><strong>{html.escape(_(checkpoint.title))}</strong> <span class='quiet'>{facts}</span>"
+        f"<br>{html.escape(_(checkpoint.summary))}</li>"
     )

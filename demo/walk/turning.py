@@ -193,10 +193,10 @@ _PATCH_TEXT = N_(
     "word is exchanged for that of the word marked in the first: <em>patching</em>. The layer after which the answer "
     "turns back is the one in which the word’s meaning was read from it. Mark a word in each with asterisks."
 )
-_PATCHES = {
+PATCHES = {
     N_("a capital"): ["The capital of *France* is [MASK].", "The capital of *Italy* is [MASK]."],
     N_("a verdict, for a judge of sentiment"): ["The film was *wonderful*.", "The film was *terrible*."],
-    "a story, for one that writes on": [
+    N_("a story, for one that writes on"): [
         "One day, *Lily* went to the park with [MASK]",
         "One day, *Tom* went to the park with [MASK]",
     ],
@@ -206,7 +206,7 @@ _PATCHES = {
 def create_patch(inside: Inside) -> Turn:
     """Two sentences with a marked word in each, and the answer with one word's state in the other's place, by layer."""
     gr.HTML(f"<h3>{_('Carry a word into another sentence')}</h3>{quiet(_(_PATCH_TEXT))}", label=_("Patching"))
-    there, here = _PATCHES["a capital"]
+    there, here = PATCHES["a capital"]
     with gr.Row(elem_classes="settings patched"):
         fields = [
             gr.Textbox(there, label=_("Carried from"), max_lines=2),
@@ -214,9 +214,9 @@ def create_patch(inside: Inside) -> Turn:
         ]
     notice = create_notice()
     tried = gr.Examples(
-        list(_PATCHES.values()),
+        list(PATCHES.values()),
         fields,
-        example_labels=[_(name) for name in _PATCHES],
+        example_labels=[_(name) for name in PATCHES],
         label=_("Sentences"),
         api_visibility="private",
     )
