@@ -8,3 +8,5 @@
     nt: (one, many, count, values = {}) => filled((texts[one] ?? [one, many])[plural(count)], {count, ...values}),
   };
 }
+// Gradio speaks for itself in places, in the browser's language, and calls the whole page by it.
+Object.defineProperty(navigator, 'language', {value: document.documentElement.lang || 'en'});

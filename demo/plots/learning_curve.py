@@ -75,7 +75,7 @@ def learning_curve(output: TeachOutput) -> go.Figure:
         "xaxis": {"tickvals": places, "ticktext": [str(size) for size in sizes],
                   "range": [-0.25, len(sizes) - 0.75], "title": {"text": _("examples of each class")}},
         "yaxis": {"range": [max(0.0, low - 0.12), 1.04], "tickformat": ".0%", "dtick": 0.25, "showgrid": True,
-                  "gridcolor": "rgba(127,127,127,0.2)", "title": {"text": _("right")}},
+                  "gridcolor": "rgba(127,127,127,0.2)", "title": {"text": _("correct")}},
     }  # fmt: skip
     return go.Figure(data=traces, layout=layout)
 

@@ -193,7 +193,8 @@ def own_keys(view: AttentionView) -> list[int | None]:
 def resting_places(tokens: Sequence[Token]) -> str:
     """The names of those of `tokens` where heads rest, as a sentence has them: `[CLS], [SEP] and “.”`; may be empty."""
     resting = [token for token in tokens if is_resting_place(token)]
-    return _listed(list(dict.fromkeys(label(token) if token.special else f"“{label(token)}”" for token in resting)))
+    named = [label(token) if token.special else _("“{token}”", token=label(token)) for token in resting]
+    return _listed(list(dict.fromkeys(named)))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -188,7 +188,7 @@ def _shares(output: TaskOutput) -> list[_Shares]:
         case SentimentOutput():
             named = [[(each.text, each.score) for each in output.scores]]
         case TeachOutput():
-            right = (Prediction(_("right"), output.accuracy), Prediction(_("wrong"), 1 - output.accuracy))
+            right = (Prediction(_("correct"), output.accuracy), Prediction(_("wrong"), 1 - output.accuracy))
             shares = output.predictions[0].scores if output.predictions else right
             named = [[(each.text, each.score) for each in shares]]
         case SentencePairOutput():

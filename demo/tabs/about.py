@@ -64,7 +64,7 @@ def create_about_tab(service: DemoService, tabs: gr.Tabs, task_tabs: Mapping[Tas
         lead(_(_LEAD))
         kept = _(
             "Each run is kept so that History can show it: its text, settings, answer, model and time, under a random "
-            "number that only this browser knows. No address and no name is kept. Runs are kept {kept_for}.",
+            "number that only this browser knows. No address and no name is kept. {kept_for}",
             kept_for=kept_for(settings),
         )
         switch = _(

@@ -9,7 +9,7 @@ from demo.widgets.bars import direction
 from models.text.characters import is_joint
 
 MASK = "[MASK]"
-FORGOTTEN = N_("something")
+FORGOTTEN = "something"
 """What a mask becomes whose word nobody knows, because the visitor typed the mask."""
 
 _MOST_CHIPS = 400
@@ -55,7 +55,7 @@ def toggled(text: str, hidden: tuple[str, ...], index: int) -> tuple[str, tuple[
     word = words[index]
     before = sum(each.masked for each in words[:index])
     if word.masked:
-        new = hidden[before] or _(FORGOTTEN)
+        new = hidden[before] or FORGOTTEN
         hidden = hidden[:before] + hidden[before + 1 :]
     else:
         new = MASK

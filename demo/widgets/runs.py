@@ -84,7 +84,7 @@ def _entity_note(text: str) -> str:
     found = dict.fromkeys(each for each in _ENTITY.findall(text) if each[1] == "#" or each[1:] in html5)
     if not found:
         return ""
-    named = ", ".join(f"“{each}”" for each in list(found)[:_NAMED_ENTITIES])
+    named = ", ".join(_("“{token}”", token=each) for each in list(found)[:_NAMED_ENTITIES])
     if len(found) > _NAMED_ENTITIES:
         return _(
             "The model read {named} and others as typed, not as the characters that are meant on web pages.",
@@ -204,15 +204,13 @@ def kept_note(service: DemoService, session_id: str) -> str:
     if not settings.forgets_at_restart and not service.history_is_kept:
         said = _("History is not being kept at the moment: your answers may be gone tomorrow.")
         return f'<p class="quiet" role="alert">{said}</p>'
-    said = _("Your runs are kept {how_long}.", how_long=kept_for(settings))
-    return f'<p class="quiet">{said} {link}</p>'
+    return f'<p class="quiet">{kept_for(settings)} {link}</p>'
 
 
 def kept_for(settings: Settings) -> str:
-    """How long this host keeps runs, in words."""
+    """The sentence on how long this host keeps runs."""
     if settings.forgets_at_restart:
-        return _("until this host restarts")
-    days = settings.retention_days
-    if days is None:
-        return _("until you delete them")
-    return ngettext("for a day", "for {count:,} days", days)
+        return _("Your runs are kept until this host restarts.")
+    if settings.retention_days is None:
+        return _("Your runs are kept until you delete them.")
+    return ngettext("Your runs are kept for a day.", "Your runs are kept for {count:,} days.", settings.retention_days)
