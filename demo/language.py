@@ -13,7 +13,6 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from demo.theme import ASSETS
 from models.wording import Sentence
 
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español"}
@@ -22,7 +21,7 @@ LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Españo
 COOKIE = "clearhead_language"
 """The cookie that keeps the language that a visitor chose."""
 
-SHIPPED = ASSETS / "languages"
+SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "languages"
 _folders = [SHIPPED]
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
 _asked_for: ContextVar[str] = ContextVar("asked_for", default="en")
