@@ -89,6 +89,17 @@ def test_nothing_is_cut_off_on_a_phone(open_page: Open, code: str) -> None:
     assert not found
 
 
+@pytest.mark.parametrize("code", OTHERS)
+def test_all_tabs_stand_in_one_row_on_a_small_screen(open_page: Open, code: str) -> None:
+    page = open_page(locale=code, viewport={"width": 1280, "height": 720})
+    expect(page.locator("html")).to_have_attribute("lang", code)
+    tops = page.locator(".task-tabs [role=tab]:visible").evaluate_all(
+        "tabs => tabs.map(tab => Math.round(tab.getBoundingClientRect().bottom))"
+    )
+    assert len(tops) == len(tabs_of(page))
+    assert max(tops) - min(tops) < 10
+
+
 # From right to left
 
 
