@@ -6,8 +6,12 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from demo.language import LANGUAGES
+from demo.lectures import lectures_of
+from demo.settings import Limits
+from demo.walk.steps import STEPS
 from tests.api.server import Server, serving
 from tests.browser.conftest import Open, opening
+from tests.browser.reading import settle
 from tests.pseudo import CODE, is_english, pseudo, write_catalogue
 
 OTHERS = [code for code in LANGUAGES if code != "en"]
@@ -125,6 +129,11 @@ _SAID = """(panel) => {
 }"""
 
 
+def english_in(part: Locator) -> list[str]:
+    """What a part of a page says without a translation."""
+    return [text for text in part.evaluate(_SAID) if is_english(text)]
+
+
 def test_right_to_left_the_page_is_turned_and_every_answer_translated(turned: Server, browser: Browser) -> None:
     with opening(turned, browser) as open_page:
         page = open_page(locale=CODE, viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
@@ -148,7 +157,26 @@ def test_right_to_left_the_page_is_turned_and_every_answer_translated(turned: Se
                 expect(button).to_be_visible()
             for header in panel.locator(".run-header:visible").all():
                 expect(header).not_to_contain_text(pseudo("Recorded example"))
+            settle(page)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
-            if english := [text for text in panel.evaluate(_SAID) if is_english(text)]:
-                found[name] = english
-        assert not found, "\n".join(f"{name}: {text}" for name, texts in found.items() for text in texts)
+            found[name] = english_in(panel)
+        panel = page.locator("#tab-inside")
+        turn_to(page, "inside")
+        for place, step in enumerate(STEPS):
+            panel.locator(".stepper input[type=radio]").nth(place).check(force=True)
+            expect(panel.locator(".step-heading h2")).to_contain_text(pseudo(step.title))
+            settle(page)
+            found[f"inside {step.key}"] = english_in(panel)
+        page.goto(f"{turned.url}?lecture=bert")
+        bar = page.locator(".lecture-step")
+        for step in lectures_of(None, tuple(each.key for each in STEPS), Limits())["bert"].steps:
+            expect(bar.locator("h2")).to_have_text(pseudo(step.title))
+            settle(page)
+            found[f"lecture {step.title}"] = english_in(bar)
+            page.keyboard.press("ArrowRight")
+        page.goto(f"{turned.url}?tour=first-steps")
+        expect(page.locator(".tour-card h2")).to_have_text(pseudo("Your sentence"))
+        found["tour"] = english_in(page.locator(".tour-card"))
+        assert not any(found.values()), "\n".join(
+            f"{where}: {text}" for where, texts in found.items() for text in texts
+        )
