@@ -6,6 +6,7 @@ English is what the code says; `assets/languages/` holds a catalogue for each ot
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
@@ -37,7 +38,7 @@ def speak_to_callers(headers_of_call: Callable[[], Mapping[str, str] | None]) ->
 def add_catalogues(folder: Path) -> None:
     """Offer the languages whose catalogues a host keeps in `folder`, each in a file such as `nl.po`."""
     _folders.insert(0, folder)
-    _catalogue.cache_clear()
+    catalogue_of.cache_clear()
     for file in sorted(folder.glob("*.po")):
         LANGUAGES[file.stem] = name_of(file.stem)
 
@@ -112,19 +113,19 @@ def _(sentence: str, **values: Any) -> str:
     if isinstance(sentence, Sentence):
         return _(sentence.template, **sentence.values)
     # The entry of "" is gettext's own: the catalogue's header.
-    said = _catalogue(language()).gettext(sentence) if sentence else ""
+    said = catalogue_of(language()).gettext(sentence) if sentence else ""
     return _IN_LANGUAGE.vformat(said, (), values) if values else said
 
 
 def ngettext(one: str, many: str, count: int, **values: Any) -> str:
     """The sentence for `count` things, which it calls {count}, in the visitor's language; `one` is its form for 1."""
-    said = _catalogue(language()).ngettext(one, many, count)
+    said = catalogue_of(language()).ngettext(one, many, count)
     return _IN_LANGUAGE.vformat(said, (), {"count": count, **values})
 
 
 def forms(term: str, code: str) -> tuple[str, ...]:
     """The words by which a language calls a term of the glossary, the usual one first; "|" parts them."""
-    said = _catalogue(code).pgettext("term", term)
+    said = catalogue_of(code).pgettext("term", term)
     return tuple(form.strip() for form in said.split("|"))
 
 
@@ -142,12 +143,25 @@ class _InLanguage(Formatter):
     """`str.format` whose numbers have the separators of the visitor's language."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        return (
-            number(value, format_spec) if isinstance(value, int | float) else super().format_field(value, format_spec)
-        )
+        """A number as `number` writes it, the rest as by `str.format`, in the visitor's language."""
+        if isinstance(value, Sentence):
+            return _(value)
+        if isinstance(value, int | float):
+            return number(value, format_spec)
+        if isinstance(value, datetime):
+            format_spec = format_spec.replace("%b", _month(value, language()))
+        return super().format_field(value, format_spec)
 
 
 _IN_LANGUAGE = _InLanguage()
+
+
+def _month(moment: datetime, code: str) -> str:
+    if code == "en":
+        return f"{moment:%b}"
+    from babel.dates import format_datetime
+
+    return format_datetime(moment, "MMM", locale=code)
 
 
 @cache
@@ -156,11 +170,12 @@ def _separators(code: str) -> dict[int, str]:
         return {}
     from babel.numbers import get_decimal_symbol, get_group_symbol
 
-    return str.maketrans({",": get_group_symbol(code), ".": get_decimal_symbol(code)})
+    # A narrow space that no line breaks at; it stands before a percent sign in English texts of this page as well.
+    return str.maketrans({",": get_group_symbol(code), ".": get_decimal_symbol(code), "%": "\u202f%"})
 
 
 @cache
-def _catalogue(code: str) -> NullTranslations:
+def catalogue_of(code: str) -> NullTranslations:
     """The translations into a language; English needs none."""
     if code == "en":
         return NullTranslations()

@@ -23,7 +23,7 @@ from models.loading.store import ModelStore
 from models.outputs.base import TaskOutput, Token
 from models.outputs.before import GenerationsReading, Part, Reach, Reading, Strip
 from models.registry import Task, find
-from models.wording import Sentence
+from models.wording import numbered
 
 if TYPE_CHECKING:
     from models.tasks.generations import Generations
@@ -199,9 +199,7 @@ def _load_reading(document: dict[str, Any]) -> GenerationsReading:
     readings = []
     for each in document["readings"]:
         strips = tuple(
-            Strip(
-                _strip_name(name), np.frombuffer(base64.b64decode(packed), "<f2").reshape(count, -1).astype(np.float32)
-            )
+            Strip(numbered(name), np.frombuffer(base64.b64decode(packed), "<f2").reshape(count, -1).astype(np.float32))
             for name, count, packed in each["strips"]
         )
         parts = tuple(Part(text, adds) for text, adds in json.loads(each["parts"]))
@@ -211,12 +209,6 @@ def _load_reading(document: dict[str, Any]) -> GenerationsReading:
         for name in ("reaches", "untrained")
     )
     return GenerationsReading(tuple(document["words"]), tuple(readings), reaches, untrained)
-
-
-def _strip_name(name: str) -> Sentence:
-    """A strip's name as it was made: its number apart, so that it can be translated."""
-    words, _space, number = name.rpartition(" ")
-    return Sentence(f"{words} {{number}}", number=int(number)) if number.isdecimal() else Sentence(name)
 
 
 @cache

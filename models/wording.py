@@ -17,3 +17,9 @@ class Sentence(str):
         sentence = super().__new__(cls, template.format(**values) if values else template)
         sentence.template, sentence.values = str(template), values
         return sentence
+
+
+def numbered(sentence: str) -> Sentence:
+    """A sentence that ends in a number, such as “layer 3”, with the number apart, which a log or a file lost."""
+    words, _space, number = sentence.rpartition(" ")
+    return Sentence(f"{words} {{number}}", number=int(number)) if number.isdecimal() else Sentence(sentence)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from demo.language import N_, _, ngettext, number
 from models.outputs.base import Token
 from models.outputs.training import BLANKED, EXCHANGED, Learned, LearnedPlace, PartGradient, TinyModelOutput
+from models.wording import numbered
 
 _NATS_A_STEP, _STEPS = 1.5, 7
 """How many nats of loss are one step of colour."""
@@ -50,7 +51,7 @@ def gradient_bars(gradients: Iterable[PartGradient]) -> str:
     gradients = list(gradients)
     longest = max((each.norm for each in gradients), default=0) or 1
     rows = "".join(
-        f'<li><span class="bar-name">{_(each.part)}</span><span class="bar-track" aria-hidden="true">'
+        f'<li><span class="bar-name">{_(numbered(each.part))}</span><span class="bar-track" aria-hidden="true">'
         f'<span style="width:{100 * each.norm / longest:.1f}%"></span></span>'
         f'<span class="bar-number" title="{_parameters(each.parameters)}">{number(each.norm, ".2f")}</span></li>'
         for each in gradients

@@ -4,7 +4,7 @@ import json
 from functools import cache
 from gettext import GNUTranslations, c2py
 
-from demo.language import _catalogue, language
+from demo.language import catalogue_of, language
 from demo.theme import ASSETS, script
 
 _KEYWORDS = {"t": None, "nt": (1, 2)}
@@ -21,7 +21,7 @@ def script_texts() -> str:
 
 @cache
 def _script(code: str) -> str:
-    catalogue = _catalogue(code)
+    catalogue = catalogue_of(code)
     if not isinstance(catalogue, GNUTranslations):
         return script("text.js")
     # An expression of C, which `gettext` found harmless and JavaScript reads.

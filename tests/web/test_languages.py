@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from babel.messages.pofile import read_po
 from demo.catalogues import template
 from demo.language import LANGUAGES, N_, SHIPPED, _, forms, language_of, ngettext, number, spoken
 from demo.widgets.glossary import glossary
-from models.wording import Sentence
+from models.wording import Sentence, numbered
 from tests.pseudo import is_english, pseudo
 
 OTHERS = [code for code in LANGUAGES if code != "en"]
@@ -38,14 +39,22 @@ def test_a_visitor_is_answered_in_the_language_that_was_chosen_or_else_the_brows
     assert language_of({"cookie": cookie, "accept-language": accepted}) == expected
 
 
-def test_numbers_are_written_as_the_language_does() -> None:
-    said = {}
+def test_numbers_and_dates_are_written_as_the_language_does() -> None:
+    said, dates = {}, {}
     for code in LANGUAGES:
         with spoken(code):
             said[code] = number(12345.678, ",.2f"), _("{share:.1f} %", share=3.25)
+            assert number(0.333, ".1%") == ("33.3%" if code == "en" else "33,3\u202f%")
+            dates[code] = _("{made:%d %b %Y, %H:%M}", made=datetime(2026, 3, 5, 14, 7, tzinfo=UTC))
     assert said["en"] == ("12,345.68", "3.2 %")
     assert said["de"] == ("12.345,68", "3,2 %")
     assert said["es"] == ("12.345,68", "3,2 %")
+    assert dates == {
+        "en": "05 Mar 2026, 14:07",
+        "fr": "05 mars 2026, 14:07",
+        "de": "05 März 2026, 14:07",
+        "es": "05 mar 2026, 14:07",
+    }
     assert said["fr"] == ("12\u202f345,68", "3,2 %")
 
 
@@ -54,6 +63,8 @@ def test_a_sentence_of_the_models_can_still_be_translated() -> None:
     assert sentence == "The number of answers must be from 1 to 1000."
     assert _(sentence) == sentence
     assert Sentence("{not a place}") == "{not a place}"
+    with spoken("de"):
+        assert _(numbered("layer 3")) == "Schicht 3"
     assert N_("a") == "a"
     assert [ngettext("{count} word", "{count} words", count) for count in (0, 1, 2)] == ["0 words", "1 word", "2 words"]
 
