@@ -14,6 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from models.wording import N_ as N_
 from models.wording import Sentence
 
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español"}
@@ -105,7 +106,7 @@ def asked_for(code: str) -> Iterator[None]:
         _asked_for.reset(token)
 
 
-def _(sentence: str, **values: Any) -> str:
+def _(sentence: str, /, **values: Any) -> str:
     """`sentence` in the visitor's language, with `values` in the places that it names in braces.
 
     Values are formatted as by `str.format`; numbers then get the separators of the language.
@@ -117,7 +118,7 @@ def _(sentence: str, **values: Any) -> str:
     return _IN_LANGUAGE.vformat(said, (), values) if values else said
 
 
-def ngettext(one: str, many: str, count: int, **values: Any) -> str:
+def ngettext(one: str, many: str, count: int, /, **values: Any) -> str:
     """The sentence for `count` things, which it calls {count}, in the visitor's language; `one` is its form for 1."""
     said = catalogue_of(language()).ngettext(one, many, count)
     return _IN_LANGUAGE.vformat(said, (), {"count": count, **values})
@@ -127,11 +128,6 @@ def forms(term: str, code: str) -> tuple[str, ...]:
     """The words by which a language calls a term of the glossary, the usual one first; "|" parts them."""
     said = catalogue_of(code).pgettext("term", term)
     return tuple(form.strip() for form in said.split("|"))
-
-
-def N_(sentence: str) -> str:  # noqa: N802
-    """`sentence` itself, marked as one that `_` translates where it is shown; gettext's tools look for this name."""
-    return sentence
 
 
 def number(value: float, spec: str = ",") -> str:

@@ -12,11 +12,16 @@ class Sentence(str):
     template: str
     values: dict[str, Any]
 
-    def __new__(cls, template: str, **values: Any) -> "Sentence":
+    def __new__(cls, template: str, /, **values: Any) -> "Sentence":
         """The sentence that `template` is with `values`; without any, `template` may hold braces of its own."""
         sentence = super().__new__(cls, template.format(**values) if values else template)
         sentence.template, sentence.values = str(template), values
         return sentence
+
+
+def N_(sentence: str) -> str:  # noqa: N802
+    """`sentence` itself, marked as one that is translated where it is shown; gettext's tools look for this name."""
+    return sentence
 
 
 def numbered(sentence: str) -> Sentence:

@@ -19,11 +19,11 @@ from models.outputs.encoders import SentencePairOutput
 from models.tasks.base import AnyTaskModel, ModelSettings, TaskModel, padded, require_text, require_tokens
 from models.text.characters import over_marks
 from models.text.tokenizer import Encoding, read_tokens
-from models.wording import Sentence
+from models.wording import N_, Sentence
 
-FOLLOWS, RANDOM = Sentence("follows"), Sentence("random")
-ENTAILMENT, NEUTRAL, CONTRADICTION = Sentence("entailment"), Sentence("neutral"), Sentence("contradiction")
-PARAPHRASE, DIFFERENT = Sentence("paraphrase"), Sentence("different")
+FOLLOWS, RANDOM = N_("follows"), N_("random")
+ENTAILMENT, NEUTRAL, CONTRADICTION = N_("entailment"), N_("neutral"), N_("contradiction")
+PARAPHRASE, DIFFERENT = N_("paraphrase"), N_("different")
 GROUPS = ((FOLLOWS, RANDOM), (ENTAILMENT, NEUTRAL, CONTRADICTION), (PARAPHRASE, DIFFERENT))
 """The labels of a checkpoint's head, in the groups over each of which there is a softmax."""
 
