@@ -116,7 +116,7 @@ def turned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 _SAID = """(panel) => {
-  const foreign = 'bdi, code, pre, math, style, script, textarea, .js-plotly-plot';
+  const foreign = 'bdi, code, pre, math, style, script, textarea, .js-plotly-plot, .lecture-link a, .progress-text';
   const texts = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT);
   const found = new Set();
   while (texts.nextNode()) {
@@ -134,6 +134,7 @@ def english_in(part: Locator) -> list[str]:
     return [text for text in part.evaluate(_SAID) if is_english(text)]
 
 
+@pytest.mark.timeout(600)
 def test_right_to_left_the_page_is_turned_and_every_answer_translated(turned: Server, browser: Browser) -> None:
     with opening(turned, browser) as open_page:
         page = open_page(locale=CODE, viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
