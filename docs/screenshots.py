@@ -140,8 +140,25 @@ def photograph_lecture(page: Page, url: str) -> None:
     save(page.screenshot(), FOLDER / "lecture.png")
 
 
+def photograph_tour(page: Page, url: str) -> None:
+    """All cards of the tour on a phone, as they open, in one picture."""
+    page.goto(f"{url}?tour=first-steps")
+    card = page.get_by_role("region", name="Tour")
+    pictures = []
+    for number in range(1, 10):
+        card.get_by_text(f"Card {number} of").wait_for()
+        page.wait_for_timeout(1500)
+        pictures.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB").reduce(2))
+        card.get_by_role("button", name="Next").click()
+    width, height = pictures[0].size
+    sheet = Image.new("RGB", (3 * (width + 12) - 12, 3 * (height + 12) - 12), "#9a9ca1")
+    for place, picture in enumerate(pictures):
+        sheet.paste(picture, (place % 3 * (width + 12), place // 3 * (height + 12)))
+    sheet.quantize(256).save(FOLDER / "tour.png", optimize=True)
+
+
 def main(url: str) -> None:
-    """Each tab in light, the reader's tools, a lecture; one tab in dark and one on a phone; the card and the film."""
+    """Each tab in light, the reader, a lecture, the tour; one tab in dark, on a phone and in French; card and film."""
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -159,6 +176,12 @@ def main(url: str) -> None:
             page = browser.new_page(**options)  # type: ignore[arg-type]
             page.goto(url)
             photograph(page, tab, PREVIEW if name == "card" else FOLDER / f"{name}.png")
+        french = browser.new_page(viewport=DESKTOP, color_scheme="light", locale="fr-FR")
+        french.goto(url)
+        french.locator(".heatmap-frame .heatmaplayer").first.wait_for(state="attached")
+        french.wait_for_timeout(500)
+        save(french.screenshot(), FOLDER / "in-french.png")
+        photograph_tour(browser.new_page(viewport=PHONE, device_scale_factor=2, reduced_motion="reduce"), url)
         record(browser.new_page(viewport=FILM, color_scheme="light"), url)
         browser.close()
 
