@@ -48,10 +48,6 @@ class Page(gr.Blocks):
         return super().get_config_file() if getattr(self, "exited", False) else {"pages": self.pages}  # type: ignore[typeddict-item]
 
 
-_SAID = ("components", "layout", "dependencies", "page")
-"""The parts of a description that hold what the page says."""
-
-
 def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
     """The description of `page` with what the Blocks of `build` say, which differ from it in words and values alone.
 
@@ -60,10 +56,10 @@ def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
     numbers = Context.id
     Context.id = page._id
     try:
-        built = build().get_config_file()
+        components = build().get_config_file()["components"]
     finally:
         Context.id = numbers
-    return {**page.described, **{part: built[part] for part in _SAID}}  # type: ignore[literal-required,typeddict-item]
+    return {**page.described, "components": components}
 
 
 _LOOKED_UP = """
