@@ -1,5 +1,6 @@
 """Steps 3 and 4: queries, keys and values of one head, what a mask does, and softmax on a visitor's own numbers."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -380,6 +381,9 @@ def _scores_of(text: str, square: bool) -> Numbers:
 
     `square` asks for as many rows as columns, otherwise for one row.
     """
+    if number(0.5, 1) == "0,5":
+        # In this language a comma between digits is a decimal one.
+        text = re.sub(r"(?<=\d),(?=\d)", ".", str(text))
     lines = [line.replace(",", " ").split() for line in str(text).strip().splitlines() if line.strip()]
     try:
         rows = [[float(each) for each in line] for line in lines]

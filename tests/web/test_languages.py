@@ -13,6 +13,7 @@ from babel.messages.pofile import read_po
 
 from demo.catalogues import template
 from demo.language import LANGUAGES, N_, SHIPPED, _, forms, language_of, ngettext, number, spoken
+from demo.walk.attention import _worked_row
 from demo.widgets.glossary import glossary
 from models.wording import Sentence, numbered
 from tests.pseudo import is_english, pseudo
@@ -56,6 +57,14 @@ def test_numbers_and_dates_are_written_as_the_language_does() -> None:
         "es": "05 mar 2026, 14:07",
     }
     assert said["fr"] == ("12\u202f345,68", "3,2 %")
+
+
+def test_numbers_are_read_as_the_language_writes_them() -> None:
+    said = {}
+    for code, written in (("en", "0.5 1.5, 2"), ("de", "0,5 1,5, 2"), ("fr", "0.5 1,5, 2")):
+        with spoken(code):
+            said[code] = _worked_row(written, 64).count("<tr")
+    assert len(set(said.values())) == 1
 
 
 def test_a_sentence_of_the_models_can_still_be_translated() -> None:
