@@ -52,7 +52,7 @@ examples: .venv/installed
 	$(PYTHON_IN_VENV) -m demo.recorded
 
 languages: .venv/installed
-	$(PYTHON_IN_VENV) -m demo.catalogues
+	$(PYTHON_IN_VENV) -m demo.language.catalogues
 
 checkpoints: .venv/installed-training
 	@test -n "$(DATA)" || { echo "Say where the data is: make checkpoints DATA=folder [TASK=name]"; exit 2; }

@@ -11,8 +11,8 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
-from demo.catalogues import template
 from demo.language import LANGUAGES
+from demo.language.catalogues import template
 from demo.theme import ASSETS
 from demo.walk.turning import PATCHES
 from models.registry import CHARACTERS, REGISTRY, Task

@@ -15,6 +15,7 @@ from gradio.components import Component
 
 from demo.events import QUICK, for_visitors
 from demo.language import N_, _
+from demo.language.scripts import script_texts
 from demo.log.export import answer_in_words, measured, safe_cell
 from demo.log.run import Run
 from demo.plots.heatmap import attention_svg
@@ -28,7 +29,6 @@ from demo.settings import MODEL_QUEUE
 from demo.sharing import ReaderSettings
 from demo.teaching import by_class
 from demo.theme import script
-from demo.web.script_texts import script_texts
 from demo.widgets.bars import bars
 from demo.widgets.notice import alert
 from demo.widgets.runs import TASK_TITLES

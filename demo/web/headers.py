@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.language import N_, _, direction, language
+from demo.language.scripts import script_texts
 from demo.theme import ASSETS
-from demo.web.script_texts import script_texts
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
@@ -111,12 +111,11 @@ class SecurityHeaders:
 
     async def _send_page(self, start: Message, page: bytes, scope: Scope, send: Send) -> None:
         nonce = secrets.token_urlsafe(16)
-        page = page.replace(b"<gradio-app", f"<script>{script_texts()}</script><gradio-app".encode(), 1)
         page = with_preview(page, str(Request(scope).base_url.replace(path=f"{self.root_path}/")))
         code = language()
         page = page.replace(b'lang="en"', f'lang="{code}" dir="{direction(code)}"'.encode(), 1)
         masthead = _MASTHEAD.replace("{motto}", html.escape(_(MOTTO)))
-        page = page.replace(b"<gradio-app", masthead.encode() + b"<gradio-app", 1)
+        page = page.replace(b"<gradio-app", f"{masthead}<script>{script_texts()}</script><gradio-app".encode(), 1)
         # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
         page = page.replace(b"<script", f'<script nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])

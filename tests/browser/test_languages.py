@@ -71,9 +71,16 @@ _CUT_OFF = """() => {
   const wide = [...document.querySelectorAll('button, h1, h2, h3, label, summary')].filter((each) => {
     if (!each.checkVisibility({visibilityProperty: true})) return false;
     const place = each.getBoundingClientRect();
-    let frame = each.parentElement;
-    while (frame && getComputedStyle(frame).overflowX === 'visible') frame = frame.parentElement;
-    return !frame && place.width > 1 && (place.right > innerWidth + 1 || place.left < -1);
+    if (place.width <= 1) return false;
+    for (let frame = each.parentElement; frame; frame = frame.parentElement) {
+      const overflow = getComputedStyle(frame).overflowX;
+      // What scrolls can be brought into view.
+      if (overflow === 'auto' || overflow === 'scroll') return false;
+      const edge = frame.getBoundingClientRect();
+      const beyond = place.right > edge.right + 1 || place.left < edge.left - 1;
+      if (overflow !== 'visible' && edge.width > 1 && beyond) return true;
+    }
+    return place.right > innerWidth + 1 || place.left < -1;
   });
   return [...new Set([...cut, ...wide])].map((each) => `${each.className}: ${each.textContent.trim().slice(0, 60)}`);
 }"""

@@ -11,8 +11,8 @@ import pytest
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po
 
-from demo.catalogues import template
 from demo.language import LANGUAGES, N_, SHIPPED, _, forms, language_of, ngettext, number, spoken
+from demo.language.catalogues import template
 from demo.walk.attention import _worked_row
 from demo.widgets.glossary import glossary
 from models.wording import Sentence, numbered
@@ -108,7 +108,7 @@ def test_every_sentence_has_a_translation(code: str, said: Catalog) -> None:
         if each.id
         and ((each.context, each.id) not in translated or not all(translations(translated[each.context, each.id])))
     ]
-    assert not missing, f"python -m demo.catalogues adds these: {missing}"
+    assert not missing, f"python -m demo.language.catalogues adds these: {missing}"
     assert {each.id for _key, each in translated.items()} <= {each.id for each in said}, "no longer said"
 
 

@@ -1,7 +1,7 @@
-"""The catalogues of the other languages: `python -m demo.catalogues` brings them up to date with what the page says.
+"""The catalogues of the other languages, kept up to date with what the page says: `python -m demo.language.catalogues`.
 
-What is new is added without a translation, and what is no longer said is taken out. `python -m demo.catalogues nl`
-begins one for a language that has none.
+What is new is added without a translation, and what is no longer said is taken out. With a code such as `nl` it begins
+a catalogue for a language that has none.
 """
 
 import ast
@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 
 from demo.language import SHIPPED
+from demo.language.scripts import said_in_scripts
 from demo.theme import ASSETS
 
 _ROOT = ASSETS.parent
 _SAYING = {"_": 1, "N_": 1, "Sentence": 1, "ngettext": 2}
 """How many sentences each function is given that says something."""
-
-_SCRIPT_KEYWORDS: dict[str, Any] = {"t": None, "nt": (1, 2)}
 
 _TEXTS = {
     "lectures/*.json": {"title", "about", "text"},
@@ -81,10 +79,8 @@ def template() -> Catalog:
         for path in sorted((_ROOT / room).rglob("*.py")):
             for message in _said_in_python(path.read_text(encoding="utf-8")):
                 add(message, path)
-    for path in sorted((ASSETS / "scripts").glob("*.js")):
-        with path.open("rb") as script:
-            for _line, message, _comments, _context in extract("javascript", script, _SCRIPT_KEYWORDS):
-                add(message, path)
+    for file, message in said_in_scripts():
+        add(message, ASSETS / "scripts" / file)
     for pattern, names in _TEXTS.items():
         for path in sorted(ASSETS.glob(pattern)):
             for text in _texts(json.loads(path.read_text(encoding="utf-8")), names):

@@ -4,10 +4,10 @@ English is what the code says; `assets/languages/` holds a catalogue for each ot
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +23,7 @@ LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Españo
 COOKIE = "clearhead_language"
 """The cookie that keeps the language that a visitor chose."""
 
-SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "languages"
+SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "languages"
 _folders = [SHIPPED]
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
 _asked_for: ContextVar[str] = ContextVar("asked_for", default="en")
@@ -40,6 +40,7 @@ def add_catalogues(folder: Path) -> None:
     """Offer the languages whose catalogues a host keeps in `folder`, each in a file such as `nl.po`."""
     _folders.insert(0, folder)
     catalogue_of.cache_clear()
+    _preferred.cache_clear()
     for file in sorted(folder.glob("*.po")):
         LANGUAGES[file.stem] = name_of(file.stem)
 
@@ -54,7 +55,7 @@ def name_of(code: str) -> str:
 
 def direction(code: str) -> str:
     """How a language is written: "ltr", or "rtl" from right to left."""
-    if code in ("en", "fr", "de", "es"):
+    if code == "en":
         return "ltr"
     from babel import Locale
 
@@ -76,8 +77,14 @@ def language_of(headers: Mapping[str, str]) -> str:
         name, _equals, code = cookie.strip().partition("=")
         if name == COOKIE and code in LANGUAGES:
             return code
+    return _preferred(headers.get("accept-language", ""))
+
+
+@lru_cache(maxsize=256)
+def _preferred(accepted: str) -> str:
+    """The language that an Accept-Language header (RFC 9110, section 12.5.4) prefers of those that are spoken here."""
     weighed = []
-    for place, preference in enumerate(headers.get("accept-language", "").split(",")[:20]):
+    for place, preference in enumerate(accepted.split(",")[:20]):
         code, _semicolon, weight = preference.strip().partition(";q=")
         try:
             weighed.append((-float(weight or 1), place, code.partition("-")[0].lower()))
@@ -86,24 +93,23 @@ def language_of(headers: Mapping[str, str]) -> str:
     return next((code for _weight, _place, code in sorted(weighed) if code in LANGUAGES), "en")
 
 
-@contextmanager
-def spoken(code: str) -> Iterator[None]:
+def spoken(code: str) -> AbstractContextManager[None]:
     """Say everything inside in the language called `code`."""
-    token = _spoken.set(code)
-    try:
-        yield
-    finally:
-        _spoken.reset(token)
+    return _held(_spoken, code)
+
+
+def asked_for(code: str) -> AbstractContextManager[None]:
+    """Answer a call whose visitor reads the language called `code`."""
+    return _held(_asked_for, code)
 
 
 @contextmanager
-def asked_for(code: str) -> Iterator[None]:
-    """Answer a call whose visitor reads the language called `code`."""
-    token = _asked_for.set(code)
+def _held(variable: ContextVar[Any], code: str) -> Iterator[None]:
+    token = variable.set(code)
     try:
         yield
     finally:
-        _asked_for.reset(token)
+        variable.reset(token)
 
 
 def _(sentence: str, /, **values: Any) -> str:

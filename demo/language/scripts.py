@@ -1,6 +1,7 @@
 """What the page's scripts say, in the visitor's language: a script that runs before those that speak."""
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from gettext import GNUTranslations, c2py
 
@@ -28,7 +29,7 @@ def _script(code: str) -> str:
     plural = catalogue.info().get("plural-forms", "").partition("plural=")[2].rstrip(" ;") or "n != 1"
     form_of = c2py(plural)
     texts: dict[str, str | list[str]] = {}
-    for said in _sentences():
+    for _file, said in dict.fromkeys(said_in_scripts()):
         if isinstance(said, str):
             texts[said] = catalogue.gettext(said)
         else:
@@ -40,10 +41,10 @@ def _script(code: str) -> str:
     return f"window.clearhead = {{texts: {written}, plural: (n) => Number({plural})}};\n{script('text.js')}"
 
 
-@cache
-def _sentences() -> tuple[str | tuple[str, ...], ...]:
-    """Each sentence of the scripts, and of each that counts its forms for one and for more."""
+def said_in_scripts() -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    """Each sentence of the scripts with its file's name; of each that counts, its forms for one and for more."""
     from babel.messages.extract import extract_from_dir
 
     found = extract_from_dir(ASSETS / "scripts", [("**.js", "javascript")], keywords=_KEYWORDS)
-    return tuple(dict.fromkeys(message for _file, _line, message, _comments, _context in found))
+    for file, _line, message, _comments, _context in found:
+        yield file, message
