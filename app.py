@@ -32,6 +32,7 @@ from demo.settings import SettingError, Settings
 from demo.web.app import create_app
 from demo.web.host_log import set_up_log, stop
 from demo.web.server import serve
+from models.backend import LocalBackend
 from models.engine import EngineSettings
 from models.loading import import_looks
 from models.loading.store import ModelStore
@@ -43,7 +44,7 @@ try:
     store = ModelStore(settings.model_mb * 10**6, EngineSettings(settings.engine, settings.precision))
     require_url(settings.database_url)
     runs = SessionLog(settings.database_url)
-    service = DemoService(settings, store, runs)
+    service = DemoService(settings, LocalBackend(store), runs)
     Upkeep(runs, settings.retention_days, forget_old=service.forget_old).start()
     demo = build_demo(service)
     app = create_app(demo, service, store)

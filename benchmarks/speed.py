@@ -33,6 +33,7 @@ from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Settings
 from demo.teaching import ready_set
+from models.backend import LocalBackend
 from models.engine import DEFAULT_SETTINGS
 from models.loading.store import ModelStore
 from models.registry import Task, find, task_called
@@ -82,7 +83,7 @@ def service() -> Iterator[DemoService]:
     """The page's service, log and all."""
     with tempfile.TemporaryDirectory() as folder:
         store = ModelStore(engine=DEFAULT_SETTINGS)
-        yield DemoService(Settings(), store, SessionLog(f"sqlite:///{Path(folder) / 'runs.db'}"))
+        yield DemoService(Settings(), LocalBackend(store), SessionLog(f"sqlite:///{Path(folder) / 'runs.db'}"))
 
 
 def again() -> Sides:

@@ -4,15 +4,15 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from demo.caches import HELD_FOR_S, Origin, SessionCache
 from demo.limits import TOO_LONG, Turns, clean, plain_text
 from demo.log.run import Run, keeps, owner
 from demo.settings import Settings
+from models.backend import Backend, asks
 from models.errors import InputError
-from models.loading import Progress, import_looks
-from models.loading.store import ModelStore
+from models.loading import Progress
 from models.outputs.attention import MEAN, Attentions, Attribution, SwitchedOff
 from models.outputs.base import TaskOutput
 from models.outputs.before import GenerationsReading
@@ -22,8 +22,6 @@ from models.wording import Sentence
 
 if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
-    from models.tasks.generations import Generations
-    from models.tasks.text_generation import TextGeneration
 
 
 @dataclass(frozen=True)
@@ -74,6 +72,7 @@ FORGOTTEN = Sentence(
 
 _log = logging.getLogger(__name__)
 
+Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
 
@@ -92,15 +91,15 @@ class Inspection:
     computed raises `InputError`, and logs the details of any other error.
     """
 
-    def __init__(self, settings: Settings, store: ModelStore, turns: Turns, cache: SessionCache) -> None:
+    def __init__(self, settings: Settings, backend: Backend, turns: Turns, cache: SessionCache) -> None:
         self._settings = settings
-        self._store = store
+        self._backend = backend
         self._turns = turns
         self._cache = cache
 
     def attention(self, source: AttentionSource) -> Attentions:
         """The attention of a run, captured in one forward pass unless it still is in memory."""
-        return self._look(source, ("attention", source), lambda model, inputs: model.attend(inputs, source.written))
+        return self._look(source, ("attention", source), asks.attention, source.written)
 
     def holds_attention(self, source: AttentionSource) -> bool:
         """Whether the attention of a run is in memory, so that showing it needs no model."""
@@ -109,29 +108,15 @@ class Inspection:
     def attribution(self, source: AttentionSource, target: str = "") -> Attribution:
         """The attribution of each token to the decision called `target`, or to the one that made the answer."""
         target = self._word(target, Sentence("The target"), "target")
-
-        def attributed(model: "AnyTaskModel", inputs: Any) -> Attribution:
-            from models.explain.attribution import attribute
-
-            return attribute(model, inputs, source.written, target)
-
-        return self._look(source, ("attribution", source, target), attributed)
+        return self._look(source, ("attribution", source, target), asks.attribution, source.written, target)
 
     def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
         """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
-
-        def decided(model: "AnyTaskModel", inputs: Any) -> tuple[int | None, ...]:
-            from models.inside.lens import decided_layers
-
-            return decided_layers(cast("TextGeneration", model), inputs, source.written)
-
-        return self._look(source, ("decided", source), decided)
+        return self._look(source, ("decided", source), asks.decided, source.written)
 
     def generations(self, source: AttentionSource) -> GenerationsReading:
         """How each generation before Transformers read the text of a run, and how far back gradients reach in it."""
-        return self._look(
-            source, ("generations", source), lambda model, inputs: cast("Generations", model).read(inputs)
-        )
+        return self._look(source, ("generations", source), asks.generations)
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
         """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).
@@ -150,43 +135,42 @@ class Inspection:
         """
         token = self._word(token, Sentence("The word"), "token")
         before = self._answer(source)
-
-        def changed(model: "AnyTaskModel", inputs: Any) -> dict[str, Any]:
-            from models.explain.what_if import replaced
-
-            return asdict(replaced(model, inputs, before.tokens, position, token, last))
-
-        fields = clean(source.task, self._ask(source, changed), self._settings.limits)
+        changed = asdict(self._ask(source, asks.replaced, before.tokens, position, token, last))
+        fields = clean(source.task, changed, self._settings.limits)
         return Changed(before, self._answer(replace(source, inputs=tuple(sorted(fields.items())))))
 
     def _answer(self, source: AttentionSource, *, exact: bool = False) -> TaskOutput:
         """The answer of the engine, or of the exact network that looks inside use."""
         asked = replace(source, written=())
+        return self._look(asked, ("answer", asked, exact), asks.exact_answer if exact else asks.answer)
 
-        def answer(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
-            return cast(TaskOutput, (model.exact if exact else model).answer(inputs))
+    def _look(
+        self,
+        source: AttentionSource,
+        key: Hashable,
+        at: "Callable[Concatenate[AnyTaskModel, Any, Asked], Result]",
+        *arguments: Asked.args,
+        **options: Asked.kwargs,
+    ) -> Result:
+        """What `at` finds out, from memory if it is there."""
+        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, at, *arguments, **options))
 
-        return self._look(asked, ("answer", asked, exact), answer)
-
-    def _look(self, source: AttentionSource, key: Hashable, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
-        """What `ask` finds out, from memory if it is there."""
-        return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, ask))
-
-    def _ask(self, source: AttentionSource, ask: Callable[["AnyTaskModel", Any], Result]) -> Result:
-        """What `ask` finds out with the model of `source`, without the heads that were off for it."""
+    def _ask(
+        self,
+        source: AttentionSource,
+        at: "Callable[Concatenate[AnyTaskModel, Any, Asked], Result]",
+        *arguments: Asked.args,
+        **options: Asked.kwargs,
+    ) -> Result:
+        """What `at` finds out with the model of `source`, without the heads that were off for it."""
         if source.is_forgotten:
             raise InputError(FORGOTTEN)
         with errors_in_a_sentence(f"looking into a {source.task} run"):
-            model = self._store.load(find(source.checkpoint, source.task), task=source.task)
-            import_looks()
-            inputs = model.inputs_type(**dict(source.inputs))
+            checkpoint, task, off = find(source.checkpoint, source.task), source.task, source.switched_off
+            self._backend.load(checkpoint, task=task)
             with self._turns.large():
-                if source.switched_off is None:
-                    return ask(model, inputs)
-                from models.explain.what_if import without
-
-                with without(model, source.switched_off):
-                    return ask(model.exact, inputs)
+                fields = dict(source.inputs)
+                return self._backend.ask(asks.look, checkpoint, task, at, fields, off, *arguments, **options)
 
     def _word(self, value: object, label: str, field: str) -> str:
         word, most = plain_text(value, label, field), self._settings.limits.word
@@ -196,16 +180,14 @@ class Inspection:
 
 
 def grow_tree(
-    settings: Settings, store: ModelStore, fields: Mapping[str, Any], checkpoint: str, progress: Progress
+    settings: Settings, backend: Backend, fields: Mapping[str, Any], checkpoint: str, progress: Progress
 ) -> DecodeTree:
     """The tree for the fields of a completion, whose strategy plays no part; raises `InputError`."""
     cleaned = clean(Task.COMPLETION, fields, settings.limits)
     found = find(plain_text(checkpoint, Sentence("The checkpoint"), "checkpoint"), Task.COMPLETION)
     with errors_in_a_sentence("a decode tree"):
-        model = cast("TextGeneration", store.load(found, progress))
-        from models.explain.strategy_tree import decode_tree
-
-        return decode_tree(model, model.inputs_type(**cleaned))
+        backend.load(found, progress)
+        return backend.ask(asks.tree_of, found, None, cleaned)
 
 
 @contextmanager

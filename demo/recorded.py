@@ -17,6 +17,7 @@ from demo.plots.view import AttentionView, view_of
 from demo.runs import Attempt
 from demo.teaching import expanded
 from demo.walk.view import InsideRequest
+from models.backend import LocalBackend
 from models.explain.opening import opening
 from models.inside.outputs import TokenizedText
 from models.loading.store import ModelStore
@@ -148,7 +149,7 @@ def record_walk(store: ModelStore) -> None:
     from demo.settings import Settings
     from demo.walk.view import Inside
 
-    inside = Inside(Settings(), store)
+    inside = Inside(Settings(), LocalBackend(store))
     request, _ = inside.checked(inside_examples()[0].request)
     _write(_WALK, _TOKENIZED.dump_python(inside.tokens(request), mode="json"))
 

@@ -6,9 +6,10 @@ import reprlib
 import secrets
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -21,16 +22,13 @@ from demo.log.session_log import SessionLog
 from demo.looks import OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
 from demo.settings import Settings
 from demo.walk.view import Inside
+from models.backend import Backend, asks
 from models.errors import InputError, Stopped
 from models.loading import Progress, silent
-from models.loading.store import ModelStore
 from models.outputs.base import LoadedCheckpoint, TaskOutput
 from models.outputs.writing import DecodeTree, generated_ids
 from models.registry import Checkpoint, Task, find
 from models.wording import Sentence
-
-if TYPE_CHECKING:
-    from models.tasks.base import AnyTaskModel
 
 __all__ = ["OUR_FAULT", "AttentionSource", "Changed", "DemoService", "Finished"]
 
@@ -163,14 +161,21 @@ def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[
 class DemoService(Inspection):
     """Runs tasks for visitors, keeps what they did and looks into it; safe to call from many threads."""
 
-    def __init__(self, settings: Settings, store: ModelStore, log: SessionLog) -> None:
-        super().__init__(settings, store, Turns(), SessionCache(settings.attention_mb * 10**6))
+    def __init__(self, settings: Settings, backend: Backend, log: SessionLog) -> None:
+        super().__init__(settings, backend, Turns(), SessionCache(settings.attention_mb * 10**6))
         self.settings = settings
         self.log = log
         self.defaults = Defaults(settings)
         self._watchers: list[Callable[[Run], None]] = []
         self._forgetters: list[Callable[[Callable[[Origin], bool]], None]] = []
-        self.inside = Inside(settings, store)
+        self.inside = Inside(settings, backend)
+
+    def model_answers(self) -> bool:
+        """Whether the bundled model of sentiment answers; raises whatever keeps it from that."""
+        fields = {"text": "Fine."}
+        checkpoint = find("", Task.SENTIMENT)
+        inputs = self._backend.ask(asks.read_fields, checkpoint, None, fields)
+        return bool(self._backend.ask(asks.answer, checkpoint, None, inputs).tokens)
 
     def watch(self, watcher: Callable[[Run], None]) -> None:
         """Tell `watcher` about every run that ends, well or not."""
@@ -207,9 +212,9 @@ class DemoService(Inspection):
             question, accepted = self._accept(attempt)
             if before := self._answered(attempt, question):
                 return self._keep(attempt.again(before))
-            model, inputs = self._prepare(attempt, accepted, progress)
+            inputs = self._prepare(attempt, accepted, progress)
             with self._turns.of(task, attempt.fields):
-                output = model.answer(inputs)
+                output = self._backend.ask(asks.answer, accepted, task, inputs)
             return self._remember(question, self._keep(attempt.finished(output)))
         except Exception as error:
             raise self._failure(attempt, error) from error
@@ -230,9 +235,9 @@ class DemoService(Inspection):
             if before := self._answered(attempt, question):
                 yield self._keep(attempt.again(before))
                 return
-            model, inputs = self._prepare(attempt, accepted, progress)
-            with self._turns.of(task, attempt.fields):
-                for written in model.stream(inputs):  # type: ignore[attr-defined]
+            inputs = self._prepare(attempt, accepted, progress)
+            with self._turns.of(task, attempt.fields), closing(self._backend.write(accepted, task, inputs)) as growing:
+                for written in growing:
                     if written.finished:
                         yield self._remember(question, self._keep(attempt.finished(written)))
                         continue
@@ -250,15 +255,16 @@ class DemoService(Inspection):
     def answer(self, task: Task, fields: dict[str, Any], checkpoint: str = "") -> Finished:
         """Answer what the page itself asks for, such as a step of a lecture; no visitor's run, so nothing is logged."""
         attempt = self._attempt("", task, fields, checkpoint)
-        model, inputs = self._prepare(attempt, self._accept(attempt)[1], silent)
+        _, accepted = self._accept(attempt)
+        inputs = self._prepare(attempt, accepted, silent)
         with self._turns.of(task, attempt.fields):
-            return attempt.finished(model.answer(inputs))
+            return attempt.finished(self._backend.ask(asks.answer, accepted, task, inputs))
 
     def decode_tree(self, fields: dict[str, Any], checkpoint: str = "", progress: Progress = silent) -> DecodeTree:
         """Greedy search, beam search and sampling for the fields of a completion, as one tree; it is not logged."""
         with self._turns.large():
             named = checkpoint or self.defaults.of(Task.COMPLETION).name
-            return grow_tree(self.settings, self._store, fields, named, progress)
+            return grow_tree(self.settings, self._backend, fields, named, progress)
 
     def source_of(self, run: Run) -> AttentionSource:
         """Where the attention of a logged run can be had; raises `InputError` for one that failed or has none."""
@@ -344,12 +350,12 @@ class DemoService(Inspection):
         """How this session was answered when it asked that less than an hour ago."""
         return self._cache.get(Origin((owner(attempt.session_id),)), question)
 
-    def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> "tuple[AnyTaskModel, Any]":
-        """The model and the inputs that it will read; raises `InputError` for what it cannot read."""
-        model = self._store.load(checkpoint, progress, attempt.task)
-        inputs = model.inputs_type(**attempt.fields)
+    def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> Any:
+        """The inputs that the model, which is there then, will read; raises `InputError` for what it cannot read."""
+        self._backend.load(checkpoint, progress, attempt.task)
+        inputs = self._backend.ask(asks.read_fields, checkpoint, attempt.task, attempt.fields)
         attempt.starts(inputs)
-        return model, inputs
+        return inputs
 
     def _keep(self, finished: Finished) -> Finished:
         """The finished run, in the log before anyone sees it."""

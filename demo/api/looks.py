@@ -22,7 +22,7 @@ from demo.looks import Changed
 from demo.plots import sheet
 from demo.runs import AttentionSource, DemoService
 from demo.settings import MODEL_QUEUE
-from demo.walk.view import InsideRequest, look
+from demo.walk.view import InsideRequest
 from models.errors import InputError
 from models.explain.aggregation import agreement, reduce
 from models.explain.head_roles import head_roles as roles_of_heads
@@ -171,7 +171,7 @@ def add_look_endpoints(service: DemoService) -> None:
         layer, head = _place(layer, head)
         position = whole_number(position, Sentence("The position"), "position")
         found = find(checkpoint or Task.FILL_MASK.endpoint).name
-        seen = look(service.inside, InsideRequest("", text, found, layer, head, position), kind)
+        seen = service.inside.look(InsideRequest("", text, found, layer, head, position), kind)
         numbers, place, lens = seen.numbers, seen.position, seen.lens
         # The row of the token that is followed.
         rows = {name: getattr(numbers, name)[place] for name in ("scores", "scaled", "masked", "weights")}

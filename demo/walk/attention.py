@@ -30,7 +30,7 @@ from demo.walk.step import (
     track,
 )
 from demo.walk.turning import create_query_turn
-from demo.walk.view import Inside, InsideRequest, look, look_at_source
+from demo.walk.view import Inside, InsideRequest
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.notice import create_notice, noticed
@@ -73,7 +73,7 @@ def _create_head(inside: Inside) -> BuiltStep:
     _create_own_numbers(scores, width, _worked_row, _("Softmax of your scores"), _ROWS)
 
     def draw(request: InsideRequest) -> Sequence[str]:
-        seen = look_at_source(inside, request)
+        seen = inside.look_at_source(request)
         return head_said(seen), head_picture(seen), head_table(seen)
 
     return BuiltStep(outputs, draw, turns=[turn])
@@ -252,7 +252,7 @@ def _create_masking(inside: Inside) -> BuiltStep:
         values: list[Any] = []
         for name, side, _key in _SIDES:
             title = _(side)
-            seen = look(inside, inside.checked(replace(request, checkpoint=name, position=FROM_THE_MODEL))[0])
+            seen = inside.look(inside.checked(replace(request, checkpoint=name, position=FROM_THE_MODEL))[0])
             figures = drawn(scores_matrix(seen)), drawn(shares_matrix(seen))
             values += [f"<h3>{title}</h3>{_masking_said(seen)}", *figures, _masking_table(seen, title)]
         return values
@@ -404,7 +404,6 @@ def _scores_of(text: str, square: bool) -> Numbers:
     return np.array(rows, dtype=np.float32)
 
 
-HEAD = WalkStep(
-    3, "head", N_("Queries, keys, values"), _HEAD_TEXT, _create_head, look_at_source, ("layer", "head", "position")
-)
-MASKING = WalkStep(4, "masking", N_("Masked or not"), _MASKING_TEXT, _create_masking, look, ("layer", "head"))
+_HEAD_CHOICES = ("layer", "head", "position")
+HEAD = WalkStep(3, "head", N_("Queries, keys, values"), _HEAD_TEXT, _create_head, Inside.look_at_source, _HEAD_CHOICES)
+MASKING = WalkStep(4, "masking", N_("Masked or not"), _MASKING_TEXT, _create_masking, Inside.look, ("layer", "head"))

@@ -27,7 +27,7 @@ from demo.walk.step import (
     track,
 )
 from demo.walk.turning import create_block_turn, create_patch, create_temperature
-from demo.walk.view import Inside, InsideRequest, look_at_guess, look_at_source
+from demo.walk.view import Inside, InsideRequest
 from demo.widgets.figure import drawn
 from demo.widgets.tables import fold_out, framed, named, table
 from models.inside.outputs import BlockNumbers, Guess, Lens, Look, Stage, Station
@@ -73,7 +73,7 @@ def _create_block(inside: Inside) -> BuiltStep:
     outputs.append(place(_("Lengths and cosines"), "inside-numbers"))
 
     def draw(request: InsideRequest) -> Sequence[Any]:
-        seen = look_at_source(inside, request)
+        seen = inside.look_at_source(request)
         return (
             _block_said(seen),
             _block_picture(seen.block),
@@ -273,7 +273,7 @@ def _create_guess(inside: Inside) -> BuiltStep:
     patch = create_patch(inside)
 
     def draw(request: InsideRequest) -> Sequence[str]:
-        seen = look_at_guess(inside, request)
+        seen = inside.look_at_guess(request)
         assert seen.lens is not None  # noqa: S101
         return (
             lens_said(seen, seen.lens),
@@ -377,7 +377,7 @@ BLOCK = WalkStep(
     N_("Many heads, and the rest"),
     _BLOCK_TEXT,
     _create_block,
-    look_at_source,
+    Inside.look_at_source,
     ("layer", "head", "position"),
 )
-GUESS = WalkStep(6, "guess", N_("Out again"), _GUESS_TEXT, _create_guess, look_at_guess, ("position",))
+GUESS = WalkStep(6, "guess", N_("Out again"), _GUESS_TEXT, _create_guess, Inside.look_at_guess, ("position",))

@@ -1,17 +1,17 @@
 """A view of the walk: what it asks for, as an address has it, and the numbers that answer it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from demo.language import N_, _, ngettext
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
+from models.backend import Ask, Asked, Backend, Result, asks
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import (
     Answers,
@@ -25,14 +25,9 @@ from models.inside.outputs import (
     TranslationSteps,
     TurnedQuery,
 )
-from models.inside.parameters import Sizes, count_parameters, sizes_of
+from models.inside.parameters import Sizes, sizes_of
 from models.inside.tokens import FROM_THE_MODEL, SIDE_BY_SIDE, place_to_follow, texts_of, tokenize
-from models.loading import import_looks
-from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task, find
-
-if TYPE_CHECKING:
-    from models.tasks.base import AnyTaskModel
 
 STEP_IN_QUERY = "inside"
 """The name of the step in an address: `?inside=tokens&text=…`."""
@@ -133,9 +128,9 @@ def checkpoints_inside() -> tuple[Checkpoint, ...]:
 class Inside:
     """Computes the steps for visitors; safe to call from many threads."""
 
-    def __init__(self, settings: Settings, store: ModelStore) -> None:
+    def __init__(self, settings: Settings, backend: Backend) -> None:
         self._settings = settings
-        self._store = store
+        self._backend = backend
 
     def checked(self, request: InsideRequest) -> tuple[InsideRequest, WalkChoices]:
         """The request as the models may have it, and what else could be chosen; loads no network of a bundled one.
@@ -177,10 +172,8 @@ class Inside:
                     model=checkpoint.title,
                 )
             )
-        with self.model(checkpoint.name) as model:
-            from models.inside.reading import tokenized
-
-            return WalkChoices(_drawable(checkpoint, tokenized(model, text)), sizes_of(model.folder))
+        pieces, sizes = self.ask(asks.pieces_and_sizes, checkpoint.name, text)
+        return WalkChoices(_drawable(checkpoint, pieces), sizes)
 
     def follow(self, request: InsideRequest, chosen: ChosenWord) -> InsideRequest:
         """The request with the word that was `chosen`, be it in another model's pieces.
@@ -218,39 +211,41 @@ class Inside:
 
     def embeddings(self, request: InsideRequest) -> EmbeddedText:
         """Step 2: the vectors of the text, and what they are the sum of."""
-        with self.model(request.checkpoint) as model:
-            from models.inside.look import embed
-
-            return embed(model, request.text)
+        return self.ask(asks.embedding, request.checkpoint, request.text)
 
     def vectors(self, request: InsideRequest) -> Numbers:
         """The vector of the word that is followed before the first layer and after each, `[layer + 1, width]`."""
-        with self.model(request.checkpoint) as model:
-            from models.inside.look import vectors_through
+        return self.ask(asks.vectors, request.checkpoint, request.text, request.position)
 
-            return vectors_through(model, request.text, request.position)
+    def look(self, request: InsideRequest, kind: str = "") -> Look:
+        """The numbers of one forward pass for the layer, head and token of `request`; raises `InputError`.
+
+        `kind` is one of the model's kinds of self-attention, the first one where it is empty.
+        """
+        return self.ask(asks.look_inside, request.checkpoint, request.text, *_place(request), kind)
+
+    def look_at_source(self, request: InsideRequest) -> Look:
+        """Look at the side of the visitor's own words, which is the encoder of a translator."""
+        return self.look(request, _source_kind(request))
+
+    def look_at_guess(self, request: InsideRequest) -> Look:
+        """Look at the side of the guess, which is the first word of the decoder of a translator."""
+        # The guess is one for all layers and heads, and a decoder may have fewer than the encoder that was chosen from.
+        return self.look(replace(request, layer=0, head=0, position=0) if _translates(request) else request)
 
     def turn_query(self, request: InsideRequest, component: int, added: float) -> TurnedQuery:
         """Step 3: the weights of the followed word with `added` to number `component` of its query, counted from 0."""
-        seen = look_at_source(self, request)
-        from models.inside.turning import turn_query
-
-        return turn_query(seen, min(component, seen.numbers.width - 1), added)
+        asked = request.text, _place(request), _source_kind(request), component, added
+        return self.ask(asks.turned_query, request.checkpoint, *asked)
 
     def turn_block(self, request: InsideRequest, feed_forward: float, head_scale: float) -> Answers:
         """Step 5: the answer as it is, and with the chosen layer's feed-forward part and head times a number each."""
-        with self.model(request.checkpoint) as model:
-            from models.inside.turning import turn_block
-
-            place = request.layer, request.head, request.position
-            return turn_block(model, request.text, *place, head_scale=head_scale, feed_forward=feed_forward)
+        asked = request.text, _place(request), head_scale, feed_forward
+        return self.ask(asks.turned_block, request.checkpoint, *asked)
 
     def temperatures(self, request: InsideRequest) -> Temperatures:
         """Step 6: the answer at every temperature."""
-        with self.model(request.checkpoint) as model:
-            from models.inside.turning import temperatures
-
-            return temperatures(model, request.text, request.position)
+        return self.ask(asks.temperatures, request.checkpoint, request.text, request.position)
 
     def patch(self, request: InsideRequest, there: str, here: str) -> Patched:
         """Step 6: the answer to `here` with the state of the marked word of `there` in the place of its own marked one.
@@ -258,12 +253,9 @@ class Inside:
         A word is marked by asterisks around it; of one in several tokens the last is meant. A blank ends what a model
         without blanks reads. Raises `InputError`.
         """
-        with self.model(request.checkpoint) as model:
-            from models.inside.turning import patch
-
-            blanks = model.tokenizer.settings.mask_token is not None
-            (text, first), (other, second) = (self._marked(request, each, blanks) for each in (there, here))
-            return patch(model, text, first, other, second)
+        blanks = self.ask(asks.knows_blanks, request.checkpoint)
+        (text, first), (other, second) = (self._marked(request, each, blanks) for each in (there, here))
+        return self.ask(asks.patched, request.checkpoint, text, first, other, second)
 
     def _marked(self, request: InsideRequest, marked: str, blanks: bool) -> tuple[str, int]:
         """A text without the asterisks around a word of it, and the place of that word's last token."""
@@ -286,23 +278,20 @@ class Inside:
 
     def translation(self, request: InsideRequest) -> TranslationSteps:
         """Step 7: the text as the bundled encoder-decoder translates it, whatever model was chosen."""
-        with self.model(find("", Task.TRANSLATION).name) as model:
-            from models.inside.look import translation_steps
-
-            return translation_steps(model, request.text)
+        return self.ask(asks.translation_steps, find("", Task.TRANSLATION).name, request.text)
 
     def parameters(self, request: InsideRequest) -> ParameterCount:
         """Step 8: the parameters of the chosen model, part by part."""
-        with self.model(request.checkpoint) as model:
-            return count_parameters(model)
+        return self.ask(asks.parameters, request.checkpoint)
 
-    @contextmanager
-    def model(self, checkpoint: str) -> Iterator["AnyTaskModel"]:
-        """The model to look into; within, torch may be imported. Raises `InputError`."""
+    def ask(self, ask: Ask[Asked, Result], checkpoint: str, *arguments: Asked.args, **options: Asked.kwargs) -> Result:
+        """What `ask` finds out with the model of `checkpoint`; raises `InputError`."""
         with errors_in_a_sentence(f"looking inside {checkpoint}"):
-            model = self._store.load(REGISTRY[checkpoint])
-            import_looks()
-            yield model
+            return self._backend.ask(ask, REGISTRY[checkpoint], None, *arguments, **options)
+
+
+def _place(request: InsideRequest) -> tuple[int, int, int]:
+    return request.layer, request.head, request.position
 
 
 def _drawable(checkpoint: Checkpoint, read: TokenizedText) -> TokenizedText:
@@ -327,26 +316,8 @@ def _within(number: int, count: int) -> int:
     return min(max(number, 0), count - 1)
 
 
-def look(inside: Inside, request: InsideRequest, kind: str = "") -> Look:
-    """The numbers of one forward pass for the layer, head and token of `request`; raises `InputError`.
-
-    `kind` is one of the model's kinds of self-attention, the first one where it is empty.
-    """
-    with inside.model(request.checkpoint) as model:
-        from models.inside.look import look_inside
-
-        return look_inside(model, request.text, request.layer, request.head, request.position, kind)
-
-
-def look_at_source(inside: Inside, request: InsideRequest) -> Look:
-    """Look at the side of the visitor's own words, which is the encoder of a translator."""
-    return look(inside, request, "encoder" if _translates(request) else "")
-
-
-def look_at_guess(inside: Inside, request: InsideRequest) -> Look:
-    """Look at the side of the guess, which is the first word of the decoder of a translator."""
-    # The guess is one for all layers and heads, and a decoder may have fewer than the encoder that was chosen from.
-    return look(inside, replace(request, layer=0, head=0, position=0) if _translates(request) else request)
+def _source_kind(request: InsideRequest) -> str:
+    return "encoder" if _translates(request) else ""
 
 
 def _translates(request: InsideRequest) -> bool:

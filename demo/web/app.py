@@ -52,7 +52,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     metrics.read("history_kept", kept, lambda: service.history_is_kept)
     app = FastAPI(
         routes=[
-            *routes(Readiness(service, store), metrics, store, settings.host_password, visitors),
+            *routes(Readiness(service), metrics, store, settings.host_password, visitors),
             preview_route,
             *starmap(_script_route, page_scripts().items()),
             Route("/monitoring/summary", _monitoring_summary),

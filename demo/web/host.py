@@ -24,7 +24,7 @@ from demo.web.visitors import Visitors
 from models.loading.assembly import FINE_TUNED, WHOLE
 from models.loading.prepared import sha256_of
 from models.loading.store import ModelStore
-from models.registry import REGISTRY, Checkpoint, Task, find
+from models.registry import REGISTRY, Checkpoint
 
 _log = logging.getLogger(__name__)
 _WRONG_PASSWORDS_PER_MINUTE = 10
@@ -67,9 +67,8 @@ class Readiness:
     Good news is given out for half a minute, bad news for two seconds; the reason of bad news goes to the log.
     """
 
-    def __init__(self, service: DemoService, store: ModelStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, service: DemoService, clock: Callable[[], float] = time.monotonic) -> None:
         self._service = service
-        self._store = store
         self._clock = clock
         self._turn = asyncio.Lock()
         self._found: dict[str, bool] = {}
@@ -84,14 +83,11 @@ class Readiness:
             return self._found
 
     def _look(self) -> dict[str, bool]:
-        return {"database": _works(self._database_answers), "model": _works(self._model_answers)}
+        return {"database": _works(self._database_answers), "model": _works(self._service.model_answers)}
 
     def _database_answers(self) -> bool:
         self._service.history("nobody", most=1)
         return self._service.history_is_kept
-
-    def _model_answers(self) -> bool:
-        return bool(self._store.load(find("", Task.SENTIMENT))(text="Fine.").scores)
 
 
 def routes(

@@ -14,6 +14,7 @@ from demo.tabs.lecture import known_lectures
 from demo.walk.steps import STEPS
 from demo.widgets.glossary import Term, glossary, term, terms_linked, with_terms
 from demo.widgets.lecture_bar import lecture_bar
+from models.backend import LocalBackend
 from models.loading.store import ModelStore
 
 _LINK = re.compile(r'popovertarget="(term-[a-z-]+)"')
@@ -23,7 +24,7 @@ _LINK = re.compile(r'popovertarget="(term-[a-z-]+)"')
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The page's own texts by where they stand: all that it opens on, the steps of Inside and those of lectures."""
     log = SessionLog(f"sqlite:///{tmp_path_factory.mktemp('glossary')}/runs.sqlite3")
-    demo = build_demo(DemoService(Settings(), ModelStore(), log))
+    demo = build_demo(DemoService(Settings(), LocalBackend(ModelStore()), log))
     opened = [block.value for block in demo.blocks.values() if isinstance(block, gr.HTML)]
     lectures = [
         lecture_bar(LecturePlace(each, number + 1, "http://host/"))

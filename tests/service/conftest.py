@@ -9,6 +9,7 @@ import pytest
 from demo.log.session_log import SessionLog
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
+from models.backend import LocalBackend
 from models.loading.store import ModelStore
 from models.outputs.base import TaskOutput
 from tests.service.scripted import Build, ScriptedModel, ScriptedStore, TextInput, sentiment
@@ -23,7 +24,7 @@ def runs(tmp_path: Path) -> SessionLog:
 def service(store: ModelStore, tmp_path_factory: pytest.TempPathFactory) -> DemoService:
     """The service over the bundled models, with a log that nobody else reads."""
     folder = tmp_path_factory.mktemp("service")
-    return DemoService(Settings(), store, SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
+    return DemoService(Settings(), LocalBackend(store), SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
 
 
 @pytest.fixture
@@ -32,6 +33,6 @@ def build(runs: SessionLog) -> Build:
         script: Callable[[Any], TaskOutput] = sentiment, inputs_type: type = TextInput, runs: SessionLog = runs
     ) -> DemoService:
         store = ScriptedStore(ScriptedModel(script, inputs_type))
-        return DemoService(Settings(limits=Limits(text=1_000)), cast(ModelStore, store), runs)
+        return DemoService(Settings(limits=Limits(text=1_000)), LocalBackend(cast(ModelStore, store)), runs)
 
     return built

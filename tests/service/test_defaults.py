@@ -20,6 +20,7 @@ from demo.runs import DemoService
 from demo.settings import Settings
 from demo.tabs.history import FORGOTTEN
 from demo.web.visitors import is_from_this_machine
+from models.backend import LocalBackend
 from models.engine import EngineSettings
 from models.errors import CheckpointUnavailable
 from models.loading import prepared, published
@@ -212,7 +213,7 @@ def test_a_public_page_has_no_button_and_says_how_a_host_does_it_and_that_a_spac
     settings: dict[str, Any], offered: bool, runs: SessionLog
 ) -> None:
     of_host = Settings(**settings)
-    page = str(build_demo(DemoService(of_host, ModelStore(), runs)).get_config_file()["components"])
+    page = str(build_demo(DemoService(of_host, LocalBackend(ModelStore()), runs)).get_config_file()["components"])
     assert ("Fetch the published models" in page) == offered
     assert "make models" in page
     assert (FORGOTTEN in page) == of_host.forgets_at_restart == ("space_id" in settings)

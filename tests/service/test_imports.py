@@ -12,6 +12,7 @@ from demo.caches import SessionCache
 from demo.limits import Turns
 from demo.looks import AttentionSource, Inspection, grow_tree
 from demo.settings import Settings
+from models.backend import LocalBackend
 from models.errors import InputError
 from models.loading.store import ModelStore
 from models.registry import Task
@@ -20,15 +21,15 @@ class Busy(ModelStore):
     def load(self, checkpoint, progress=None, task=None):
         raise InputError("The model is still being loaded.")
 
-settings = Settings()
-look = Inspection(settings, Busy(), Turns(), SessionCache(1_000))
+settings, busy = Settings(), LocalBackend(Busy())
+look = Inspection(settings, busy, Turns(), SessionCache(1_000))
 source = AttentionSource(Task.COMPLETION, "clearhead-stories", (("prompt", "Once"),), (1, 2))
 for asked in (
     lambda: look.attention(source),
     lambda: look.attribution(source),
     lambda: look.ablate(source, 0),
     lambda: look.replace_token(source, 0, "then"),
-    lambda: grow_tree(settings, Busy(), {"prompt": "Once"}, "", print),
+    lambda: grow_tree(settings, busy, {"prompt": "Once"}, "", print),
 ):
     try:
         asked()

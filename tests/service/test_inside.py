@@ -19,6 +19,7 @@ from demo.walk.layers import BLOCK, GUESS
 from demo.walk.steps import as_json
 from demo.walk.turning import create_patch
 from demo.walk.view import MOST_TOKENS, ChosenWord, Inside, InsideRequest, checkpoints_inside, mark_of
+from models.backend import LocalBackend
 from models.engine import TORCH, EngineSettings
 from models.errors import InputError
 from models.loading import hub
@@ -173,8 +174,8 @@ def test_published_models_of_todays_kind_are_shown_in_every_step(
     checkpoint, store = REGISTRY[name], ModelStore()
     folder = save_tiny(architecture, checkpoint.task, tmp_path)
     model = wrap(checkpoint, folder, "0" * 40, EngineSettings(TORCH))
-    monkeypatch.setattr(store, "load", lambda _checkpoint: model)
-    inside = Inside(Settings(), store)
+    monkeypatch.setattr(store, "load", lambda *_asked: model)
+    inside = Inside(Settings(), LocalBackend(store))
     with gr.Blocks():
         for step in OF_THE_CHOSEN_MODEL:
             request, place = inside.checked(InsideRequest(step.key, text, name, layer=1, head=2))
@@ -272,7 +273,7 @@ def test_what_was_turned_is_saved_and_another_text_turns_it_back(service: DemoSe
 
 def test_the_first_step_needs_no_network_and_is_as_recorded() -> None:
     store = ModelStore()
-    inside = Inside(Settings(), store)
+    inside = Inside(Settings(), LocalBackend(store))
     request, _ = inside.checked(inside_examples()[0].request)
     assert inside.tokens(request) == recorded_tokens()
     assert not any(store.is_loaded(checkpoint) for checkpoint in REGISTRY.values())

@@ -12,7 +12,7 @@ from demo.runs import DemoService, Finished
 from demo.settings import Limits
 from demo.walk.memory import memory_picture
 from demo.walk.steps import STEPS
-from demo.walk.view import Inside, InsideRequest, look, look_at_source
+from demo.walk.view import Inside, InsideRequest
 from models.inside.outputs import Look
 from models.inside.parameters import published_sizes
 from models.loading.store import ModelStore
@@ -73,7 +73,7 @@ class Seen:
         return self.service.attention(self.answer().source)[kind]
 
     def look(self) -> Look:
-        return look_at_source(self.inside, self.request)
+        return self.inside.look_at_source(self.request)
 
     def completion(self, **changes: object) -> CompletionOutput:
         output = self.answer(**changes).output
@@ -135,7 +135,7 @@ class Seen:
 
     def attention_6(self) -> None:
         bert, gpt = (
-            look(self.inside, replace(self.request, checkpoint=name, position=-1))
+            self.inside.look(replace(self.request, checkpoint=name, position=-1))
             for name in ("clearhead-minilm", "clearhead-stories")
         )
         later = np.triu_indices(len(gpt.tokens), 1)
@@ -183,7 +183,7 @@ class Seen:
         assert lengths[1].std() / lengths[1].mean() < lengths[0].std() / lengths[0].mean(), "evened out by layer norm"
 
     def bert_6(self) -> None:
-        lens = look(self.inside, self.request).lens
+        lens = self.inside.look(self.request).lens
         assert lens is not None
         best = [layer.guesses[0].text for layer in lens.layers]
         answer = self.service.answer(Task.FILL_MASK, {"text": self.request.text, "top_k": 1}).output
@@ -212,11 +212,11 @@ class Seen:
         assert any(piece.piece.startswith("Ġ") for piece in texts_in["byte-level"].pieces)
 
     def gpt_2_2(self) -> None:
-        numbers = look(self.inside, self.request).numbers
+        numbers = self.inside.look(self.request).numbers
         assert numbers.masked[np.triu_indices(len(numbers.masked), 1)].all()
 
     def gpt_2_3(self) -> None:
-        lens = look(self.inside, self.request).lens
+        lens = self.inside.look(self.request).lens
         assert lens is not None and lens.about == "next word"
         assert len(lens.layers) == 1 + self.look().layers, "the guess after every layer"
 

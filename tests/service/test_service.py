@@ -8,6 +8,7 @@ import pytest
 from demo.log.session_log import SessionLog
 from demo.runs import OUR_FAULT, DemoService
 from demo.web.metrics import STOPPED, Metrics
+from models.backend import LocalBackend
 from models.errors import InputError, Stopped
 from models.outputs.base import TaskOutput
 from models.outputs.writing import CompletionOutput
@@ -16,7 +17,7 @@ from tests.service.scripted import Build, PromptInput, ScriptedModel, ScriptedSt
 
 
 def model_of(service: DemoService) -> ScriptedModel:
-    return cast(ScriptedStore, service._store).model
+    return cast(ScriptedStore, cast(LocalBackend, service._backend).store).model
 
 
 def failing(_inputs: Any) -> TaskOutput:
@@ -40,10 +41,10 @@ def test_a_run_is_logged_with_all_its_settings_before_the_answer_is_returned(bui
 def test_a_logged_run_reopens_without_its_model(build: Build) -> None:
     service = build()
     finished = service.run("visitor", Task.SENTIMENT, {"text": "so so"})
-    loaded = len(cast(ScriptedStore, service._store).loaded)
+    loaded = len(cast(ScriptedStore, cast(LocalBackend, service._backend).store).loaded)
     reopened = service.reopen(service.get(finished.run.id))
     assert (reopened.run, reopened.output, reopened.source) == (finished.run, finished.output, finished.source)
-    assert len(cast(ScriptedStore, service._store).loaded) == loaded
+    assert len(cast(ScriptedStore, cast(LocalBackend, service._backend).store).loaded) == loaded
 
 
 def test_a_refused_run_is_logged_with_the_sentence_that_the_visitor_read(build: Build) -> None:
@@ -76,7 +77,7 @@ def test_a_text_too_long_is_refused_before_a_model_is_loaded_and_only_its_start_
     (logged,) = service.history("visitor")
     assert len(logged.inputs["text"]) < 600
     assert logged.inputs["text"].endswith("(10,000,000 characters in all)")
-    assert cast(ScriptedStore, service._store).loaded == []
+    assert cast(ScriptedStore, cast(LocalBackend, service._backend).store).loaded == []
 
 
 @pytest.mark.parametrize(

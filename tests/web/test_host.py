@@ -14,7 +14,6 @@ from demo.runs import DemoService
 from demo.web.host import Password, Readiness, routes
 from demo.web.metrics import DONE, INPUT, OURS, Metrics
 from demo.web.visitors import Visitors
-from models.loading.store import ModelStore
 from models.registry import REGISTRY
 from tests.api.server import Server
 from tests.log.runs import failed_run, finished_run
@@ -107,11 +106,10 @@ def test_asking_often_whether_the_process_is_ready_asks_the_model_once(works: bo
             raise OSError("the disk is gone")
         return ()
 
-    service = SimpleNamespace(history=history, history_is_kept=True)
-    store = SimpleNamespace(load=lambda _: lambda text: SimpleNamespace(scores=text))
+    service = SimpleNamespace(history=history, history_is_kept=True, model_answers=lambda: True)
 
     async def ask() -> set[bool]:
-        ready = Readiness(cast(DemoService, service), cast(ModelStore, store), lambda: now[0])
+        ready = Readiness(cast(DemoService, service), lambda: now[0])
         found = {each["database"] for each in await asyncio.gather(*(ready() for _ in range(100)))}
         now[0] += for_s - 0.1
         found.add((await ready())["database"])

@@ -21,6 +21,7 @@ from demo.settings import MODEL_QUEUE, Limits, Settings
 from demo.tabs.lecture import LectureViews
 from demo.web.app import create_app
 from demo.widgets import Updates
+from models.backend import LocalBackend
 from models.errors import InputError
 from models.loading.store import ModelStore
 from tests.api.server import free_port
@@ -61,7 +62,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     database_url = f"sqlite:///{tmp_path_factory.mktemp('memory')}/runs.sqlite3"
     settings = Settings(database_url=database_url, limits=Limits(runs_per_minute=1_000))
     store = ModelStore()
-    service = DemoService(settings, store, SessionLog(database_url))
+    service = DemoService(settings, LocalBackend(store), SessionLog(database_url))
     demo = build_demo(service)
     port = free_port()
     server = uvicorn.Server(uvicorn.Config(create_app(demo, service, store), port=port, log_level="error"))
