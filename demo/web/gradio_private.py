@@ -73,25 +73,44 @@ if (this.indexed !== t) {
 }
 const n = this.names.get(e.id) ?? [];
 """
+_FOUND = """
+let nodes = new WeakMap;
+function Z(e, t) {
+  let known = nodes.get(e);
+  if (!known) {
+    nodes.set(e, known = new Map);
+    const note = (node) => { known.set(node.id, node); node.children?.forEach(note); };
+    note(e);
+  }
+  return known.get(t) ?? null;
+}
+"""
 _SET_ARGUMENTS = "async set_event_args(e,t){"
 _CHANGED_SCRIPTS = {
-    # Gradio's own searches all events of the page for each component.
-    "core": (
+    "core": {
+        # Gradio's own searches all events of the page for each component.
         "let n=t.filter(t=>t.targets.find(([t])=>t===e.id))"
-        ".map(t=>{let n=t.targets.find(([t])=>t===e.id);return n?n[1]:null}).filter(Boolean);",
-        _LOOKED_UP,
-    ),
+        ".map(t=>{let n=t.targets.find(([t])=>t===e.id);return n?n[1]:null}).filter(Boolean);": _LOOKED_UP,
+        # Gradio's own searches the tree of components for each change of one, and changes hundreds at each event.
+        "function Z(e,t){if(e.id===t)return e;"
+        "if(e.children)for(let n of e.children){let e=Z(n,t);if(e)return e}return null}": _FOUND,
+        # Where a part of the tree is replaced.
+        "a.children=i.children,": "a.children=i.children,nodes=new WeakMap,",
+    },
     # Gradio's own searches the tree of components for each event, twice, and then finds that there is nothing to set.
-    "Blocks": (_SET_ARGUMENTS, f"{_SET_ARGUMENTS}if(!Object.keys(t).length)return()=>{{}};"),
+    "Blocks": {_SET_ARGUMENTS: f"{_SET_ARGUMENTS}if(!Object.keys(t).length)return()=>{{}};"},
 }
 
 
 def page_scripts() -> dict[str, str]:
-    """Two of Gradio's scripts by their address, without searches that take half of the time in which the page opens."""
+    """Two of Gradio's scripts by their address, without searches that take most of the time of an event."""
     assets, scripts = Path(gr.__file__).parent / "templates" / "frontend" / "assets", {}
-    for name, (before, after) in _CHANGED_SCRIPTS.items():
+    for name, changes in _CHANGED_SCRIPTS.items():
         (file,) = assets.glob(f"{name}-*.js")
-        scripts[f"/assets/{file.name}"] = file.read_text(encoding="utf-8").replace(before, after)
+        text = file.read_text(encoding="utf-8")
+        for before, after in changes.items():
+            text = text.replace(before, after)
+        scripts[f"/assets/{file.name}"] = text
     return scripts
 
 

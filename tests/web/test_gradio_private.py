@@ -27,6 +27,7 @@ def test_the_page_gets_scripts_that_search_less(server: Server) -> None:
     scripts = page_scripts()
     core, blocks = scripts.values()
     assert "this.indexed" in core and "t.targets.find" not in core
+    assert core.count("function Z(e") == core.count("known.get(t)") == core.count("a.children=i.children,nodes=") == 1
     assert blocks.count("if(!Object.keys(t).length)return") == 1
     for address, text in scripts.items():
         for _ in range(2):
