@@ -122,6 +122,12 @@ class Settings(_FromEnvironment):
         repr=False,
         description="what sessions are signed with (default: a random one, kept beside an SQLite database)",
     )
+    limits_url: str | None = Field(
+        None,
+        repr=False,
+        description="a Redis in which all processes count calls together, such as redis://localhost:6379/0 "
+        "(default: none, and each counts for itself)",
+    )
     host_password: str | None = Field(
         None, repr=False, description="the password of /host and /metrics (default: none, and both are off)"
     )

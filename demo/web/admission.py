@@ -3,13 +3,12 @@
 import json
 import math
 import re
-import time
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from cachetools import TTLCache
+from limits import RateLimitItemPerMinute
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,11 +17,10 @@ from demo.settings import Settings
 from demo.web.call import Call, UnusableCall, read_call, refuse, replay
 from demo.web.metrics import Metrics
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
+from demo.web.rate_limits import RateLimits
 from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors, counted, with_header
 
 _CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|cancel|run|api|mcp)(?:/(?P<name>\w+))?/?")
-_MINUTE_S = 60.0
-_KNOWN_VISITORS = 10_000
 _CALLS_FOR_A_RUN = 20
 """How many redraws and other small calls a visitor has for each run."""
 
@@ -46,77 +44,33 @@ class Refusal:
     retry_after_s: int
 
 
-class RateLimit:
-    """Counts calls by visitor over the last minute, of the 10,000 visitors who called last."""
-
-    def __init__(self, most_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.most_per_minute = most_per_minute
-        self._clock = clock
-        self._calls: TTLCache[str, deque[float]] = TTLCache(_KNOWN_VISITORS, _MINUTE_S, clock)
-
-    def wait_s(self, visitor: str) -> float:
-        """How many seconds this visitor has to wait for the next call, 0 for none."""
-        calls, now = self._calls.get(visitor, deque()), self._clock()
-        while calls and now - calls[0] >= _MINUTE_S:
-            calls.popleft()
-        return calls[0] + _MINUTE_S - now if len(calls) >= self.most_per_minute else 0.0
-
-    def count(self, visitor: str) -> None:
-        """Count one more call of this visitor."""
-        calls = self._calls.pop(visitor, deque())
-        calls.append(self._clock())
-        self._calls[visitor] = calls
-
-
 _OVER_LIMIT = {
-    "runs": (
-        N_("One visitor may start {most:,} runs a minute."),
-        N_("All visitors at one address together may start {most:,} runs a minute."),
-    ),
-    "calls": (
-        N_("One visitor may start {most:,} calls a minute."),
-        N_("All visitors at one address together may start {most:,} calls a minute."),
-    ),
+    "runs-by-session": N_("One visitor may start {most:,} runs a minute."),
+    "runs-by-caller": N_("All visitors at one address together may start {most:,} runs a minute."),
+    "calls-by-session": N_("One visitor may start {most:,} calls a minute."),
+    "calls-by-caller": N_("All visitors at one address together may start {most:,} calls a minute."),
 }
-"""What is said where one session, or one caller, has met a limit of each kind of call."""
-
-
-class _Limits:
-    """Rate limits of one kind of call: by session, and by caller whatever sessions it names."""
-
-    def __init__(self, what: str, most_per_minute: int) -> None:
-        self._what = what
-        self._sessions = RateLimit(most_per_minute)
-        self._callers = RateLimit(most_per_minute * CALLER_FACTOR)
-
-    def count(self, session: str, caller: str) -> None:
-        """Count one more call."""
-        self._sessions.count(session)
-        self._callers.count(caller)
-
-    def refusal(self, session: str, caller: str) -> Refusal | None:
-        """Why the next call has to wait; None if it need not."""
-        of_session, of_caller = _OVER_LIMIT[self._what]
-        for limit, who, over in ((self._sessions, session, of_session), (self._callers, caller, of_caller)):
-            if wait_s := math.ceil(limit.wait_s(who)):
-                sentence = f"{_(over, most=limit.most_per_minute)} {_try_again(wait_s)}"
-                return Refusal(f"{self._what} per minute", sentence, wait_s)
-        return None
+"""What is said where a limit is met: for each kind of call one by session, and one by caller whatever it names."""
 
 
 class Admission:
     """Passes a call on while its visitor and the line have room; otherwise answers 429, with a sentence and a time."""
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, queue: ModelQueue, visitors: Visitors, metrics: Metrics
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        queue: ModelQueue,
+        visitors: Visitors,
+        rate_limits: RateLimits,
+        metrics: Metrics,
     ) -> None:
         self.app = app
         self.settings = settings
         self.queue = queue
         self.visitors = visitors
+        self.rate_limits = rate_limits
         self.metrics = metrics
-        self._runs = _Limits("runs", settings.limits.runs_per_minute)
-        self._calls = _Limits("calls", settings.limits.runs_per_minute * _CALLS_FOR_A_RUN)
         # Runs that are let in but not in the line yet: calls that come in the same moment must see each other.
         self._joining: Counter[str] = Counter()
 
@@ -155,18 +109,33 @@ class Admission:
         await self._admit(is_run, session, caller, scope, receive, send)
 
     async def _admit(self, is_run: bool, session: str, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._run_refusal(session, caller) if is_run else self._small_call_refusal(session, caller)
+        refusal = self._line_refusal(session, caller) if is_run else self._crowd_refusal()
+        if not refusal:
+            # Before anything is awaited, so that calls that come in the same moment see each other.
+            joins = counted(self._joining, "all", SESSION + session, CALLER + caller) if is_run else nullcontext()
+            with joins:
+                refusal = await self._counted(is_run, session, caller)
+                if not refusal:
+                    await self.app(scope, receive, send)
+            if is_run:
+                self.queue.take_turns()
         if refusal:
             self.metrics.refused(refusal.limit)
             await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
-            return
-        (self._runs if is_run else self._calls).count(session, caller)
-        if not is_run:
-            await self.app(scope, receive, send)
-            return
-        with counted(self._joining, "all", SESSION + session, CALLER + caller):
-            await self.app(scope, receive, send)
-        self.queue.take_turns()
+
+    async def _counted(self, is_run: bool, session: str, caller: str) -> Refusal | None:
+        """Count the call for its session and its caller; says why it has to wait if a minute's calls are used up."""
+        kind, most = "runs" if is_run else "calls", self.settings.limits.runs_per_minute
+        most *= 1 if is_run else _CALLS_FOR_A_RUN
+        visits = (
+            (RateLimitItemPerMinute(most, namespace=f"{kind}-by-session"), session),
+            (RateLimitItemPerMinute(most * CALLER_FACTOR, namespace=f"{kind}-by-caller"), caller),
+        )
+        met = await self.rate_limits.met(*visits) or await self.rate_limits.count(*visits)
+        if not met:
+            return None
+        over = _(_OVER_LIMIT[met.limit.namespace], most=met.limit.amount)
+        return Refusal(f"{kind} per minute", f"{over} {_try_again(met.wait_s)}", met.wait_s)
 
     def _as_gradio_reads(self, kind: str, name: str, call: Call, body: bytes) -> bytes:
         """The body with the defaults of values left out at the end, and without its session.
@@ -186,7 +155,7 @@ class Admission:
         of_page = kind in ("queue/join", "cancel") or (kind in ("run", "api") and name == "predict")
         return of_page or name in self.queue.endpoints
 
-    def _run_refusal(self, session: str, caller: str) -> Refusal | None:
+    def _line_refusal(self, session: str, caller: str) -> Refusal | None:
         limits = self.settings.limits
         if self.queue.of(SESSION, session) + self._joining[SESSION + session] >= limits.runs_at_once:
             sentence = _(
@@ -201,12 +170,12 @@ class Admission:
             wait_s = max(1, math.ceil(self.metrics.typical_run_s * (1 + waiting / self.settings.concurrency)))
             full = _("The line is full: {count} runs are waiting.", count=waiting)
             return Refusal("line full", f"{full} {_try_again(wait_s)}", wait_s)
-        return self._runs.refusal(session, caller)
+        return None
 
-    def _small_call_refusal(self, session: str, caller: str) -> Refusal | None:
+    def _crowd_refusal(self) -> Refusal | None:
         if self.queue.calls_waiting >= self.settings.queue + _MOST_SMALL_CALLS:
             return Refusal("line full", _("Very many calls are waiting just now. Please try again in a second."), 1)
-        return self._calls.refusal(session, caller)
+        return None
 
 
 def _try_again(wait_s: int) -> str:

@@ -31,6 +31,7 @@ from demo.web.host import Readiness, routes
 from demo.web.languages import Languages
 from demo.web.metrics import Metrics, memory_bytes
 from demo.web.model_queue import ModelQueue
+from demo.web.rate_limits import rate_limits
 from demo.web.streams import Streams
 from demo.web.visitors import Visitors
 from models.loading.store import ModelStore
@@ -39,7 +40,9 @@ from models.loading.store import ModelStore
 def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGIApp:
     """The app that serves `demo`: `uvicorn app:app`, or `demo.web.server.serve`."""
     settings = service.settings
-    visitors, metrics, queue = Visitors(), Metrics(), ModelQueue(demo)
+    limits = rate_limits(settings)
+    visitors = Visitors(settings.secret if settings.limits_url else None)
+    metrics, queue = Metrics(), ModelQueue(demo)
     shown: Counter[str] = Counter()
     log_file = file_of(make_url(settings.database_url))
     service.watch(metrics.ran)
@@ -50,9 +53,11 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     metrics.read("database_bytes", "Database", lambda: bytes_of(log_file))
     kept = "Runs are kept (1) or the database cannot be written (0)"
     metrics.read("history_kept", kept, lambda: service.history_is_kept)
+    shared = "Rate limits hold for all processes together (1) or for this one (0)"
+    metrics.read("limits_shared", shared, lambda: limits.are_shared)
     app = FastAPI(
         routes=[
-            *routes(Readiness(service), metrics, store, settings.host_password, visitors),
+            *routes(Readiness(service), metrics, store, settings.host_password, visitors, limits),
             preview_route,
             *starmap(_script_route, page_scripts().items()),
             Route("/monitoring/summary", _monitoring_summary),
@@ -90,7 +95,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
         _answer_tools_in_json(demo.mcp_server_obj)
     # Around all of it, Starlette's answer to an unforeseen error included: whatever refuses a call, the answer has its
     # headers, and a page is compressed last.
-    site: ASGIApp = Admission(app, settings, queue, visitors, metrics)
+    site: ASGIApp = Admission(app, settings, queue, visitors, limits, metrics)
     site = Streams(site, queue, visitors, shown)
     site = Gate(site, settings.limits.call_bytes, visitors)
     return Languages(PackedPage(SecurityHeaders(site, settings.framed_by, settings.root_path)))

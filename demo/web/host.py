@@ -6,20 +6,20 @@ import hashlib
 import hmac
 import html
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from anyio.to_thread import run_sync
+from limits import RateLimitItemPerMinute
 from prometheus_client import generate_latest
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from demo.runs import DemoService
-from demo.web.admission import RateLimit
 from demo.web.metrics import Metrics
+from demo.web.rate_limits import RateLimits
 from demo.web.visitors import Visitors
 from models.loading.assembly import FINE_TUNED, WHOLE
 from models.loading.prepared import sha256_of
@@ -27,7 +27,7 @@ from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint
 
 _log = logging.getLogger(__name__)
-_WRONG_PASSWORDS_PER_MINUTE = 10
+_WRONG_PASSWORDS = RateLimitItemPerMinute(10, namespace="wrong-passwords-by-caller")
 _READY_FOR_S, _NOT_READY_FOR_S = 30.0, 2.0
 _NO_STORE = {"Cache-Control": "no-store"}
 _ASK = {"WWW-Authenticate": 'Basic realm="Clearhead, for its host", charset="UTF-8"'}
@@ -45,19 +45,22 @@ class Password:
     Wrong ones are counted by caller, so that a stranger cannot keep the host out.
     """
 
-    def __init__(self, password: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, password: str, rate_limits: RateLimits) -> None:
         self._digest = _digest(password.encode())
-        self._wrong = RateLimit(_WRONG_PASSWORDS_PER_MINUTE, clock)
+        self._rate_limits = rate_limits
+        self._turn = asyncio.Lock()
 
-    def refusal(self, authorization: str, caller: str) -> Response | None:
+    async def refusal(self, authorization: str, caller: str) -> Response | None:
         """The answer for a caller who may not come in; None for the host."""
-        if wait_s := self._wrong.wait_s(caller):
-            wait = {"Retry-After": str(math.ceil(wait_s))}
-            return PlainTextResponse("Too many wrong passwords. Please wait a minute.", 429, _NO_STORE | wait)
-        if hmac.compare_digest(_digest(_password_in(authorization)), self._digest):
-            return None
-        if authorization:
-            self._wrong.count(caller)
+        # One at a time, so that of many guesses at once no more than ten are compared.
+        async with self._turn:
+            if met := await self._rate_limits.met((_WRONG_PASSWORDS, caller)):
+                wait = {"Retry-After": str(met.wait_s)}
+                return PlainTextResponse("Too many wrong passwords. Please wait a minute.", 429, _NO_STORE | wait)
+            if hmac.compare_digest(_digest(_password_in(authorization)), self._digest):
+                return None
+            if authorization:
+                await self._rate_limits.count((_WRONG_PASSWORDS, caller))
         return PlainTextResponse("This page is for the host.", 401, _NO_STORE | _ASK)
 
 
@@ -91,7 +94,12 @@ class Readiness:
 
 
 def routes(
-    ready: Readiness, metrics: Metrics, store: ModelStore, password: str | None, visitors: Visitors
+    ready: Readiness,
+    metrics: Metrics,
+    store: ModelStore,
+    password: str | None,
+    visitors: Visitors,
+    rate_limits: RateLimits,
 ) -> list[Route]:
     """The routes; without a password the host's page and the metrics are not there."""
 
@@ -105,16 +113,16 @@ def routes(
     watched = [Route("/healthz", healthz), Route("/readyz", readyz)]
     if not password:
         return watched
-    door = Password(password)
+    door = Password(password, rate_limits)
 
-    def refused(request: Request) -> Response | None:
-        return door.refusal(request.headers.get("authorization", ""), visitors.caller(request.scope))
+    async def refused(request: Request) -> Response | None:
+        return await door.refusal(request.headers.get("authorization", ""), visitors.caller(request.scope))
 
     async def host(request: Request) -> Response:
-        return refused(request) or HTMLResponse(await run_sync(host_page, metrics, store), headers=_NO_STORE)
+        return await refused(request) or HTMLResponse(await run_sync(host_page, metrics, store), headers=_NO_STORE)
 
     async def numbers(request: Request) -> Response:
-        return refused(request) or PlainTextResponse(
+        return await refused(request) or PlainTextResponse(
             generate_latest(metrics.registry), headers=_NO_STORE, media_type="text/plain; version=0.0.4"
         )
 

@@ -43,20 +43,24 @@ def is_from_this_machine(request: gr.Request) -> bool:
 
 
 class Visitors:
-    """Turns addresses into numbers that tell callers apart and nothing else; the key never leaves memory."""
+    """Turns addresses into numbers that tell callers apart and nothing else.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    The key of an hour is random and never leaves memory. Processes that count together derive it from the `secret` that
+    they share: whoever has that, and only they, can test whether a number of this hour stands for an address.
+    """
+
+    def __init__(self, secret: str | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._secret = secret
         self._clock = clock
         self._own = secrets.token_bytes(32)
-        self._key = secrets.token_bytes(32)
-        self._made_at = clock()
+        self._hour, self._key = -1, b""
 
     def caller(self, scope: Scope) -> str:
         """The number of whoever sends this call, or in whose place the tool server sends it."""
         if tool_caller := self.tool_caller(scope):
             return tool_caller
-        if self._clock() - self._made_at > _KEPT_S:
-            self._key, self._made_at = secrets.token_bytes(32), self._clock()
+        if (hour := int(self._clock() // _KEPT_S)) != self._hour:
+            self._hour, self._key = hour, self._key_of(hour)
         network = _network((scope.get("client") or [""])[0])
         return hmac.digest(self._key, network.encode("utf-8", "replace"), "sha256").hex()[:24]
 
@@ -65,6 +69,11 @@ class Visitors:
         header = Headers(scope=scope).get(CALLER_HEADER, "")
         caller, _, _ = header.rpartition(".")
         return caller if caller and hmac.compare_digest(header.encode(), self.vouch(caller).encode()) else ""
+
+    def _key_of(self, hour: int) -> bytes:
+        if self._secret is None:
+            return secrets.token_bytes(32)
+        return hmac.digest(self._secret.encode(), b"callers of hour %d" % hour, "sha256")
 
     def vouch(self, caller: str) -> str:
         """The value of `CALLER_HEADER` for `caller`, which only this process can make."""

@@ -1,12 +1,14 @@
 """One running app with narrow limits for all tests between the network and the service."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.api.server import Server, serving
 from tests.web.calls import PATIENCE_S, until
+from tests.web.redis_server import Redis, find_redis, running_redis
 
 PASSWORD = "correct horse"  # noqa: S105
 QUEUE, AT_ONCE, PER_MINUTE = 10, 3, 40
@@ -40,3 +42,12 @@ def quiet(server: Server) -> Iterator[Server]:
     until(lambda: line_of(server) == (0, 0), "the line never emptied")
     yield server
     until(lambda: line_of(server) == (0, 0), "the line never emptied")
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Redis]:
+    program = find_redis()
+    if program is None:
+        pytest.skip("there is no redis-server here")
+    with running_redis(program, tmp_path) as server:
+        yield server

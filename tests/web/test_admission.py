@@ -14,9 +14,10 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from demo.settings import Limits, Settings
-from demo.web.admission import CALLER_FACTOR, Admission, RateLimit
+from demo.web.admission import CALLER_FACTOR, Admission
 from demo.web.metrics import Metrics
 from demo.web.model_queue import ModelQueue
+from demo.web.rate_limits import RateLimits
 from demo.web.visitors import Visitors
 from tests.api.server import Server
 from tests.web.calls import PATIENCE_S, called, cancel, number_of, outcome
@@ -39,23 +40,9 @@ class Clock:
         return self.now
 
 
-def test_a_visitor_may_start_so_many_a_minute_and_then_waits_for_the_oldest_to_pass() -> None:
-    clock = Clock()
-    pace = RateLimit(3, clock)
-    for second in range(3):
-        clock.now = float(second)
-        assert pace.wait_s("a") == 0
-        pace.count("a")
-    assert pace.wait_s("a") == 58 and pace.wait_s("b") == 0
-    clock.now = 60.0
-    assert pace.wait_s("a") == 0
-    pace.count("a")
-    assert pace.wait_s("a") == 1
-
-
 def test_callers_are_told_apart_by_a_number_that_changes_every_hour() -> None:
     clock = Clock()
-    visitors = Visitors(clock)
+    visitors = Visitors(clock=clock)
 
     def caller(address: str, *headers: tuple[bytes, bytes]) -> str:
         return visitors.caller({"type": "http", "client": (address, 1), "headers": list(headers)})
@@ -71,6 +58,21 @@ def test_callers_are_told_apart_by_a_number_that_changes_every_hour() -> None:
     assert caller("::ffff:192.0.2.1") == first and caller("fe80::1%eth0") == caller("fe80::2%eth1")
     clock.now = 3601
     assert caller("192.0.2.1") != first
+
+
+def test_processes_with_one_secret_know_a_caller_by_the_same_number_for_an_hour() -> None:
+    clock = Clock()
+
+    def caller(visitors: Visitors) -> str:
+        return visitors.caller({"type": "http", "client": ("192.0.2.1", 1), "headers": []})
+
+    here, there = (Visitors("a secret of this host", clock) for _ in range(2))
+    first = caller(here)
+    assert first == caller(there) != caller(Visitors("a secret of another host", clock))
+    # What one process vouches for is for itself alone.
+    assert here.vouch(first) != there.vouch(first)
+    clock.now = 3601
+    assert first != caller(here) == caller(there)
 
 
 @contextmanager
@@ -167,7 +169,7 @@ def _site(settings: Settings, crowd: int = 0) -> Iterator[Callable[..., httpx.Re
             take_turns=lambda: None,
         ),
     )
-    site = Admission(answers, settings, queue, Visitors(), Metrics())
+    site = Admission(answers, settings, queue, Visitors(), RateLimits(), Metrics())
 
     def ask(path: str = "call/session_runs", session: str = "", address: str = "192.0.2.1") -> httpx.Response:
         async def asked() -> httpx.Response:

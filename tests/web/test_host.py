@@ -13,6 +13,7 @@ from demo.looks import OUR_FAULT
 from demo.runs import DemoService
 from demo.web.host import Password, Readiness, routes
 from demo.web.metrics import DONE, INPUT, OURS, Metrics
+from demo.web.rate_limits import RateLimits
 from demo.web.visitors import Visitors
 from models.registry import REGISTRY
 from tests.api.server import Server
@@ -65,12 +66,13 @@ def test_nobody_else_comes_in(server: Server, path: str, password: str | None) -
 
 
 def _status(door: Password, header: str, caller: str) -> int | None:
-    return getattr(door.refusal(header, caller), "status_code", None)
+    return getattr(asyncio.run(door.refusal(header, caller)), "status_code", None)
 
 
-def test_ten_wrong_passwords_in_a_minute_close_the_door_to_whoever_tried_them() -> None:
+def test_ten_wrong_passwords_in_a_minute_close_the_door_to_whoever_tried_them(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    door = Password("right", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    door = Password("right", RateLimits())
     right, wrong = "Basic OnJpZ2h0", "Basic Ondyb25n"
     assert _status(door, right, "the host") is None
     assert [_status(door, wrong, "a stranger") for _ in range(11)] == [401] * 10 + [429]
@@ -92,7 +94,7 @@ def test_a_strangers_wrong_passwords_do_not_keep_the_host_out(server: Server) ->
 
 @pytest.mark.parametrize("header", ["", "Basic", "Basic %%%", "Bearer OnJpZ2h0", "Basic cmlnaHQ=", "basic " + "A" * 99])
 def test_a_header_that_is_no_password_is_none(header: str) -> None:
-    assert _status(Password("right"), header, "somebody") == 401
+    assert _status(Password("right", RateLimits()), header, "somebody") == 401
 
 
 @pytest.mark.parametrize(("works", "for_s"), [(True, 30.0), (False, 2.0)])
@@ -124,7 +126,7 @@ def test_asking_often_whether_the_process_is_ready_asks_the_model_once(works: bo
 
 def test_without_a_password_the_hosts_page_is_not_there() -> None:
     nothing = cast(Any, None)
-    found = routes(nothing, nothing, nothing, None, Visitors())
+    found = routes(nothing, nothing, nothing, None, Visitors(), RateLimits())
     assert {route.path for route in found} == {"/healthz", "/readyz"}
 
 

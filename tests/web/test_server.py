@@ -63,6 +63,7 @@ def ended(folder: Path, **settings: str) -> str:
     [
         ({"CLEARHEAD_QUEUE": "many"}, "CLEARHEAD_QUEUE must be a whole number from 1, not 'many'."),
         ({"CLEARHEAD_DATABASE_URL": "nonsense"}, "CLEARHEAD_DATABASE_URL is no SQLAlchemy URL; "),
+        ({"CLEARHEAD_LIMITS_URL": "redis://localhost:6379/0"}, "CLEARHEAD_LIMITS_URL needs CLEARHEAD_SECRET, "),
         ({"CLEARHEAD_HOST": "192.0.2.1"}, "This page cannot listen at 192.0.2.1 on port 7860: "),
     ],
 )

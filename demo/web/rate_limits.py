@@ -1,0 +1,155 @@
+"""Rate limits: counted in this process, or in Redis for all processes together where the host names one."""
+
+import asyncio
+import hashlib
+import logging
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from limits import RateLimitItem
+from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage.memory import Entry
+from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import ConfigurationError, StorageError
+
+from demo.settings import SettingError, Settings
+
+_log = logging.getLogger(__name__)
+_KNOWN_VISITORS = 10_000
+_REDIS_ANSWERS_WITHIN_S = 1.0
+_CONNECTIONS = 16
+_AWAY_FOR_S = 5.0
+"""How long Redis is left alone after it did not answer; then a single call tries again."""
+
+_T = TypeVar("_T")
+_Question = Callable[[MovingWindowRateLimiter, RateLimitItem, str], Coroutine[Any, Any, _T]]
+_hit, _window = MovingWindowRateLimiter.hit, MovingWindowRateLimiter.get_window_stats
+
+
+@dataclass(frozen=True)
+class Met:
+    """A limit that has no room, and after how many seconds it has."""
+
+    limit: RateLimitItem
+    wait_s: int
+
+
+class RecentVisitors(MemoryStorage):
+    """Calls of the 10,000 visitors who called last, none older than its limit looks back.
+
+    The library's own storage knows any number, and after each call has a thread look at every one of them.
+    """
+
+    async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
+        """Count calls under `key` where there is room for them; says whether there was."""
+        _, recent = await self.get_moving_window(key, limit, expiry)
+        if recent + amount > limit:
+            return False
+        # The library reads calls newest first; the visitor who has been quiet for longest is the first of all.
+        self.events[key] = [Entry(expiry)] * amount + self.events.pop(key, [])[:recent]
+        while len(self.events) > _KNOWN_VISITORS or next(iter(self.events.values()))[0].expiry < time.time():
+            del self.events[next(iter(self.events))]
+        return True
+
+
+class RateLimits:
+    """Counts calls of visitors over the time that a limit looks back, whoever of several processes they call.
+
+    While Redis is away each process counts for itself: a visitor is never refused for its sake.
+    """
+
+    def __init__(self, redis: RedisStorage | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._redis = MovingWindowRateLimiter(redis) if redis else None
+        self._clock = clock
+        # One for each kind of limit, so that no crowd of made-up sessions pushes a caller's count out.
+        self._here = defaultdict[str, MovingWindowRateLimiter](lambda: MovingWindowRateLimiter(RecentVisitors()))
+        self._try_again_at: float | None = None
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether all processes count together now."""
+        return self._redis is not None and self._try_again_at is None
+
+    async def met(self, *visits: tuple[RateLimitItem, str]) -> Met | None:
+        """The first of these limits, each with its visitor, that has no room for another call; None if all have."""
+        for (limit, _), window in zip(visits, await self._ask(_window, visits), strict=True):
+            if window.remaining <= 0:
+                return Met(limit, max(1, math.ceil(window.reset_time - time.time())))
+        return None
+
+    async def count(self, *visits: tuple[RateLimitItem, str]) -> Met | None:
+        """Count a call under each of these limits; returns the one that others have filled since it was `met`."""
+        return None if all(await self._ask(_hit, visits)) else await self.met(*visits)
+
+    async def _ask(self, question: _Question[_T], visits: tuple[tuple[RateLimitItem, str], ...]) -> list[_T]:
+        numbered = [(limit, _number(visitor)) for limit, visitor in visits]
+        tries_again = self._try_again_at is not None
+        if self._redis and (self._try_again_at is None or self._clock() >= self._try_again_at):
+            if tries_again:
+                # Other calls do not wait for this one.
+                self._try_again_at = self._clock() + _AWAY_FOR_S
+            try:
+                answers = await asyncio.gather(*(question(self._redis, *visit) for visit in numbered))
+            except (StorageError, OSError) as error:
+                if self._try_again_at is None:
+                    _log.warning("rate limits hold for this process alone, because Redis does not answer: %s", error)
+                self._try_again_at = self._clock() + _AWAY_FOR_S
+            else:
+                if tries_again:
+                    _log.warning("Redis answers again: rate limits hold for all processes together")
+                    self._try_again_at = None
+                return answers
+        return [await question(self._here[limit.namespace], limit, visitor) for limit, visitor in numbered]
+
+
+def rate_limits(settings: Settings) -> RateLimits:
+    """The rate limits of this process, shared where the settings name a Redis; raises `SettingError`."""
+    url = settings.limits_url
+    if not url:
+        return RateLimits()
+    if settings.secret is None:
+        raise SettingError(
+            "CLEARHEAD_LIMITS_URL needs CLEARHEAD_SECRET, the same in all processes, so that all know a caller by "
+            "the same number."
+        )
+    if urlsplit(url).scheme not in ("redis", "rediss"):
+        raise SettingError("CLEARHEAD_LIMITS_URL must begin with redis:// or rediss://.")
+    try:
+        return RateLimits(_storage(url))
+    except ImportError as error:
+        raise SettingError("CLEARHEAD_LIMITS_URL needs a package: install requirements-redis.txt.") from error
+    except (ConfigurationError, ValueError) as error:
+        raise SettingError("CLEARHEAD_LIMITS_URL cannot be read: write redis://host:6379/0.") from error
+
+
+def _storage(url: str) -> RedisStorage:
+    from redis.asyncio import BlockingConnectionPool  # only where the host has installed it
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=_CONNECTIONS,
+        timeout=_REDIS_ANSWERS_WITHIN_S,
+        socket_timeout=_REDIS_ANSWERS_WITHIN_S,
+        socket_connect_timeout=_REDIS_ANSWERS_WITHIN_S,
+        # Once, because a Redis that was restarted has closed the connections that we kept.
+        retry=Retry(NoBackoff(), 1),
+    )
+    return RedisStorage(
+        f"async+{url}",
+        wrap_exceptions=True,
+        implementation="redispy",
+        key_prefix="clearhead",
+        connection_pool=pool,  # type: ignore[arg-type]  # the library passes it on as it is
+    )
+
+
+def _number(visitor: str) -> str:
+    """What stands for a visitor, all of one length: clients choose the names of their sessions."""
+    return hashlib.blake2b(visitor.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
