@@ -24,6 +24,7 @@ os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from demo.log.database import require_url
+from demo.log.deletions import hear_deletions
 from demo.log.session_log import SessionLog
 from demo.log.upkeep import Upkeep
 from demo.page import build_demo
@@ -48,6 +49,7 @@ try:
     Upkeep(runs, settings.retention_days, forget_old=service.forget_old).start()
     demo = build_demo(service)
     app = create_app(demo, service, store)
+    hear_deletions(settings.database_url, service.hear)
 except SettingError as error:
     stop(error)
 

@@ -36,18 +36,16 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a text comes from: the sessions that may have it forgotten, the run it is of, and until when it may stay.
+    """Where a text comes from: the sessions that may have it forgotten, its run, when that was, how long it may stay.
 
-    `until` is in seconds since the epoch. A text of the page itself, such as a recorded example, has no sessions.
+    `made` and `until` are in seconds since the epoch. A text of the page itself, such as a recorded example, has no
+    sessions.
     """
 
     sessions: tuple[str, ...] = ()
     run_id: str = ""
     until: float = float("inf")
-
-    def is_of(self, session: str, run_id: str = "") -> bool:
-        """Whether it is a text of this session; with `run_id`, of this run."""
-        return session in self.sessions and run_id in ("", self.run_id)
+    made: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +104,11 @@ class SessionCache:
                 # The visitor of the other thread has left; this one's may have, too.
                 go_on()
 
-    def forget(self, session: str) -> None:
-        """Hold nothing of this session any more, nor what is being made for it now."""
+    def forget(self, is_meant: Callable[[str], bool]) -> None:
+        """Hold nothing any more of the sessions that are meant, nor what is being made for them now."""
         with self._lock:
             for held in (self._flights, self._entries):
-                for key in [key for key in held if session in key[0]]:
+                for key in [key for key in held if any(map(is_meant, key[0]))]:
                     held.pop(key, None)
 
     def forget_old(self) -> None:

@@ -56,7 +56,7 @@ def source_of(run: Run, output: TaskOutput) -> AttentionSource:
     # Callers without a session do not share one: each of their runs stands alone.
     session = owner(run.session_id) or run.id
     until = float("inf") if keeps(run.session_id) else run.created_utc.timestamp() + HELD_FOR_S
-    origin = Origin((session,) if session else (), run.id, until)
+    origin = Origin((session,) if session else (), run.id, until, run.created_utc.timestamp())
     return AttentionSource(run.task, run.checkpoint, tuple(sorted(fields)), generated_ids(output), origin=origin)
 
 

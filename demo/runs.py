@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from demo.caches import Origin, SessionCache
 from demo.defaults import Defaults
 from demo.limits import FIELDS, OUT_OF_RANGE, Turns, clean, plain_text
+from demo.log.deletions import Deletion
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run, dump_answer, keeps, load_answer, owner
 from demo.log.session_log import SessionLog
@@ -297,23 +298,29 @@ class DemoService(Inspection):
     def delete(self, run_id: str, session_id: str) -> bool:
         """Forget one run of a session; says whether it was there."""
         there = self.log.delete(run_id, session_id)
-        self.forget(session_id, run_id)
+        self._forget(Deletion.of(session_id, run_id))
         return there
 
     def delete_all(self, session_id: str) -> int:
         """Forget every run of a session; says how many there were."""
         count = self.log.delete_all(session_id)
-        self.forget(session_id)
+        self._forget(Deletion.of(session_id))
         return count
 
-    def forget(self, session_id: str, run_id: str = "") -> None:
-        """Drop from memory what a session typed and was told; pages that show its runs, or `run_id`, forget them too.
+    def forget(self, session_id: str) -> None:
+        """Drop from memory what a session typed and was told, open pages included; the log is left as it is."""
+        self._forget(Deletion.of(session_id))
 
-        The log is left as it is.
-        """
-        self._cache.forget(owner(session_id))
+    def hear(self, deletion: Deletion) -> None:
+        """Drop from memory what another process has deleted."""
+        self._forget(deletion)
+        self.log.hear(deletion)
+
+    def _forget(self, deletion: Deletion) -> None:
+        # Equal texts of a session share what was computed of them, so of that nothing stays for any of its runs.
+        self._cache.forget(deletion.is_of)
         for forgetter in self._forgetters:
-            forgetter(lambda origin: origin.is_of(owner(session_id), run_id))
+            forgetter(lambda of: any(deletion.covers(each, of.run_id, of.made) for each in of.sessions))
 
     def forget_old(self) -> None:
         """Drop from memory what has been there for an hour."""

@@ -24,6 +24,7 @@ from demo.log.database import (
     open_database,
     run_of,
 )
+from demo.log.deletions import Deletion
 from demo.log.run import Run, keeps, owner, with_wish
 from models.errors import InputError
 from models.wording import Sentence
@@ -139,6 +140,7 @@ class SessionLog:
             of_session = RUNS.c.session_id == owner(session_id)
             with self.writing() as connection:
                 there = connection.execute(RUNS.delete().where(RUNS.c.id == run_id, of_session)).rowcount == 1
+                Deletion.of(session_id, run_id).announce(connection)
         self.wipe()
         return there
 
@@ -150,9 +152,16 @@ class SessionLog:
             with self.writing() as connection:
                 count = connection.execute(RUNS.delete().where(RUNS.c.session_id == session_id)).rowcount
                 connection.execute(SESSIONS.delete().where(SESSIONS.c.id == session_id))
+                Deletion.of(session_id).announce(connection)
             count += _drop(self._waiting, lambda run: run.session_id == session_id)
         self.wipe()
         return count
+
+    def hear(self, deletion: Deletion) -> None:
+        """Drop from memory what another process deleted; runs that wait stay unless their very session was named."""
+        with self._moving:
+            for held in (self._passing, self._waiting) if deletion.session else (self._passing,):
+                _drop(held, lambda run: deletion.covers(run.session_id, run.id, run.created_utc.timestamp()))
 
     def share(self, run_id: str, session_id: str) -> str:
         """The unguessable key under which anyone can see a run of this session; raises `InputError` for any other."""

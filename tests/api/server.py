@@ -77,6 +77,7 @@ def serving(folder: Path, **settings: str) -> Iterator[Server]:
         "PYTHONPATH": str(Path(__file__).parent / "offline"),
     }
     environment |= settings
+    database_url = environment["CLEARHEAD_DATABASE_URL"]
     # The app itself is to find out that it is offline.
     environment.pop("HF_HUB_OFFLINE", None)
     with output.open("wb") as written:
