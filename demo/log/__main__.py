@@ -154,9 +154,7 @@ def _purge(settings: Settings, asked: argparse.Namespace) -> None:
 def _vacuum(settings: Settings, _asked: argparse.Namespace) -> None:
     with closing(_open(settings)) as database:
         before = database.bytes
-        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM")
-        database.wipe_deleted()
+        database.rewrite()
         print(f"{before:,} bytes before, {database.bytes:,} bytes now")
 
 

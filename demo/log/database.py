@@ -23,6 +23,7 @@ from models.registry import Task
 _SQLITE_HEADER = b"SQLite format 3\0"
 _WAIT_FOR_A_LOCK_MS = 1_000
 _WAIT_FOR_A_SERVER_S = 2
+_REWRITING_WAITS_S = 30
 
 
 class CannotOpen(Exception):
@@ -177,13 +178,25 @@ class Database:
     def wipe_deleted(self) -> bool:
         """Take what was deleted out of SQLite's write-ahead log as well; false if somebody still reads from it.
 
-        The pages of the database itself are wiped as they are freed. PostgreSQL does both in its own time.
+        The pages of the database itself are wiped as they are freed. PostgreSQL writes over both in its own time, and
+        `rewrite` does for its tables what it would put off.
         """
         if self.file is None:
             return True
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         return not busy
+
+    def rewrite(self) -> None:
+        """Make it as small as what it holds, which takes out all that was deleted; nobody else can use it meanwhile."""
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            if connection.dialect.name == "postgresql":
+                # A mere VACUUM leaves deleted text in pages that hold other rows as well.
+                connection.exec_driver_sql(f"SET statement_timeout = 0; SET lock_timeout = '{_REWRITING_WAITS_S}s'")
+                connection.exec_driver_sql("VACUUM FULL")
+            else:
+                connection.exec_driver_sql("VACUUM")
+        self.wipe_deleted()
 
     def close(self) -> None:
         """Close its connections; those in use are closed when they are done."""

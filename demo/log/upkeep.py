@@ -8,9 +8,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, Select, String, case, cast, exists, func, literal, select, union_all
+from sqlalchemy import ColumnElement, Row, Select, String, case, cast, exists, func, literal, select, union_all
 
 from demo.log.database import COUNTED_RUNS, RUNS, SESSIONS, WHOLE_RUNS, Database, run_of
+from demo.log.deletions import Deletion
 from demo.log.run import Run
 from demo.log.session_log import LogUnavailable, SessionLog
 
@@ -57,16 +58,28 @@ def _per_day(moment: Any, task: Any, failed: Any, not_kept: int) -> Select[Any]:
 def purge(log: Database | SessionLog, days: int, now: datetime | None = None) -> int:
     """Delete runs older than `days`, with empty sessions and counts as old; says how many runs there were."""
     before = (now or datetime.now(UTC)) - timedelta(days=days)
-    old = select(RUNS.c.number).where(RUNS.c.created_utc < before).order_by(RUNS.c.number).limit(_DELETED_AT_ONCE)
+    old = _unlocked(RUNS.c.number, RUNS.c.created_utc < before).order_by(RUNS.c.number).limit(_DELETED_AT_ONCE)
+    counted = _unlocked(COUNTED_RUNS.c.number, COUNTED_RUNS.c.day_utc < before)
     empty = ~exists().where(RUNS.c.session_id == SESSIONS.c.id)
-    total, count = 0, 1
-    while count:
+    sessions = _unlocked(SESSIONS.c.id, SESSIONS.c.created_utc < before, empty).limit(_DELETED_AT_ONCE)
+    total, more = 0, True
+    while more:
         with log.writing() as connection:
             count = connection.execute(RUNS.delete().where(RUNS.c.number.in_(old))).rowcount
-            connection.execute(SESSIONS.delete().where(SESSIONS.c.created_utc < before, empty))
-            connection.execute(COUNTED_RUNS.delete().where(COUNTED_RUNS.c.day_utc < before))
+            # Locked first, then looked at again: a run that is written meanwhile would be deleted with its session.
+            locked = connection.scalars(sessions).all()
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.id.in_(locked), empty))
+            connection.execute(COUNTED_RUNS.delete().where(COUNTED_RUNS.c.number.in_(counted)))
+            if count:
+                Deletion(made_before=before.timestamp()).announce(connection)
         total += count
+        more = bool(count or locked)
     return total
+
+
+def _unlocked(key: ColumnElement[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
+    """The rows that no other process writes or deletes just now, locked: two that purge at once share the work."""
+    return select(key).where(*conditions).with_for_update(skip_locked=True)
 
 
 class Upkeep:

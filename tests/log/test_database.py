@@ -48,7 +48,7 @@ def test_the_folder_is_made_where_there_is_none(tmp_path: Path) -> None:
     assert (tmp_path / "some" / "where" / "runs.sqlite3").exists()
 
 
-_OF_EARLIER_RELEASES = """
+_FIRST = """
 CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);
 INSERT INTO alembic_version VALUES ('0001');
 CREATE TABLE sessions (id VARCHAR(64) NOT NULL, created_utc DATETIME NOT NULL, PRIMARY KEY (id));
@@ -76,12 +76,15 @@ CREATE TABLE shared_runs (
 INSERT INTO shared_runs VALUES ('old key', 'old', '2026-01-01 00:00:00.000000');
 """
 
+EARLIER_RELEASES = {"0001": _FIRST, "0002": _FIRST + _SHARED}
+"""The statements, for SQLite, that made and filled the tables of each earlier revision."""
 
-@pytest.mark.parametrize("revision", ["0001", "0002"])
+
+@pytest.mark.parametrize("revision", EARLIER_RELEASES)
 def test_a_database_of_an_earlier_release_opens_with_all_that_it_holds(tmp_path: Path, revision: str) -> None:
     path = tmp_path / "runs.sqlite3"
     connection = sqlite3.connect(path)
-    connection.executescript(_OF_EARLIER_RELEASES + (_SHARED if revision == "0002" else ""))
+    connection.executescript(EARLIER_RELEASES[revision])
     connection.close()
     runs = SessionLog(url_of(path))
     assert runs.lasting
