@@ -4,10 +4,11 @@ PYTHON ?= python3
 PYTHON_IN_VENV := .venv/bin/python
 PIP := $(PYTHON_IN_VENV) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: help demo test types suite models audit checkpoints examples languages speed clean
+.PHONY: help demo demo-ray test types suite models audit checkpoints examples languages speed clean
 
 help:
 	@echo "make demo         open the page; it prints its address"
+	@echo "make demo-ray     the same, with the models in two workers on Ray Serve"
 	@echo "make test         lint, types and all tests"
 	@echo "make models       fetch the six standard published models (2.5 GB) and let the page begin with them"
 	@echo "make audit        look for known holes in the code and in the packages; asks an advisory service"
@@ -20,6 +21,12 @@ help:
 demo: .venv/installed
 	@$(PYTHON_IN_VENV) -m models.loading
 	$(PYTHON_IN_VENV) app.py
+
+# The page ends, and so do its workers.
+demo-ray: .venv/installed-ray
+	@$(PYTHON_IN_VENV) -m models.loading
+	@$(PYTHON_IN_VENV) -m models.backend.ray_serve --port 8100 & workers=$$!; trap "kill $$workers" EXIT INT TERM; \
+		CLEARHEAD_BACKEND=ray://127.0.0.1:8100 $(PYTHON_IN_VENV) app.py
 
 test: .venv/installed-dev
 	@$(PYTHON_IN_VENV) -m models.loading
@@ -71,6 +78,10 @@ clean:
 
 .venv/installed-dev: requirements-dev.txt .venv/installed
 	$(PIP) --requirement requirements-dev.txt
+	@touch $@
+
+.venv/installed-ray: requirements-ray.txt .venv/installed
+	$(PIP) --requirement requirements-ray.txt
 	@touch $@
 
 .venv/installed-training: requirements-training.txt .venv/installed-dev

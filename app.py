@@ -33,7 +33,7 @@ from demo.settings import SettingError, Settings
 from demo.web.app import create_app
 from demo.web.host_log import set_up_log, stop
 from demo.web.server import serve
-from models.backend import LocalBackend
+from models.backend import Backend, LocalBackend
 from models.engine import EngineSettings
 from models.loading import import_looks
 from models.loading.store import ModelStore
@@ -45,7 +45,12 @@ try:
     store = ModelStore(settings.model_mb * 10**6, EngineSettings(settings.engine, settings.precision))
     require_url(settings.database_url)
     runs = SessionLog(settings.database_url)
-    service = DemoService(settings, LocalBackend(store), runs)
+    backend: Backend = LocalBackend(store)
+    if settings.workers:
+        from models.backend.remote import RemoteBackend
+
+        backend = RemoteBackend(settings.workers)
+    service = DemoService(settings, backend, runs)
     Upkeep(runs, settings.retention_days, forget_old=service.forget_old).start()
     demo = build_demo(service)
     app = create_app(demo, service, store)
@@ -59,9 +64,10 @@ LOOKS_AFTER_S = 3.0
 """When torch and transformers are imported: after the first page, and before a visitor has read it and asked."""
 
 if __name__ == "__main__":
-    looks = Timer(LOOKS_AFTER_S, import_looks)
-    looks.daemon = True
-    looks.start()
+    if not settings.workers:
+        looks = Timer(LOOKS_AFTER_S, import_looks)
+        looks.daemon = True
+        looks.start()
     try:
         serve(app, demo, settings)
     except SettingError as error:

@@ -87,6 +87,12 @@ class Settings(_FromEnvironment):
         ge=1,
         description="how many megabytes of captured attention and recent answers stay in memory (default: 256)",
     )
+    backend: str = Field(
+        "local",
+        pattern=r"local|(ray|https?)://[^\s/]+/?",
+        description="where models answer: local, or ray://host:8000, workers on Ray Serve, see docs/hosting.md "
+        "(default: local)",
+    )
     engine: Literal["auto", "openvino", "torch"] = Field(
         "auto", description="what computes answers: openvino, torch, or auto: OpenVINO where it can (default: auto)"
     )
@@ -144,6 +150,11 @@ class Settings(_FromEnvironment):
         return self.host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
 
     @property
+    def workers(self) -> str | None:
+        """The address of the workers in which models answer; none where they do in this process."""
+        return None if self.backend == "local" else self.backend.replace("ray://", "http://", 1).rstrip("/")
+
+    @property
     def framed_by(self) -> str | None:
         """The sites that may show the page in a frame; of a Space, the site that shows it."""
         return self.frame_ancestors or (_HUB if self.space_id else None)
@@ -181,6 +192,8 @@ def _sentence(error: ValidationError) -> str:
     if fault["type"] == "literal_error":
         known = str(fault["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
         return f"{name} must be one of {known}, not {fault['input']!r}."
+    if fault["type"] == "string_pattern_mismatch":
+        return f"{name} must be local or an address such as ray://host:8000, not {fault['input']!r}."
     least = next((each.ge for each in _FIELDS[name].metadata if hasattr(each, "ge")), 0)
     return f"{name} must be a whole number from {least}, not {str(fault['input'])!r}."
 

@@ -40,6 +40,7 @@ def test_a_setting_has_the_default_that_the_table_says(cells: list[str], monkeyp
         other = {
             "CLEARHEAD_PRECISION": "float32",
             "CLEARHEAD_ENGINE": "torch",
+            "CLEARHEAD_BACKEND": "ray://host:8000",
             "CLEARHEAD_LOG": "json",
             "CLEARHEAD_DEFAULTS": "published",
         }

@@ -34,6 +34,9 @@ def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
     config = uvicorn.Config(
         app,
         interface="asgi3",
+        # Said, so that it is the same whatever else is installed: uvicorn would take uvloop and httptools.
+        loop="asyncio",
+        http="h11",
         log_config=None,
         access_log=False,
         server_header=False,

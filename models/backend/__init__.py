@@ -1,9 +1,9 @@
 """Where models are: in this process, or in workers on other machines; the page reaches them through one call."""
 
 from collections.abc import Callable, Generator
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from models.backend import asks
 from models.loading import Progress, silent
 from models.loading.store import ModelStore
 from models.registry import Checkpoint, Task
@@ -65,5 +65,4 @@ class LocalBackend:
 
     def write(self, checkpoint: Checkpoint, task: Task, inputs: Any) -> Generator[Any]:
         """An answer as it grows; the model is loaded if it is not there."""
-        with closing(self.store.load(checkpoint, silent, task).stream(inputs)) as growing:  # type: ignore[attr-defined]
-            yield from growing
+        yield from asks.write(self.store.load(checkpoint, silent, task), inputs)

@@ -4,7 +4,7 @@ A request names one of these functions, so nothing else can be asked of a worker
 a page whose models are elsewhere imports none of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from models.inside.outputs import (
@@ -43,6 +43,11 @@ def read_fields(model: "AnyTaskModel", fields: Mapping[str, Any]) -> Any:
 def answer(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
     """The answer to typed inputs."""
     return cast(TaskOutput, model.answer(inputs))
+
+
+def write(model: "AnyTaskModel", inputs: Any) -> Generator[Any]:
+    """An answer to typed inputs as it grows."""
+    yield from model.stream(inputs)  # type: ignore[attr-defined]
 
 
 def tree_of(model: "AnyTaskModel", fields: Mapping[str, Any]) -> DecodeTree:

@@ -44,6 +44,7 @@ def test_every_setting_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
         ("PORT", "-1", "must be a whole number from 0, not '-1'."),
         ("PRECISION", "int4", "must be one of auto, float32, float16, bfloat16, not 'int4'."),
         ("DEFAULTS", "best", "must be one of bundled, published, not 'best'."),
+        ("BACKEND", "10.0.0.7:8000", "must be local or an address such as ray://host:8000, not '10.0.0.7:8000'."),
         ("ENGINE", "gpu", "must be one of auto, openvino, torch, not 'gpu'."),
     ],
 )

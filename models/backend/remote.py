@@ -1,0 +1,138 @@
+"""Asks models in workers elsewhere, over HTTP; this process then needs neither torch nor OpenVINO."""
+
+import logging
+import time
+from collections.abc import Generator
+from contextlib import closing
+from typing import Any
+
+import httpx2
+
+from models import errors
+from models.backend import Ask, Asked, Result, asks
+from models.backend.wire import (
+    ALIVE_EVERY_S,
+    RELEASE,
+    Ended,
+    Failed,
+    Refused,
+    Request,
+    Value,
+    dump,
+    read_frames,
+    release,
+)
+from models.cancellation import go_on
+from models.errors import InputError
+from models.loading import Progress, silent
+from models.registry import Checkpoint, Task
+from models.wording import Sentence
+
+_log = logging.getLogger(__name__)
+_CONNECTS_WITHIN_S = 3.0
+_SILENT_FOR_S = 20 * ALIVE_EVERY_S
+"""After this long without a frame a worker counts as gone."""
+
+_TRIED_AGAIN_AFTER_S = (0.2, 1.0, 3.0)
+"""A worker that dies takes its answers with it; until the proxy in front knows, a second call may meet it again."""
+
+_OF_ANOTHER_RELEASE = 409
+_AWAY = Sentence("The models of this page cannot be reached at the moment. Please try again in a minute.")
+_RENEWED = Sentence("The models of this page are being renewed. Please try again in a minute.")
+
+
+class WorkersAway(InputError):
+    """No worker answers, or those that do have other models than this page knows."""
+
+
+class _Broken(Exception):
+    """A worker that was asked is not there, or went away before it answered."""
+
+
+class RemoteBackend:
+    """Asks the workers behind `address`, such as `http://host:8000`; safe to call from many threads."""
+
+    def __init__(self, address: str) -> None:
+        timeout = httpx2.Timeout(_CONNECTS_WITHIN_S, read=_SILENT_FOR_S)
+        unlimited = httpx2.Limits(max_connections=None, max_keepalive_connections=40)
+        self._client = httpx2.Client(
+            base_url=address, timeout=timeout, limits=unlimited, headers={RELEASE: release()}, trust_env=False
+        )
+        self._why_not = ""
+
+    def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> None:
+        """Nothing: a worker loads a model when it is asked."""
+
+    def ask(
+        self,
+        ask: Ask[Asked, Result],
+        checkpoint: Checkpoint,
+        task: Task | None,
+        *arguments: Asked.args,
+        **options: Asked.kwargs,
+    ) -> Result:
+        """What `ask` finds out in a worker; raises `WorkersAway` besides."""
+        (result,) = self._values(Request(ask, checkpoint.name, task, arguments, options))
+        return result  # type: ignore[no-any-return]
+
+    def write(self, checkpoint: Checkpoint, task: Task, inputs: Any) -> Generator[Any]:
+        """An answer as it grows in a worker; raises `WorkersAway` besides."""
+        yield from self._values(Request(asks.write, checkpoint.name, task, (inputs,), {}))
+
+    def _values(self, request: Request) -> Generator[Any]:
+        """What a worker answers; asked again where one went away before it said anything."""
+        body, came = dump(request), False
+        for pause_s in (*_TRIED_AGAIN_AFTER_S, None):
+            try:
+                with closing(self._answered(request, body)) as values:
+                    for value in values:
+                        came = True
+                        yield value
+            except (httpx2.TransportError, _Broken) as error:
+                if came or pause_s is None:
+                    self._fails(repr(error))
+                    raise WorkersAway(_AWAY) from error
+                go_on()
+                time.sleep(pause_s)
+            else:
+                self._works()
+                return
+
+    def _answered(self, request: Request, body: bytes) -> Generator[Any]:
+        route = {"serve_multiplexed_model_id": request.checkpoint}
+        with self._client.stream("POST", f"/ask/{request.checkpoint}", content=body, headers=route) as response:
+            if response.status_code == _OF_ANOTHER_RELEASE:
+                self._fails(f"{response.read().decode()} This page knows {release()}.")
+                raise WorkersAway(_RENEWED)
+            if response.status_code != 200:
+                raise _Broken(f"status {response.status_code}")
+            for each in read_frames(response.iter_raw()):
+                go_on()
+                match each:
+                    case Value(value):
+                        yield value
+                    case Refused(kind, sentence, field):
+                        raise _error(kind, sentence, field)
+                    case Failed():
+                        raise RuntimeError("a worker failed; its log says why")
+                    case Ended():
+                        return
+            raise _Broken("the answer broke off")
+
+    def _fails(self, why: str) -> None:
+        if why != self._why_not:
+            _log.error("models cannot be asked: %s", why)
+        self._why_not = why
+
+    def _works(self) -> None:
+        if self._why_not:
+            _log.warning("models answer again; they could not be asked: %s", self._why_not)
+        self._why_not = ""
+
+
+def _error(kind: str, sentence: str, field: str) -> InputError:
+    """The error that a worker raised, without its own arguments."""
+    known = getattr(errors, kind, InputError)
+    error: InputError = known.__new__(known)
+    InputError.__init__(error, sentence, field)
+    return error
