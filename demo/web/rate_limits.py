@@ -21,8 +21,10 @@ from demo.settings import SettingError, Settings
 
 _log = logging.getLogger(__name__)
 _KNOWN_VISITORS = 10_000
-_REDIS_ANSWERS_WITHIN_S = 1.0
-_CONNECTIONS = 16
+_REDIS_ANSWERS_WITHIN_S = 2.0
+_CALLS_AT_ONCE = 8
+"""How many calls ask Redis at the same time, each over as many connections as it has limits."""
+
 _AWAY_FOR_S = 5.0
 """How long Redis is left alone after it did not answer; then a single call tries again."""
 
@@ -68,6 +70,7 @@ class RateLimits:
         self._clock = clock
         # One for each kind of limit, so that no crowd of made-up sessions pushes a caller's count out.
         self._here = defaultdict[str, MovingWindowRateLimiter](lambda: MovingWindowRateLimiter(RecentVisitors()))
+        self._turns = asyncio.Semaphore(_CALLS_AT_ONCE)
         self._try_again_at: float | None = None
 
     @property
@@ -88,23 +91,31 @@ class RateLimits:
 
     async def _ask(self, question: _Question[_T], visits: tuple[tuple[RateLimitItem, str], ...]) -> list[_T]:
         numbered = [(limit, _number(visitor)) for limit, visitor in visits]
-        tries_again = self._try_again_at is not None
-        if self._redis and (self._try_again_at is None or self._clock() >= self._try_again_at):
+        answers = await self._ask_redis(question, numbered) if self._redis else None
+        if answers is None:
+            answers = [await question(self._here[limit.namespace], limit, visitor) for limit, visitor in numbered]
+        return answers
+
+    async def _ask_redis(self, question: _Question[_T], visits: list[tuple[RateLimitItem, str]]) -> list[_T] | None:
+        """What Redis answers; None while it is away, for calls as well that waited for their turn when it went."""
+        async with self._turns:
+            tries_again = self._try_again_at is not None
+            if not self._redis or (self._try_again_at is not None and self._clock() < self._try_again_at):
+                return None
             if tries_again:
                 # Other calls do not wait for this one.
                 self._try_again_at = self._clock() + _AWAY_FOR_S
             try:
-                answers = await asyncio.gather(*(question(self._redis, *visit) for visit in numbered))
+                answers = await asyncio.gather(*(question(self._redis, *visit) for visit in visits))
             except (StorageError, OSError) as error:
                 if self._try_again_at is None:
                     _log.warning("rate limits hold for this process alone, because Redis does not answer: %s", error)
                 self._try_again_at = self._clock() + _AWAY_FOR_S
-            else:
-                if tries_again:
-                    _log.warning("Redis answers again: rate limits hold for all processes together")
-                    self._try_again_at = None
-                return answers
-        return [await question(self._here[limit.namespace], limit, visitor) for limit, visitor in numbered]
+                return None
+            if tries_again:
+                _log.warning("Redis answers again: rate limits hold for all processes together")
+                self._try_again_at = None
+            return answers
 
 
 def rate_limits(settings: Settings) -> RateLimits:
@@ -128,25 +139,19 @@ def rate_limits(settings: Settings) -> RateLimits:
 
 
 def _storage(url: str) -> RedisStorage:
-    from redis.asyncio import BlockingConnectionPool  # only where the host has installed it
-    from redis.asyncio.retry import Retry
+    from redis.asyncio.retry import Retry  # only where the host has installed it
     from redis.backoff import NoBackoff
+    from redis.exceptions import ConnectionError
 
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=_CONNECTIONS,
-        timeout=_REDIS_ANSWERS_WITHIN_S,
-        socket_timeout=_REDIS_ANSWERS_WITHIN_S,
-        socket_connect_timeout=_REDIS_ANSWERS_WITHIN_S,
-        # Once, because a Redis that was restarted has closed the connections that we kept.
-        retry=Retry(NoBackoff(), 1),
-    )
     return RedisStorage(
         f"async+{url}",
         wrap_exceptions=True,
         implementation="redispy",
         key_prefix="clearhead",
-        connection_pool=pool,  # type: ignore[arg-type]  # the library passes it on as it is
+        socket_timeout=_REDIS_ANSWERS_WITHIN_S,
+        socket_connect_timeout=_REDIS_ANSWERS_WITHIN_S,
+        # Once, because a Redis that was restarted has closed the connections that we kept.
+        retry=Retry(NoBackoff(), 1, (ConnectionError,)),  # type: ignore[arg-type]  # the library passes it on as it is
     )
 
 

@@ -128,6 +128,7 @@ def test_without_redis_each_process_counts_for_itself_until_it_answers_again(
     async def outage(goes: Callable[[], None], visitor: str) -> None:
         assert await _let_in(limits, "before") and limits.are_shared
         goes()
+        assert all(await asyncio.gather(*(_let_in(limits, f"{visitor} {number}") for number in range(40))))
         assert [await _let_in(limits, visitor) for _ in range(4)] == [True] * 3 + [False]
         assert not limits.are_shared and said() == [_ALONE]
         redis.kill()
