@@ -6,10 +6,10 @@ FROM python:3.11-slim-bookworm AS packages
 ARG PIP_EXTRA_INDEX_URL=""
 RUN python -m venv /opt/clearhead
 WORKDIR /build
-COPY requirements.txt requirements-postgres.txt requirements-redis.txt requirements-openvino.txt constraints.txt ./
+COPY requirements.txt requirements-postgres.txt requirements-redis.txt requirements-traces.txt requirements-openvino.txt constraints.txt ./
 RUN /opt/clearhead/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
         --constraint constraints.txt --requirement requirements.txt --requirement requirements-postgres.txt \
-        --requirement requirements-redis.txt \
+        --requirement requirements-redis.txt --requirement requirements-traces.txt \
     && /opt/clearhead/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
         --no-deps --requirement requirements-openvino.txt
 

@@ -49,7 +49,8 @@ audit: .venv-audit/installed
 	.venv-audit/bin/python -m bandit --quiet --configfile pyproject.toml --recursive app.py demo models
 	.venv-audit/bin/python -m pip_audit --disable-pip --no-deps --strict \
 		--requirement requirements.txt --requirement requirements-openvino.txt \
-		--requirement requirements-postgres.txt --requirement requirements-redis.txt --requirement constraints.txt
+		--requirement requirements-postgres.txt --requirement requirements-redis.txt \
+		--requirement requirements-traces.txt --requirement constraints.txt
 
 speed: .venv/installed-dev
 	@$(PYTHON_IN_VENV) -m models.loading

@@ -22,6 +22,8 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+# FastAPI would trace every call with its address, which names the session; demo/web/traces.py names nobody.
+os.environ["FASTAPI_OTEL_AUTO_CONFIGURE"] = "false"
 
 from demo.log.database import require_url
 from demo.log.deletions import hear_deletions
@@ -30,6 +32,7 @@ from demo.log.upkeep import Upkeep
 from demo.page import build_demo
 from demo.runs import DemoService
 from demo.settings import SettingError, Settings
+from demo.web import traces
 from demo.web.app import create_app
 from demo.web.host_log import set_up_log, stop
 from demo.web.server import serve
@@ -42,6 +45,7 @@ set_up_log("plain")
 try:
     settings = Settings.from_environment()
     set_up_log(settings.log)
+    traces.set_up(settings.traces)
     store = ModelStore(settings.model_mb * 10**6, EngineSettings(settings.engine, settings.precision))
     require_url(settings.database_url)
     runs = SessionLog(settings.database_url)

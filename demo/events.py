@@ -14,6 +14,7 @@ from demo.language import _, language, spoken
 from demo.looks import OUR_FAULT
 from demo.settings import MODEL_QUEUE, Settings
 from demo.web.gradio_private import asker_is_there
+from demo.web.traces import failed
 from models.cancellation import only_while
 from models.errors import InputError
 from models.loading import Progress
@@ -68,6 +69,7 @@ def _speaking(function: Callable[Parameters, Result], as_message: Callable[[str]
         except gr.Error:
             raise
         except Exception as error:
+            failed(error)
             if not isinstance(error, InputError):
                 _log.error("%s failed", getattr(function, "__name__", function), exc_info=error)
             sentence = error.sentence if isinstance(error, InputError) else OUR_FAULT

@@ -10,6 +10,7 @@ from demo.caches import HELD_FOR_S, Origin, SessionCache
 from demo.limits import TOO_LONG, Turns, clean, plain_text
 from demo.log.run import Run, keeps, owner
 from demo.settings import Settings
+from demo.web.traces import span
 from models.backend import Backend, asks
 from models.errors import InputError
 from models.loading import Progress
@@ -165,7 +166,8 @@ class Inspection:
         """What `at` finds out with the model of `source`, without the heads that were off for it."""
         if source.is_forgotten:
             raise InputError(FORGOTTEN)
-        with errors_in_a_sentence(f"looking into a {source.task} run"):
+        traced = span("look", task=source.task.endpoint, checkpoint=source.checkpoint)
+        with errors_in_a_sentence(f"looking into a {source.task} run"), traced:
             checkpoint, task, off = find(source.checkpoint, source.task), source.task, source.switched_off
             self._backend.load(checkpoint, task=task)
             with self._turns.large():
@@ -185,7 +187,7 @@ def grow_tree(
     """The tree for the fields of a completion, whose strategy plays no part; raises `InputError`."""
     cleaned = clean(Task.COMPLETION, fields, settings.limits)
     found = find(plain_text(checkpoint, Sentence("The checkpoint"), "checkpoint"), Task.COMPLETION)
-    with errors_in_a_sentence("a decode tree"):
+    with errors_in_a_sentence("a decode tree"), span("look", task=Task.COMPLETION.endpoint, checkpoint=found.name):
         backend.load(found, progress)
         return backend.ask(asks.tree_of, found, None, cleaned)
 

@@ -6,7 +6,7 @@ import reprlib
 import secrets
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from demo.log.session_log import SessionLog
 from demo.looks import OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
 from demo.settings import Settings
 from demo.walk.view import Inside
+from demo.web.traces import span
 from models.backend import Backend, asks
 from models.errors import InputError, Stopped
 from models.loading import Progress, silent
@@ -85,6 +86,10 @@ class Attempt:
         """The model is there and `inputs`, a task's input dataclass, are what it will read: now the time counts."""
         self.fields = {name: value for name, value in asdict(inputs).items() if value != ()}
         self._started = time.perf_counter()
+
+    def answering(self) -> AbstractContextManager[dict[str, Any]]:
+        """The span in which an accepted run's model answers; what is put into its attributes goes with it."""
+        return span("answer", task=self.task.endpoint, checkpoint=self.checkpoint, run_id=self.run_id)
 
     def writing(self, output: TaskOutput) -> Finished:
         """The run as it stands while more is being written; its answer is put into JSON only when it ends."""
@@ -214,8 +219,9 @@ class DemoService(Inspection):
             if before := self._answered(attempt, question):
                 return self._keep(attempt.again(before))
             inputs = self._prepare(attempt, accepted, progress)
-            with self._turns.of(task, attempt.fields):
+            with self._turns.of(task, attempt.fields), attempt.answering() as traced:
                 output = self._backend.ask(asks.answer, accepted, task, inputs)
+                traced.update(engine=output.checkpoint.engine, precision=output.checkpoint.precision)
             return self._remember(question, self._keep(attempt.finished(output)))
         except Exception as error:
             raise self._failure(attempt, error) from error
@@ -237,8 +243,13 @@ class DemoService(Inspection):
                 yield self._keep(attempt.again(before))
                 return
             inputs = self._prepare(attempt, accepted, progress)
-            with self._turns.of(task, attempt.fields), closing(self._backend.write(accepted, task, inputs)) as growing:
+            with (
+                self._turns.of(task, attempt.fields),
+                attempt.answering() as traced,
+                closing(self._backend.write(accepted, task, inputs)) as growing,
+            ):
                 for written in growing:
+                    traced.update(engine=written.checkpoint.engine, precision=written.checkpoint.precision)
                     if written.finished:
                         yield self._remember(question, self._keep(attempt.finished(written)))
                         continue
@@ -359,7 +370,8 @@ class DemoService(Inspection):
 
     def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> Any:
         """The inputs that the model, which is there then, will read; raises `InputError` for what it cannot read."""
-        self._backend.load(checkpoint, progress, attempt.task)
+        with span("load", checkpoint=checkpoint.name):
+            self._backend.load(checkpoint, progress, attempt.task)
         inputs = self._backend.ask(asks.read_fields, checkpoint, attempt.task, attempt.fields)
         attempt.starts(inputs)
         return inputs
@@ -392,7 +404,8 @@ class DemoService(Inspection):
         for watcher in self._watchers:
             watcher(run)
         try:
-            self.log.record(run)
+            with span("log", run_id=run.id):
+                self.log.record(run)
         except SQLAlchemyError:
             # The database is well, but takes no such run.
             _log.exception("run %s could not be written to the session log", run.id, extra={"run_id": run.id})

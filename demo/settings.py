@@ -141,6 +141,11 @@ class Settings(_FromEnvironment):
     log: Literal["plain", "json"] = Field(
         "plain", description="plain, or json for one JSON object a line (default: plain)"
     )
+    traces: str | None = Field(
+        None,
+        description="the OpenTelemetry collector that traces of runs are sent to, such as http://localhost:4318 "
+        "(default: none)",
+    )
     # Given by Hugging Face where the demo runs as a Space, whose disk is emptied at each restart.
     space_id: str | None = Field(None, validation_alias="SPACE_ID")
 

@@ -11,6 +11,7 @@ from demo.language import N_, _, ngettext
 from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
 from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
+from demo.web.traces import span
 from models.backend import Ask, Asked, Backend, Result, asks
 from models.errors import CheckpointUnavailable, InputError
 from models.inside.outputs import (
@@ -286,7 +287,7 @@ class Inside:
 
     def ask(self, ask: Ask[Asked, Result], checkpoint: str, *arguments: Asked.args, **options: Asked.kwargs) -> Result:
         """What `ask` finds out with the model of `checkpoint`; raises `InputError`."""
-        with errors_in_a_sentence(f"looking inside {checkpoint}"):
+        with errors_in_a_sentence(f"looking inside {checkpoint}"), span("look", checkpoint=REGISTRY[checkpoint].name):
             return self._backend.ask(ask, REGISTRY[checkpoint], None, *arguments, **options)
 
 

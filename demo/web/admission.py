@@ -18,6 +18,7 @@ from demo.web.call import Call, UnusableCall, read_call, refuse, replay
 from demo.web.metrics import Metrics
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from demo.web.rate_limits import RateLimits
+from demo.web.traces import failed, of_call
 from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors, counted, with_header
 
 _CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|cancel|run|api|mcp)(?:/(?P<name>\w+))?/?")
@@ -106,7 +107,8 @@ class Admission:
         scope = with_header(scope, SESSION_HEADER, quote(call.session, errors="backslashreplace"))
         is_run = self.queue.is_for_a_model(call.fn_index) or self.queue.is_for_a_model(name)
         receive = replay(self._as_gradio_reads(kind, name, call, body), receive)
-        await self._admit(is_run, session, caller, scope, receive, send)
+        with of_call(scope) if is_run else nullcontext(scope) as scope:
+            await self._admit(is_run, session, caller, scope, receive, send)
 
     async def _admit(self, is_run: bool, session: str, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._line_refusal(session, caller) if is_run else self._crowd_refusal()
@@ -121,6 +123,7 @@ class Admission:
                 self.queue.take_turns()
         if refusal:
             self.metrics.refused(refusal.limit)
+            failed(refusal.limit)
             await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
 
     async def _counted(self, is_run: bool, session: str, caller: str) -> Refusal | None:

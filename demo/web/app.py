@@ -46,6 +46,7 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     shown: Counter[str] = Counter()
     log_file = file_of(make_url(settings.database_url))
     service.watch(metrics.ran)
+    queue.watch(metrics.waited)
     metrics.read("waiting_runs", "Runs waiting", lambda: queue.waiting)
     metrics.read("running_runs", "Runs going on", lambda: queue.running)
     metrics.read("memory_bytes", "Memory", memory_bytes)

@@ -2,6 +2,7 @@
 
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -142,6 +143,16 @@ class GradioQueue:
         self._queue.sleep_when_free = 0.005
         # Gradio keeps the messages of 2,000 sessions, so made-up sessions would push out those of others.
         self._queue.pending_messages_per_session = LRUCache(50_000)
+        self._process_events = self._queue.process_events
+        self._queue.process_events = self._process  # type: ignore[assignment, method-assign]
+
+    def handling(self, event: Event) -> AbstractContextManager[None]:
+        """What surrounds the handling of an event, from when it leaves the line until its last answer."""
+        return nullcontext()
+
+    async def _process(self, events: list[Event], *arguments: Any) -> None:
+        with self.handling(events[0]):
+            await self._process_events(events, *arguments)
 
     @property
     def calls_waiting(self) -> int:

@@ -133,6 +133,9 @@ def host_page(metrics: Metrics, store: ModelStore) -> str:
     """Every metric and checkpoint as tables of an HTML page."""
     tables = []
     for family in metrics.registry.collect():
+        if family.type == "histogram":
+            # Dozens of numbers that add up to the latency, which the page has.
+            continue
         rows = [(*each.labels.values(), _number(family.name, each.value)) for each in family.samples]
         names = [name.capitalize() for each in family.samples[:1] for name in each.labels]
         tables.append(table(family.documentation, [*names, "Value"], rows))

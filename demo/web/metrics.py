@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from demo.log.run import Run
 from demo.looks import OUR_FAULT
@@ -17,6 +17,9 @@ from models.errors import Stopped
 
 _REMEMBERED_DURATIONS = 2_000
 _BEFORE_THE_FIRST_RUN_S = 2.0
+
+_RUN_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_WAIT_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 DONE, INPUT, OURS, STOPPED = "done", "the visitor's input", "our side", "stopped"
 _FAILURES: dict[str, str] = {OUR_FAULT: OURS, Stopped.SENTENCE: STOPPED}
@@ -35,6 +38,20 @@ class Metrics:
         self._refused = Counter("clearhead_refused", "Limits hit, in calls", ("limit",), registry=self.registry)
         self._latency = Gauge(
             "clearhead_run_duration_milliseconds", "Latency, in ms", ("task", "quantile"), registry=self.registry
+        )
+        # Of several processes, histograms can be added up and quantiles cannot.
+        self._seconds = Histogram(
+            "clearhead_run_seconds",
+            "Duration of an answered run",
+            ("task",),
+            buckets=_RUN_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._waited = Histogram(
+            "clearhead_wait_seconds",
+            "Time in line of a run or a look",
+            buckets=_WAIT_BUCKETS_S,
+            registry=self.registry,
         )
         self._durations_ms: dict[str, deque[float]] = {}
         self._lock = threading.Lock()
@@ -58,12 +75,17 @@ class Metrics:
         self._runs.labels(task, outcome).inc()
         if outcome != DONE:
             return
+        self._seconds.labels(task).observe(run.duration_ms / 1000)
         with self._lock:
             is_first = task not in self._durations_ms
             self._durations_ms.setdefault(task, deque(maxlen=_REMEMBERED_DURATIONS)).append(run.duration_ms)
         if is_first:
             for share in (0.5, 0.95):
                 self._latency.labels(task, str(share)).set_function(partial(self._quantile_ms, share, task))
+
+    def waited(self, seconds: float) -> None:
+        """Count a run or a look that has left the line after so many seconds."""
+        self._waited.observe(seconds)
 
     def refused(self, limit: str) -> None:
         """Count a call that this limit turned away."""

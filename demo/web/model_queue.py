@@ -3,15 +3,18 @@
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import gradio as gr
 import orjson
+from gradio.queueing import Event
 
 from demo.settings import MODEL_QUEUE
 from demo.web.gradio_private import GradioQueue
+from demo.web.traces import handling
 
 SESSION, CALLER = "clearhead.session", "clearhead.caller"
 """The keys of a request's scope under which `Admission` notes who asks."""
@@ -31,6 +34,21 @@ class ModelQueue(GradioQueue):
         self._unheard_s, self._unfetched_s = unheard_s, unfetched_s
         # When each session with messages was first seen without a listener, and how many bytes they are.
         self._unfetched: dict[str, tuple[float, int]] = {}
+        self._watchers: list[Callable[[float], None]] = []
+
+    def watch(self, watcher: Callable[[float], None]) -> None:
+        """Tell `watcher` of every run that leaves the line after how many seconds it does."""
+        self._watchers.append(watcher)
+
+    @contextmanager
+    def handling(self, event: Event) -> Iterator[None]:
+        """Tell the watchers of a run, and trace it."""
+        waited_s = time.monotonic() - event.enqueue_time
+        if event.concurrency_id == MODEL_QUEUE:
+            for watcher in self._watchers:
+                watcher(waited_s)
+        with handling(event.request.scope, event.fn.name or "", waited_s):
+            yield
 
     @cached_property
     def endpoints(self) -> dict[str, Callable[..., Any] | None]:

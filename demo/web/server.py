@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.settings import SettingError, Settings
+from demo.web import traces
 
 _FIRST_PORT, _PORTS = 7860, 100
 _LAST_WORDS_S = 3
@@ -90,6 +91,8 @@ class _Server(uvicorn.Server):
         later = asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._hung_up.set)
         await super().shutdown(sockets)
         later.cancel()
+        # uvicorn then ends this process by the signal that it was sent, after which nothing more is called.
+        await asyncio.to_thread(traces.close)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_heartbeat = scope["type"] == "http" and scope["path"].startswith(_HEARTBEAT)
