@@ -28,6 +28,7 @@ def test_every_setting_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
         "port": 8080,
         "root_path": "/clearhead",
         "limits_url": "redis://localhost:6379/0",
+        "traces": "http://localhost:4318",
     }
     limits = {"text": 1, "question": 2, "context": 3, "prompt": 4, "word": 5}
     for name, value in (own | {f"max_{name}": value for name, value in limits.items()}).items():

@@ -75,7 +75,7 @@ def test_it_is_whole() -> None:
 
 @pytest.mark.parametrize("panel", _DRAWN, ids=lambda panel: panel["title"])
 def test_its_units_are_those_of_its_metrics(panel: dict[str, Any]) -> None:
-    units = {"s": ("_seconds",), "bytes": ("_bytes",), "reqps": ("_total",), "short": ("_runs", "_kept")}
+    units = {"s": ("_seconds",), "bytes": ("_bytes",), "reqps": ("_total",), "short": ("_runs", "_kept", "_shared")}
     for target in panel["targets"]:
         (name,) = re.findall(r"clearhead_\w+", target["expr"])
         assert name.removesuffix("_bucket").endswith(units[panel["fieldConfig"]["defaults"]["unit"]])

@@ -53,6 +53,9 @@ def test_prometheus_reads_the_metrics(server: Server) -> None:
         name, value = sample.rsplit(" ", 1)
         assert name.startswith("clearhead_") and float(value) >= 0
     assert 'clearhead_runs_total{outcome="done",task="sentiment"}' in text
+    # Which was answered and which was refused by the model's form: both left the line.
+    waited = {name: value for name, _, value in (line.rpartition(" ") for line in samples)}
+    assert float(waited["clearhead_wait_seconds_count"]) >= 2
     assert "clearhead_memory_bytes" in text and "clearhead_database_bytes" in text
 
 
@@ -141,5 +144,10 @@ def test_runs_are_counted_by_task_and_outcome_with_their_quantiles() -> None:
     quantiles = ("0.5", "0.95")
     latency = [value("clearhead_run_duration_milliseconds", {"task": "sentiment", "quantile": q}) for q in quantiles]
     assert latency == [50.0, 95.0] and metrics.typical_run_s == 0.05
+    # What took exactly as long as a bucket reaches is in it; failed runs are in none.
+    within = {
+        each: value("clearhead_run_seconds_bucket", {"task": "sentiment", "le": each}) for each in ("0.05", "+Inf")
+    }
+    assert within == {"0.05": 50, "+Inf": 100}
     runs = [value("clearhead_runs_total", {"task": "sentiment", "outcome": each}) for each in (DONE, INPUT, OURS)]
     assert runs == [100, 1, 1]
