@@ -9,7 +9,7 @@ from models.wording import Sentence
 
 
 class Task(StrEnum):
-    """A task; its value is the Hub's name for it (https://huggingface.co/tasks)."""
+    """A task; its value is the Hub's name for it (https://huggingface.co/tasks), where the Hub has one."""
 
     FILL_MASK = "fill-mask"
     SENTIMENT = "text-classification"
@@ -19,23 +19,15 @@ class Task(StrEnum):
     ENDINGS = "multiple-choice"
     TRANSLATION = "translation"
     TRANSLATORS = "early-translators"
-    """The Hub has no name for it."""
     COMPLETION = "text-generation"
     WORD_IN_CONTEXT = "feature-extraction"
     TEACH = "few-shot-classification"
-    """The Hub has no name for it."""
     SURPRISE = "surprise"
-    """The Hub has no name for it."""
     WRITTEN_BY = "written-by"
-    """The Hub has no name for it."""
     GENERATIONS = "before-transformers"
-    """The Hub has no name for it."""
     CELLS = "single-cells"
-    """The Hub has no name for it."""
     TRAINING_STEP = "training-step"
-    """The Hub has no name for it."""
     TINY_MODEL = "tiny-model"
-    """The Hub has no name for it."""
 
     @property
     def endpoint(self) -> str:

@@ -25,7 +25,6 @@ from models.outputs.before import Part, Reading, Strip
 from models.wording import Sentence
 
 GATES = (Sentence("input gate"), Sentence("forget gate"), Sentence("output gate"))
-_WEIGHTS_OF_A_CELL = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def read(networks: Networks, generation: Generation, words: list[str]) -> Reading:
@@ -56,10 +55,8 @@ def read(networks: Networks, generation: Generation, words: list[str]) -> Readin
             case Frozen():
                 ahead, back = both_ways(network.cell, vectors)
                 features = functional.relu(network.layer(torch.cat([vectors, ahead, back], dim=1)))
-                adds, strips = (
-                    features @ weight / len(words),
-                    [Strip(Sentence("features of each word"), features.numpy())],
-                )
+                adds = features @ weight / len(words)
+                strips = [Strip(Sentence("features of each word"), features.numpy())]
     parts = tuple(Part(name, value) for name, value in zip(names, adds.tolist(), strict=True))
     return Reading(generation.key, bias.item(), parts, tuple(strips))
 
@@ -69,11 +66,8 @@ def _bag(
 ) -> tuple[Tensor, list[str], list[Strip]]:
     """Without hidden layers what each word's vector adds, else what each feature of the last layer adds."""
     found = vectors.mean(dim=0) if network.averaged else vectors.sum(dim=0)
-    strips = [
-        Strip(
-            Sentence("mean of the vectors") if network.averaged else Sentence("sum of the vectors"), found[None].numpy()
-        )
-    ]
+    name = Sentence("mean of the vectors") if network.averaged else Sentence("sum of the vectors")
+    strips = [Strip(name, found[None].numpy())]
     if not network.layers:
         return vectors @ weight, words, strips
     for number, layer in enumerate(network.layers, start=1):
@@ -138,10 +132,8 @@ def unrolled(cell: nn.RNNBase, vectors: Tensor, way: str = "") -> tuple[Tensor, 
         else:
             state = mixed.tanh()
         states.append(state)
-    strips = [
-        Strip(name, torch.stack(each).numpy()) for name, each in zip(GATES, zip(*gates, strict=True), strict=False)
-    ]
-    return torch.stack(states), strips
+    courses = zip(GATES, zip(*gates, strict=True), strict=False)
+    return torch.stack(states), [Strip(name, torch.stack(each).numpy()) for name, each in courses]
 
 
 def _pooled(states: Tensor) -> Tensor:

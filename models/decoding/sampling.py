@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.outputs.base import softmax
+from models.outputs.base import Number, softmax
 
 Scores = NDArray[np.float32]
 
@@ -80,7 +80,7 @@ def barred(written: Sequence[int], size: int, times: int = 2) -> list[int]:
     return [token for token, count in followed.items() if count >= times]
 
 
-def log_softmax(logits: Scores) -> Scores:
+def log_softmax(logits: NDArray[Number]) -> NDArray[Number]:
     """The logarithms of the probabilities over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))

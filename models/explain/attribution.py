@@ -17,7 +17,7 @@ from models.errors import InputError
 from models.outputs.attention import Attribution
 from models.outputs.base import Token
 from models.outputs.encoders import QuestionAnsweringOutput
-from models.tasks.base import AnyTaskModel, batch_of_one, padded
+from models.tasks.base import AnyTaskModel, batch_of_one, padded, require
 from models.tasks.endings import Endings
 from models.tasks.fill_mask import FillMask, FillMaskInput
 from models.tasks.question_answering import QuestionAnswering, QuestionAnsweringInput
@@ -31,6 +31,11 @@ from models.wording import Sentence
 SPAN_TARGETS = ("answer", "start", "end")
 """What can be asked of an answer that was found: both ends of it together, the first token, the last one."""
 
+_NO_LABEL = Sentence("There is no such label; this model has: {labels}.")
+_NO_NAME = Sentence("There is no name {number}; {count} were found.")
+_NO_BLANK = Sentence("There is no blank {number}; this text has {count}.")
+_NO_TOKEN = Sentence("There is no token {number}; {count} were written.")
+_TOO_LONG = Sentence("That is {length:,} tokens, and attribution is worked out for at most {most}.")
 _NUMBERED = re.compile(r"#(\d{1,4})(?: +(.+))?", re.DOTALL)
 
 
@@ -82,27 +87,20 @@ def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (),
         case TextGeneration():
             return _next_token(model, inputs, written, number, word)
         case _:
-            raise InputError(
-                Sentence("Attribution is there for sentiment, questions, names, blanks and writing on alone.")
-            )
+            said = Sentence("Attribution is there for sentiment, questions, names, blanks and writing on alone.")
+            raise InputError(said)
 
 
 def _label(model: TextClassification, inputs: TextClassificationInput, target: str) -> Decision:
     encoded, names = model.preprocess(inputs), model.settings.labels
-    if target and target not in names:
-        raise InputError(
-            Sentence("There is no such label; this model has: {labels}.", labels=", ".join(names)), "target"
-        )
+    require(target in ("", *names), "target", _NO_LABEL, labels=", ".join(names))
     label = names.index(target) if target else int(model.forward(encoded).argmax())
     return Decision(names[label], model.tensor(encoded.ids), encoded.tokens, lambda output: output.logits[:, label])
 
 
 def _of_pair(model: SentencePair | Endings, texts: tuple[str, str], target: str) -> Decision:
     names = model.settings.labels
-    if target and target not in names:
-        raise InputError(
-            Sentence("There is no such label; this model has: {labels}.", labels=", ".join(names)), "target"
-        )
+    require(target in ("", *names), "target", _NO_LABEL, labels=", ".join(names))
     pair, tokens = read_pair(model, texts, ("a", "b"))
     inputs = padded([pair], model.tokenizer.settings)
     logits = model.engine.encode(inputs)[0][0]
@@ -112,11 +110,10 @@ def _of_pair(model: SentencePair | Endings, texts: tuple[str, str], target: str)
 
 
 def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str) -> Decision:
-    if target not in SPAN_TARGETS:
-        raise InputError(Sentence("The target must be one of: {targets}.", targets=", ".join(SPAN_TARGETS)), "target")
+    said = Sentence("The target must be one of: {targets}.", targets=", ".join(SPAN_TARGETS))
+    require(target in SPAN_TARGETS, "target", said)
     output: QuestionAnsweringOutput = model.answer(inputs)
-    if not output.answers:
-        raise InputError(Sentence("No answer was found that could be looked into."))
+    require(bool(output.answers), "", Sentence("No answer was found that could be looked into."))
     best, tokens = output.answers[0], output.tokens
     of_the_best = [place for place, token in enumerate(tokens) if token.start < best.end and best.start < token.end]
     start, end = of_the_best[0], of_the_best[-1]
@@ -135,20 +132,13 @@ def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput,
     output, encoded = model.answer(inputs), model.preprocess(inputs)
     # Where there is no name, the word that is likeliest to be one can be asked about.
     starts = [each.start for each in output.entities] or [output.decisive.token.start]
-    if not 1 <= number <= len(starts):
-        raise InputError(
-            Sentence("There is no name {number}; {count} were found.", number=number, count=len(output.entities)),
-            "target",
-        )
+    require(1 <= number <= len(starts), "target", _NO_NAME, number=number, count=len(output.entities))
     start = starts[number - 1]
     window = encoded.window_of(start)
     tokens = encoded.tokens_of(window)
     place = next(place for place, token in enumerate(tokens) if token.start <= start < token.end)
     names = {name.lower(): name for name in output.classes}
-    if label.lower() not in {"", *names}:
-        raise InputError(
-            Sentence("There is no such label; this model has: {labels}.", labels=", ".join(output.classes)), "target"
-        )
+    require(label.lower() in ("", *names), "target", _NO_LABEL, labels=", ".join(output.classes))
     chosen = names.get(label.lower(), output.at(start).label)
     # Labels that are called alike are one decision.
     numbers = [row for row, name in enumerate(model.settings.labels) if class_of(name) == chosen]
@@ -158,11 +148,8 @@ def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput,
 
 def _filling(model: FillMask, inputs: FillMaskInput, number: int, word: str) -> Decision:
     encoded = model.preprocess(inputs)
-    if not 1 <= number <= len(encoded.positions):
-        raise InputError(
-            Sentence("There is no blank {number}; this text has {count}.", number=number, count=len(encoded.positions)),
-            "target",
-        )
+    blanks = len(encoded.positions)
+    require(1 <= number <= blanks, "target", _NO_BLANK, number=number, count=blanks)
     token_id = _one_id(model, word) if word else int(model.forward(encoded)[number - 1].argmax())
     name, position = readable(model.tokenizer, token_id).strip(), encoded.positions[number - 1]
     return Decision(name, model.tensor(encoded.ids), encoded.tokens, _score_of(token_id), position=position)
@@ -172,10 +159,7 @@ def _next_token(
     model: TextGeneration, inputs: TextGenerationInput, written: Sequence[int], number: int, word: str
 ) -> Decision:
     encoded = model.preprocess(inputs)
-    if not 1 <= number <= len(written) + 1:
-        raise InputError(
-            Sentence("There is no token {number}; {count} were written.", number=number, count=len(written)), "target"
-        )
+    require(1 <= number <= len(written) + 1, "target", _NO_TOKEN, number=number, count=len(written))
     ids = batch_of_one([*encoded.ids[0].tolist(), *written[: number - 1]])
     tokens = encoded.tokens + read_tokens(model.tokenizer, written[: number - 1])
     if word:
@@ -228,21 +212,14 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
     that is not there, for more than 512 tokens and for a text without a token that could count.
     """
     decision = decision_of(model, inputs, written, target)
-    if len(decision.tokens) > MAX_TOKENS:
-        raise InputError(
-            Sentence(
-                "That is {length:,} tokens, and attribution is worked out for at most {most}.",
-                length=len(decision.tokens),
-                most=MAX_TOKENS,
-            )
-        )
+    length = len(decision.tokens)
+    require(length <= MAX_TOKENS, "", _TOO_LONG, length=length, most=MAX_TOKENS)
     text, blank = _both_ends(model, decision)
-    if torch.equal(text, blank):
-        raise InputError(Sentence("There is no word in this text that could be left blank."))
+    require(not torch.equal(text, blank), "", Sentence("There is no word in this text that could be left blank."))
 
     def logit(embeddings: Tensor) -> Tensor:
         """The decision's logit `[row]` over embeddings `[row, token, hidden]`."""
-        rows, length = embeddings.shape[:2]
+        rows = len(embeddings)
         others = {name: tensor.expand(rows, -1) for name, tensor in decision.other_inputs.items()}
         scoring: AbstractContextManager[None] = nullcontext()
         if decision.position is not None:
@@ -255,7 +232,7 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
     with torch.no_grad():
         value, baseline_value = (float(logit(each)) for each in (text, blank))
     integrated = IntegratedGradients(logit)
-    rows = max(1, _TOKENS_AT_ONCE // len(decision.tokens))
+    rows = max(1, _TOKENS_AT_ONCE // length)
     for steps in _STEPS:
         with torch.enable_grad():
             found = integrated.attribute(text, baselines=blank, n_steps=steps, internal_batch_size=rows)

@@ -69,10 +69,8 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
             start = output.decisive.token.start
             found = [place for place, token in enumerate(queries) if token.start == start]
         case WordInContextOutput():
-            first = output.occurrences[0]
-            found = [
-                place for place, token in enumerate(queries) if token.start < first.end and first.start < token.end
-            ]
+            start, end = output.occurrences[0].start, output.occurrences[0].end
+            found = [place for place, token in enumerate(queries) if token.start < end and start < token.end]
         case SurpriseOutput():
             counted = [each for each in output.text.tokens if each.token in queries]
             most = max(counted, key=lambda each: each.bits, default=None)

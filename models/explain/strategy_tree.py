@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from models.decoding.beam_search import BeamStep
 from models.decoding.generate import Step
 from models.decoding.sampling import LEAST
-from models.errors import InputError
 from models.outputs.writing import DecodeTree, StrategyText, TreeNode
+from models.tasks.base import require_between
 from models.tasks.text_generation import STRATEGIES, TextGeneration, TextGenerationInput
 from models.text.tokenizer import readable
 from models.wording import Sentence
@@ -42,8 +42,7 @@ def decode_tree(model: TextGeneration, inputs: TextGenerationInput) -> DecodeTre
 
     Raises `InputError` for settings out of range, more than `MAX_TREE_STEPS` steps among them.
     """
-    if not 1 <= inputs.max_new_tokens <= MAX_TREE_STEPS:
-        raise InputError(Sentence("The number of steps must be from 1 to {most}.", most=MAX_TREE_STEPS), "steps")
+    require_between(1, inputs.max_new_tokens, MAX_TREE_STEPS, "steps", Sentence("The number of steps"))
     root, texts = _Node(), []
     for strategy in STRATEGIES:
         encoded = model.preprocess(replace(inputs, strategy=strategy, kept=()))

@@ -30,7 +30,7 @@ Encoded = TypeVar("Encoded")
 Raw = TypeVar("Raw")
 Output = TypeVar("Output", bound=TaskOutput)
 
-MAX_BEAMS = 8
+MAX_BEAMS, MAX_SEED = 8, 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class ModelSettings:
 _TOO_LONG = Sentence(
     "That is {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
 )
+THE_TEXT = Sentence("The text")
 
 
 @dataclass(eq=False)
@@ -162,6 +163,11 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
         return {"encoder": attention_of("encoder", self.look(**inputs).attentions, tokens, tokens)}
 
+    def attend_decoder(self, tokens: tuple[Token, ...]) -> Attentions:
+        """A decoder's masked self-attention over one text."""
+        layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
+        return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+
     @property
     def looked_into(self) -> LoadedCheckpoint:
         """The identity of the exact network, which looks inside use."""
@@ -174,15 +180,21 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
             return self.engine.bytes
         return self.engine.bytes + sum(each.nbytes for each in self._network.parameters())
 
+    def read_text(self, text: str) -> tuple[Encoding, tuple[Token, ...]]:
+        """The encoding of the field `text` and its tokens; raises `InputError` where it is empty, or empty to them."""
+        encoded, tokens = self.tokenizer.read(require_text(text))
+        require_tokens(tokens)
+        return encoded, tokens
+
     def require_window(self, length: int, field: str, sentence: str = _TOO_LONG, **values: Any) -> None:
         """Refuse a text of more than `window` tokens with a `sentence` that says both numbers, and `values`."""
-        if length > self.settings.window:
-            raise InputError(Sentence(sentence, length=length, window=self.settings.window, **values), field)
+        window = self.settings.window
+        require(length <= window, field, sentence, length=length, window=window, **values)
 
     def require_known(self, kept: Sequence[int]) -> None:
         """Refuse ids to go on from that the vocabulary does not have."""
-        if not all(0 <= token_id < len(self.tokenizer) for token_id in kept):
-            raise InputError(Sentence("This model does not know one of the tokens to go on from."), "kept")
+        known = all(0 <= token_id < len(self.tokenizer) for token_id in kept)
+        require(known, "kept", Sentence("This model does not know one of the tokens to go on from."))
 
 
 AnyTaskModel = TaskModel[Any, Any, Any, Any]
@@ -207,34 +219,49 @@ def batch_of_one(ids: Sequence[int]) -> Ids:
     return np.array(ids, np.int64).reshape(1, -1)
 
 
-def padded(encodings: Sequence[Encoding], settings: TokenizerSettings) -> dict[str, NDArray[np.int64]]:
+def padded(encodings: Sequence[Encoding], settings: TokenizerSettings) -> dict[str, Ids]:
     """The network's inputs `[row, token]` of several texts or pairs, each as long as the longest."""
-    length = max(len(each.ids) for each in encodings)
-
-    def filled(rows: list[list[int]], filling: int) -> NDArray[np.int64]:
-        fillings = [[filling] * (length - len(row)) for row in rows]
-        pairs = zip(rows, fillings, strict=True)
-        return np.array([more + row if settings.pads_left else row + more for row, more in pairs], np.int64)
-
-    inputs = {
-        "input_ids": filled([each.ids for each in encodings], settings.pad_token_id or 0),
-        "attention_mask": filled([[1] * len(each.ids) for each in encodings], 0),
-    }
+    inputs = padded_ids([each.ids for each in encodings], settings)
     if settings.has_types:
-        inputs["token_type_ids"] = filled([each.types for each in encodings], settings.pad_type_id)
+        inputs["token_type_ids"] = _filled([each.types for each in encodings], settings.pad_type_id, settings)
     return inputs
 
 
-def require_tokens(tokens: Sequence[Token], field: str, name: str) -> None:
+def padded_ids(rows: Sequence[Sequence[int]], settings: TokenizerSettings) -> dict[str, Ids]:
+    """The network's inputs `[row, token]` of several texts, token types left out: all are then of the first kind."""
+    masks = [[1] * len(row) for row in rows]
+    return {
+        "input_ids": _filled(rows, settings.pad_token_id or 0, settings),
+        "attention_mask": _filled(masks, 0, settings),
+    }
+
+
+def _filled(rows: Sequence[Sequence[int]], filling: int, settings: TokenizerSettings) -> Ids:
+    fillings = [[filling] * (max(map(len, rows)) - len(row)) for row in rows]
+    pairs = zip(rows, fillings, strict=True)
+    return np.array([[*more, *row] if settings.pads_left else [*row, *more] for row, more in pairs], np.int64)
+
+
+def require(holds: bool, field: str, sentence: str, /, **values: Any) -> None:
+    """Raise `InputError` about `field`, in this `sentence` with `values`, unless it `holds`."""
+    if not holds:
+        raise InputError(Sentence(sentence, **values) if values else sentence, field)
+
+
+def require_between(least: float, number: float, most: float, field: str, name: str) -> None:
+    """Raise `InputError` for a `number` that is not from `least` to `most`; `name` says what it is."""
+    said = Sentence("{name} must be from {least:,} to {most:,}.")
+    require(least <= number <= most, field, said, name=name, least=least, most=most)
+
+
+def require_tokens(tokens: Sequence[Token], field: str = "text", name: str = THE_TEXT) -> None:
     """Raise `InputError` for a text of which the tokenizer leaves no token, such as accents without letters."""
-    if all(token.is_mark for token in tokens):
-        raise InputError(Sentence("{name} is empty for this model. Please type something else.", name=name), field)
+    has_any = not all(token.is_mark for token in tokens)
+    require(has_any, field, Sentence("{name} is empty for this model. Please type something else."), name=name)
 
 
-def require_text(text: str, field: str, name: str) -> str:
+def require_text(text: str, field: str = "text", name: str = THE_TEXT) -> str:
     """`text` if it says anything; raises `InputError` where it is empty or no text."""
-    if not isinstance(text, str):
-        raise InputError(Sentence("{name} must be text.", name=name), field)
-    if not says_anything(text):
-        raise InputError(Sentence("{name} is empty. Please type something first.", name=name), field)
+    require(isinstance(text, str), field, Sentence("{name} must be text."), name=name)
+    require(says_anything(text), field, Sentence("{name} is empty. Please type something first."), name=name)
     return text

@@ -7,11 +7,10 @@ import numpy as np
 
 from models.before import characters
 from models.decoding.sampling import best
-from models.errors import InputError
 from models.outputs.base import LoadedCheckpoint, Prediction, softmax
 from models.outputs.before import CellsOutput, WatchedCell
 from models.registry import Checkpoint
-from models.tasks.base import require_text
+from models.tasks.base import require, require_text
 from models.wording import Sentence
 
 LONGEST, GUESSES = 1_000, 3
@@ -19,6 +18,10 @@ LONGEST, GUESSES = 1_000, 3
 
 MOST_CELLS = 20
 """The most cells that may be asked for besides the named ones."""
+
+_TOO_LONG = Sentence("The text is {length:,} characters long, and at most {most:,} are read here. Please shorten it.")
+_NO_MODEL = Sentence("The model must be {one} or {other}.")
+_NO_CELLS = Sentence("The cells must be at most {most} numbers from 0 to {last}.")
 
 
 @dataclass(frozen=True)
@@ -46,28 +49,12 @@ class Cells:
 
     def answer(self, inputs: CellsInput) -> CellsOutput:
         """The states of the named cells and of those asked for, after each character."""
-        text = require_text(inputs.text, "text", Sentence("The text"))
-        if len(text) > LONGEST:
-            raise InputError(
-                Sentence(
-                    "The text is {length:,} characters long, and at most {most:,} are read here. Please shorten it.",
-                    length=len(text),
-                    most=LONGEST,
-                ),
-                "text",
-            )
-        if inputs.model not in characters.MODELS:
-            raise InputError(
-                Sentence("The model must be {one} or {other}.", one=characters.PROSE, other=characters.CODE), "model"
-            )
+        text, (one, other) = require_text(inputs.text), characters.MODELS
+        require(len(text) <= LONGEST, "text", _TOO_LONG, length=len(text), most=LONGEST)
+        require(inputs.model in (one, other), "model", _NO_MODEL, one=one, other=other)
         model, read = characters.load(inputs.model), characters.as_read(text, inputs.model)
-        if len(inputs.cells) > MOST_CELLS or not all(0 <= each < model.cells for each in inputs.cells):
-            raise InputError(
-                Sentence(
-                    "The cells must be at most {most} numbers from 0 to {last}.", most=MOST_CELLS, last=model.cells - 1
-                ),
-                "cells",
-            )
+        there = len(inputs.cells) <= MOST_CELLS and all(0 <= each < model.cells for each in inputs.cells)
+        require(there, "cells", _NO_CELLS, most=MOST_CELLS, last=model.cells - 1)
         cells, logits = model.read(characters.ids_of(read))
         found = characters.figures()[inputs.model]["named"]
         named = [(each["cell"], each["watches"], each["correlation"]) for each in found]

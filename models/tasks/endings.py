@@ -10,19 +10,24 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from models.decoding.sampling import log_softmax
 from models.engine import Ids, Logits
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Token
 from models.outputs.encoders import Ending, EndingsOutput
 from models.registry import Task
-from models.tasks.base import TaskModel, padded, require_text
+from models.tasks.base import TaskModel, padded, require, require_text
 from models.tasks.sentence_pair import read_pair, shares
 from models.tasks.text_generation import TextGeneration
 from models.text.tokenizer import Encoding
 from models.wording import Sentence
 
 LEAST_ENDINGS, MOST_ENDINGS = 2, 4
+_NOT_SO_MANY = Sentence("There must be {fewest} to {most} endings.")
+_TOO_LONG = Sentence(
+    "For the completion model a text of both is {length:,} tokens, and this model reads at most {window:,} at once "
+    "here. Please shorten it."
+)
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,8 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
     def preprocess(self, inputs: EndingsInput) -> EncodedEndings:
         """Raises `InputError` for too few or too many endings, an empty text, and one longer than a window."""
         beginning, endings = require_text(inputs.beginning, "beginning", Sentence("The beginning")), inputs.endings
-        if not LEAST_ENDINGS <= len(endings) <= MOST_ENDINGS:
-            raise InputError(
-                Sentence("There must be {fewest} to {most} endings.", fewest=LEAST_ENDINGS, most=MOST_ENDINGS),
-                "endings",
-            )
+        fewest, most = LEAST_ENDINGS, MOST_ENDINGS
+        require(fewest <= len(endings) <= most, "endings", _NOT_SO_MANY, fewest=fewest, most=most)
         read = [self._pair(beginning, ending, number) for number, ending in enumerate(endings, start=1)]
         return EncodedEndings(
             padded([pair for pair, _ in read], self.tokenizer.settings),
@@ -77,14 +79,7 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
         first = writer.preprocess(writer.inputs_type(beginning.rstrip(), max_new_tokens=1)).ids[0].tolist()
         # A word brings its space along.
         own = writer.tokenizer.encode(f" {ending.strip()}", special=False).ids
-        writer.require_window(
-            len(first) + len(own),
-            "endings",
-            Sentence(
-                "For the completion model a text of both is {length:,} tokens, and this model reads at most "
-                "{window:,} at once here. Please shorten it."
-            ),
-        )
+        writer.require_window(len(first) + len(own), "endings", _TOO_LONG)
         return np.array([first + own], np.int64), len(own)
 
     def forward(self, encoded: EncodedEndings) -> tuple[Logits, NDArray[np.float64]]:
@@ -94,9 +89,7 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
 
     def _log_probability(self, ids: Ids, own: int) -> float:
         """The mean natural log-probability of the last `own` of `ids`, each after those before it."""
-        scores = self.writer.logits(ids[:, :-1])[-own:].astype(np.float64)
-        scores -= scores.max(axis=-1, keepdims=True)
-        logs = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+        logs = log_softmax(self.writer.logits(ids[:, :-1])[-own:].astype(np.float64))
         return float(np.take_along_axis(logs, ids[0, -own:, None], axis=-1).mean())
 
     def postprocess(

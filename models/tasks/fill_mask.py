@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 
 from models.decoding.sampling import LEAST, best, best_choices
 from models.engine import Ids, Logits
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token, softmax
 from models.outputs.encoders import FillMaskOutput, WordStanding
-from models.tasks.base import TaskModel, batch_of_one, require_text
-from models.text.characters import over_marks
-from models.text.tokenizer import read_tokens, readable
+from models.tasks.base import TaskModel, batch_of_one, require, require_between, require_text
+from models.text.tokenizer import readable
 from models.wording import Sentence
 
 MAX_TOP_K = 20
@@ -43,20 +41,15 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
 
     def preprocess(self, inputs: FillMaskInput) -> EncodedMasks:
         """Raises `InputError` for a text without a mask and for one longer than the window."""
-        text = require_text(inputs.text, "text", Sentence("The text"))
-        if not 1 <= inputs.top_k <= MAX_TOP_K:
-            raise InputError(Sentence("The number of candidates must be from 1 to {most}.", most=MAX_TOP_K), "top_k")
         mask = str(self.tokenizer.settings.mask_token)
-        text = with_masks(text, mask)
-        encoded = self.tokenizer.encode(text)
+        text = with_masks(require_text(inputs.text), mask)
+        require_between(1, inputs.top_k, MAX_TOP_K, "top_k", Sentence("The number of candidates"))
+        encoded, tokens = self.tokenizer.read(text)
         self.require_window(len(encoded.ids), "text")
         mask_id = self.tokenizer.settings.mask_token_id
         positions = [position for position, token_id in enumerate(encoded.ids) if token_id == mask_id]
-        if not positions:
-            raise InputError(
-                Sentence("There is no blank to fill: write {mask} where a word is missing.", mask=mask), "text"
-            )
-        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
+        said = Sentence("There is no blank to fill: write {mask} where a word is missing.")
+        require(bool(positions), "text", said, mask=mask)
         return EncodedMasks(batch_of_one(encoded.ids), positions, text, tokens)
 
     def forward(self, encoded: EncodedMasks) -> Logits:

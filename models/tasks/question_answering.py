@@ -8,11 +8,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Token, softmax
 from models.outputs.encoders import Answer, QuestionAnsweringOutput
-from models.tasks.base import Calibration, TaskModel, padded, require_text
+from models.tasks.base import Calibration, TaskModel, padded, require, require_between, require_text
 from models.text.characters import inside_words, over_marks, without_spaces
 from models.text.tokenizer import Encoding, read_tokens
 from models.text.words import grown, whole_spans
@@ -27,6 +26,8 @@ _OVERLAP_TOKENS = 128
 # Enough of them hold the answers that do not overlap, without sorting every pair of tokens.
 _RANKED_SPANS = 500
 _UNREAD = np.empty(0, np.float32)
+_QUESTION_TOO_LONG = Sentence("The question is {length:,} tokens long, and at most {most} leave room for the text.")
+_NO_CONTEXT = Sentence("The text is empty for this model. Please type something else.")
 
 Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """The first character, end (exclusive) and probability of each span, `[span]` each."""
@@ -192,25 +193,15 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
     def preprocess(self, inputs: QuestionAnsweringInput) -> EncodedWindows:
         """Raises `InputError` for an empty question or text, and for a question that leaves no room for the text."""
         question = require_text(inputs.question, "question", Sentence("The question")).strip()
-        context = require_text(inputs.context, "context", Sentence("The text"))
-        if not 1 <= inputs.top_k <= MAX_TOP_K:
-            raise InputError(Sentence("The number of answers must be from 1 to {most}.", most=MAX_TOP_K), "top_k")
-        length = len(self.tokenizer.encode(question, special=False).ids)
-        if length > MAX_QUESTION_TOKENS:
-            raise InputError(
-                Sentence(
-                    "The question is {length:,} tokens long, and at most {most} leave room for the text.",
-                    length=length,
-                    most=MAX_QUESTION_TOKENS,
-                ),
-                "question",
-            )
+        context = require_text(inputs.context, "context")
+        require_between(1, inputs.top_k, MAX_TOP_K, "top_k", Sentence("The number of answers"))
+        length, most = len(self.tokenizer.encode(question, special=False).ids), MAX_QUESTION_TOKENS
+        require(length <= most, "question", _QUESTION_TOO_LONG, length=length, most=most)
         size, overlap = min(_WINDOW_TOKENS, self.settings.window), min(_OVERLAP_TOKENS, self.settings.window // 4)
         encodings = self.tokenizer.windows(question, context, size, overlap)
         inside, whole = inside_words(context), whole_spans(context)
         windows = tuple(self._unread(each, context, inside, whole) for each in encodings)
-        if not any(each.in_context.any() for each in windows):
-            raise InputError(Sentence("The text is empty for this model. Please type something else."), "context")
+        require(any(each.in_context.any() for each in windows), "context", _NO_CONTEXT)
         return EncodedWindows(padded(encodings, self.tokenizer.settings), windows)
 
     def _unread(

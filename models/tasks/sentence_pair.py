@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.engine import Ids, Logits
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token, softmax
 from models.outputs.encoders import SentencePairOutput
@@ -29,6 +28,12 @@ GROUPS = ((FOLLOWS, RANDOM), (ENTAILMENT, NEUTRAL, CONTRADICTION), (PARAPHRASE, 
 
 _DIGITS = 4
 """Decimals of a vector's numbers, which are logged and drawn; cosines are worked out before."""
+
+_NAMES = Sentence("The first text"), Sentence("The second text")
+_TOO_LONG = Sentence(
+    "The two texts are {length:,} tokens together, and this model reads at most {window:,} at once here. Please "
+    "shorten one of them."
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,7 @@ class SentencePair(TaskModel[SentencePairInput, EncodedPair, tuple[Logits, Logit
 
     def preprocess(self, inputs: SentencePairInput) -> EncodedPair:
         """Raises `InputError` for an empty text and for a pair longer than the window."""
-        texts = (
-            require_text(inputs.a, "a", Sentence("The first text")),
-            require_text(inputs.b, "b", Sentence("The second text")),
-        )
+        texts = require_text(inputs.a, "a", _NAMES[0]), require_text(inputs.b, "b", _NAMES[1])
         pair, tokens = read_pair(self, texts, ("a", "b"))
         alone = padded([self.tokenizer.encode(text) for text in texts], self.tokenizer.settings)
         return EncodedPair(padded([pair], self.tokenizer.settings), alone, tokens, tuple(pair.types))
@@ -99,21 +101,10 @@ def read_pair(
     model: AnyTaskModel, texts: tuple[str, str], fields: tuple[str, str]
 ) -> tuple[Encoding, tuple[Token, ...]]:
     """The pair of `texts` and its tokens; raises `InputError` about one of `fields` for what cannot be read."""
-    pair, window = model.tokenizer.encode(*texts), model.settings.window
-    if len(pair.ids) > window:
-        raise InputError(
-            Sentence(
-                "The two texts are {length:,} tokens together, and this model reads at most {window:,} "
-                "at once here. Please shorten one of them.",
-                length=len(pair.ids),
-                window=window,
-            ),
-            fields[len(texts[1]) > len(texts[0])],
-        )
+    pair = model.tokenizer.encode(*texts)
+    model.require_window(len(pair.ids), fields[len(texts[1]) > len(texts[0])], _TOO_LONG)
     tokens = read_tokens(model.tokenizer, pair.ids, characters_of(pair, texts))
-    for part, (field, name) in enumerate(
-        zip(fields, (Sentence("The first text"), Sentence("The second text")), strict=True)
-    ):
+    for part, (field, name) in enumerate(zip(fields, _NAMES, strict=True)):
         require_tokens([token for token, of in zip(tokens, pair.parts, strict=True) if of == part], field, name)
     return pair, tokens
 

@@ -12,14 +12,20 @@ import numpy as np
 
 from models.decoding.sampling import best, log_softmax
 from models.engine import Ids
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token
 from models.outputs.surprise import MeasuredText, PseudoPerplexity, SurpriseOutput, TokenSurprise
 from models.registry import Task
-from models.tasks.base import AnyTaskModel, TaskModel, attention_of, batch_of_one, require_text, require_tokens
+from models.tasks.base import (
+    THE_TEXT,
+    AnyTaskModel,
+    TaskModel,
+    batch_of_one,
+    require,
+    require_text,
+    require_tokens,
+)
 from models.tasks.fill_mask import FillMask
-from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
 from models.wording import Sentence
 
@@ -29,6 +35,9 @@ RATHER = 3
 LONGEST_PSEUDO = 64
 """The longest text, in tokens of the masked model, that it is asked about: each token takes a pass of its own."""
 
+_ONE_TOKEN = Sentence(
+    "{name} is one token, which this model has nothing to foresee by: it has no start token. Please write more."
+)
 _ROWS_AT_ONCE = 16
 # GPT-2's scores for this many tokens are 13 MB.
 _TOKENS_AT_ONCE = 64
@@ -50,59 +59,39 @@ class ReadText:
     tokens: tuple[Token, ...]
 
 
-@dataclass(frozen=True)
-class EncodedTexts:
-    """The text and the one beside it, if any."""
+class Surprise(TaskModel[SurpriseInput, tuple[ReadText, ...], tuple[MeasuredText, ...], SurpriseOutput]):
+    """A causal model that reads instead of writing, with a masked one, `masked`, beside it.
 
-    text: ReadText
-    other: ReadText | None
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What both models say of a text and of the one beside it."""
-
-    text: MeasuredText
-    other: MeasuredText | None
-
-
-class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput]):
-    """A causal model that reads instead of writing, with a masked one, `masked`, beside it."""
+    It reads one text, or two of them, the one to compare with behind.
+    """
 
     inputs_type = SurpriseInput
     asks: ClassVar = {"masked": Task.FILL_MASK}
     masked: FillMask
 
-    def preprocess(self, inputs: SurpriseInput) -> EncodedTexts:
+    def preprocess(self, inputs: SurpriseInput) -> tuple[ReadText, ...]:
         """Raises `InputError` for an empty text, and for one of which no token can be counted."""
-        if not isinstance(inputs.other, str):
-            raise InputError(Sentence("The other text must be text."), "other")
-        other = read(self, inputs.other, "other", Sentence("The other text")) if inputs.other.strip() else None
-        return EncodedTexts(read(self, inputs.text, "text", Sentence("The text")), other)
+        require(isinstance(inputs.other, str), "other", Sentence("The other text must be text."))
+        text = read(self, inputs.text)
+        if not inputs.other.strip():
+            return (text,)
+        return text, read(self, inputs.other, "other", Sentence("The other text"))
 
-    def forward(self, encoded: EncodedTexts) -> Measured:
-        """Both models over both texts."""
-        return Measured(self._measure(encoded.text), self._measure(encoded.other) if encoded.other else None)
+    def forward(self, encoded: tuple[ReadText, ...]) -> tuple[MeasuredText, ...]:
+        """Both models over each text."""
+        return tuple(MeasuredText(foreseen(self, each.tokens), self._pseudo_perplexity(each.text)) for each in encoded)
 
-    def postprocess(self, inputs: SurpriseInput, encoded: EncodedTexts, raw: Measured) -> SurpriseOutput:
+    def postprocess(
+        self, inputs: SurpriseInput, encoded: tuple[ReadText, ...], raw: tuple[MeasuredText, ...]
+    ) -> SurpriseOutput:
         """The numbers with what they were counted by."""
-        tokens, start = encoded.text.tokens, self.tokenizer.settings.bos_token_id
-        return SurpriseOutput(
-            self.identity,
-            tokens,
-            raw.text,
-            raw.other,
-            "" if start is None else tokens[0].text,
-            self.settings.window,
-            self.masked.identity,
-        )
+        text, other, tokens = raw[0], raw[1] if len(raw) > 1 else None, encoded[0].tokens
+        start = "" if self.tokenizer.settings.bos_token_id is None else tokens[0].text
+        return SurpriseOutput(self.identity, tokens, text, other, start, self.settings.window, self.masked.identity)
 
     def attend(self, inputs: SurpriseInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the first window of the text."""
-        return attend_to(self, read(self, inputs.text, "text", Sentence("The text")))
-
-    def _measure(self, text: ReadText) -> MeasuredText:
-        return MeasuredText(foreseen(self, text.tokens), self._pseudo_perplexity(text.text))
+        return attend_to(self, read(self, inputs.text))
 
     def _pseudo_perplexity(self, text: str) -> PseudoPerplexity | None:
         """The masked model's, over its own tokens; none for a text that is too long for it, or empty to it."""
@@ -126,31 +115,18 @@ class Surprise(TaskModel[SurpriseInput, EncodedTexts, Measured, SurpriseOutput])
         return PseudoPerplexity(2 ** (bits / len(places)), len(places))
 
 
-def read(model: AnyTaskModel, text: str, field: str, name: str) -> ReadText:
+def read(model: AnyTaskModel, text: str, field: str = "text", name: str = THE_TEXT) -> ReadText:
     """The tokens of `text`; raises `InputError` where it is empty or none of them can be counted."""
-    encoded = model.tokenizer.encode(require_text(text, field, name), special=False)
-    tokens = read_tokens(model.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
+    _, tokens = model.tokenizer.read(require_text(text, field, name), special=False)
     require_tokens(tokens, field, name)
     start = model.tokenizer.settings.bos_token_id
-    if start is not None:
-        tokens = (*read_tokens(model.tokenizer, [start]), *tokens)
-    elif len(tokens) == 1:
-        raise InputError(
-            Sentence(
-                "{name} is one token, which this model has nothing to foresee by: it has no start token. "
-                "Please write more.",
-                name=name,
-            ),
-            field,
-        )
-    return ReadText(text, tokens)
+    require(start is not None or len(tokens) > 1, field, _ONE_TOKEN, name=name)
+    return ReadText(text, tokens if start is None else (*read_tokens(model.tokenizer, [start]), *tokens))
 
 
 def attend_to(model: AnyTaskModel, text: ReadText) -> Attentions:
     """The masked self-attention over the first window of the text."""
-    tokens = text.tokens[: model.settings.window]
-    layers = model.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
-    return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+    return model.attend_decoder(text.tokens[: model.settings.window])
 
 
 def foreseen(model: AnyTaskModel, tokens: tuple[Token, ...]) -> tuple[TokenSurprise, ...]:

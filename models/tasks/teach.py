@@ -36,13 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.cancellation import go_on
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token
 from models.outputs.vectors import Judged, LearningCurve, TeachOutput
-from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
-from models.text.characters import over_marks
-from models.text.tokenizer import read_tokens
+from models.tasks.base import TaskModel, batch_of_one, padded_ids, require, require_text, require_tokens
 from models.wording import Sentence
 
 if TYPE_CHECKING:
@@ -67,6 +64,17 @@ _WORD = r"\w+|[^\w\s]"
 _ROWS = 32
 _HELD_BACK = 4
 """Where nothing is kept out, one example in four of each class is held back from a curve."""
+
+_TOO_LONG = Sentence(
+    "One of the texts is {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
+)
+_NO_CLASS = Sentence("Two to five classes can be taught, and there is none.")
+_ONE_CLASS = Sentence("Two to five classes can be taught, and there is one.")
+_MANY_CLASSES = Sentence("Two to five classes can be taught, and there are {count}.")
+_ONE_EXAMPLE = Sentence("The class “{name}” has one example. Please give each class at least two.")
+_NOT_TAUGHT = Sentence("The class “{name}” is tested but has no example to teach it.")
+_IN_TWO_CLASSES = Sentence("“{text}” stands in two classes, “{other}” and “{name}”. Keep it in one.")
+_TAUGHT_AND_TESTED = Sentence("“{text}” is taught and tested as well. Please keep it in one place.")
 
 Labelled = tuple[str, str]
 """A text and its label."""
@@ -116,21 +124,14 @@ class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], T
         _require_classes(examples, kept_out)
         every = [*(("examples", text) for text, _ in examples), *(("kept_out", text) for text, _ in kept_out),
                  *(("texts", text) for text in texts)]  # fmt: skip
-        encoded = [self.tokenizer.encode(text) for _, text in every]
-        for (field, _), each in zip(every, encoded, strict=True):
-            self.require_window(
-                len(each.ids),
-                field,
-                Sentence(
-                    "One of the texts is {length:,} tokens, and this model reads at most {window:,} at once here. "
-                    "Please shorten it."
-                ),
-            )
+        rows = tuple(self.tokenizer.encode(text).ids for _, text in every)
+        for (field, _), ids in zip(every, rows, strict=True):
+            self.require_window(len(ids), field, _TOO_LONG)
         place = len(examples) + len(kept_out) if texts else 0
-        (field, text), shown = every[place], encoded[place]
-        tokens = read_tokens(self.tokenizer, shown.ids, over_marks(text, shown.offsets))
-        require_tokens(tokens, field, Sentence("The text"))
-        return EncodedExamples(examples, kept_out, texts, tuple(each.ids for each in encoded), place, tokens)
+        field, text = every[place]
+        _, tokens = self.tokenizer.read(text)
+        require_tokens(tokens, field)
+        return EncodedExamples(examples, kept_out, texts, rows, place, tokens)
 
     def forward(self, encoded: EncodedExamples) -> Mapping[str, NDArray[Any]]:
         """Each representation of every text: vectors `[text, width]` as long as one, and the words as they stand."""
@@ -148,20 +149,17 @@ class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], T
         """The mean over the tokens of each of `rows`, special ones included, in the layer in the middle of `trunk`."""
         import torch
 
-        padding = self.tokenizer.settings.pad_token_id or 0
         # Texts of about the same length are read together.
         order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
         found: dict[int, Vectors] = {}
         for start in range(0, len(order), _ROWS):
             go_on()
             batch = order[start : start + _ROWS]
-            longest = max(len(rows[row]) for row in batch)
-            ids = np.array([[*rows[row], *[padding] * (longest - len(rows[row]))] for row in batch], np.int64)
-            mask = np.array([[1] * len(rows[row]) + [0] * (longest - len(rows[row])) for row in batch], np.int64)
-            read, seen = self.tensor(ids), self.tensor(mask)
+            padded = padded_ids([rows[row] for row in batch], self.tokenizer.settings)
+            given = {name: self.tensor(each) for name, each in padded.items()}
             with self.lock, torch.inference_mode():
-                layers = trunk(input_ids=read, attention_mask=seen, output_hidden_states=True).hidden_states
-                middle, weights = layers[len(layers) // 2], seen[..., None].float()
+                layers = trunk(**given, output_hidden_states=True).hidden_states
+                middle, weights = layers[len(layers) // 2], given["attention_mask"][..., None].float()
                 means = (middle * weights).sum(dim=1) / weights.sum(dim=1)
                 lengths = torch.linalg.vector_norm(means, dim=1, keepdim=True)
             found |= dict(zip(batch, (means / lengths).float().cpu().numpy(), strict=True))
@@ -281,14 +279,12 @@ def _judged(text: str, labels: tuple[str, ...], shares: NDArray[np.float64], exp
 
 def _distinct(given: Sequence[Labelled], field: str) -> tuple[Labelled, ...]:
     """The examples, those of one class that read alike once; raises `InputError` for an empty one."""
-    found = {
-        (
-            _alike(require_text(text, field, Sentence("An example"))),
-            require_text(label, field, Sentence("The name of a class")),
-        ): text
-        for text, label in reversed(given)
-    }
-    return tuple((text, label) for (_, label), text in reversed(found.items()))
+    found: dict[Labelled, Labelled] = {}
+    for text, label in given:
+        require_text(text, field, Sentence("An example"))
+        require_text(label, field, Sentence("The name of a class"))
+        found.setdefault((_alike(text), label), (text, label))
+    return tuple(found.values())
 
 
 def _alike(text: str) -> str:
@@ -298,42 +294,16 @@ def _alike(text: str) -> str:
 def _require_classes(examples: Sequence[Labelled], kept_out: Sequence[Labelled]) -> None:
     """Raise `InputError` for the first reason why these examples cannot be taught or tested."""
     sizes = Counter(label for _, label in examples)
-    if not LEAST_CLASSES <= len(sizes) <= MOST_CLASSES:
-        sentence = Sentence("Two to five classes can be taught, and there are {count}.", count=len(sizes))
-        if len(sizes) < LEAST_CLASSES:
-            one = Sentence("Two to five classes can be taught, and there is one.")
-            sentence = one if sizes else Sentence("Two to five classes can be taught, and there is none.")
-        raise InputError(sentence, "examples")
+    said = _MANY_CLASSES if len(sizes) > 1 else _ONE_CLASS if sizes else _NO_CLASS
+    require(LEAST_CLASSES <= len(sizes) <= MOST_CLASSES, "examples", said, count=len(sizes))
     for label, size in sizes.items():
-        if size < LEAST_EXAMPLES:
-            raise InputError(
-                Sentence("The class “{name}” has one example. Please give each class at least two.", name=label),
-                "examples",
-            )
-    found: dict[str, Labelled] = {}
-    for field, (text, label) in [
-        *(("examples", each) for each in examples),
-        *(("kept_out", each) for each in kept_out),
-    ]:
-        if label not in sizes:
-            raise InputError(
-                Sentence("The class “{name}” is tested but has no example to teach it.", name=label), field
-            )
-        _, other = found.setdefault(_alike(text), (text, label))
-        if other != label:
-            raise InputError(
-                Sentence(
-                    "“{text}” stands in two classes, “{other}” and “{name}”. Keep it in one.",
-                    text=text[:60],
-                    other=other,
-                    name=label,
-                ),
-                field,
-            )
+        require(size >= LEAST_EXAMPLES, "examples", _ONE_EXAMPLE, name=label)
+    class_of: dict[str, str] = {}
+    for field, rows in (("examples", examples), ("kept_out", kept_out)):
+        for text, label in rows:
+            require(label in sizes, field, _NOT_TAUGHT, name=label)
+            other = class_of.setdefault(_alike(text), label)
+            require(other == label, field, _IN_TWO_CLASSES, text=text[:60], other=other, name=label)
     taught = {_alike(text) for text, _ in examples}
     for text, _ in kept_out:
-        if _alike(text) in taught:
-            raise InputError(
-                Sentence("“{text}” is taught and tested as well. Please keep it in one place.", text=text[:60]),
-                "kept_out",
-            )
+        require(_alike(text) not in taught, "kept_out", _TAUGHT_AND_TESTED, text=text[:60])

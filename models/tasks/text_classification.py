@@ -8,10 +8,7 @@ from models.engine import Ids, Logits
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token, softmax
 from models.outputs.encoders import SentimentOutput
-from models.tasks.base import TaskModel, batch_of_one, require_text, require_tokens
-from models.text.characters import over_marks
-from models.text.tokenizer import read_tokens
-from models.wording import Sentence
+from models.tasks.base import TaskModel, batch_of_one
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,8 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits,
 
     def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
         """Raises `InputError` for empty text and for one longer than the window."""
-        text = require_text(inputs.text, "text", Sentence("The text"))
-        encoded = self.tokenizer.encode(text)
+        encoded, tokens = self.read_text(inputs.text)
         self.require_window(len(encoded.ids), "text")
-        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
-        require_tokens(tokens, "text", Sentence("The text"))
         return EncodedText(batch_of_one(encoded.ids), tokens)
 
     def forward(self, encoded: EncodedText) -> Logits:

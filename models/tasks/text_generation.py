@@ -15,15 +15,20 @@ from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token
 from models.outputs.writing import CompletionOutput, GeneratedToken
-from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one
+from models.tasks.base import MAX_BEAMS, MAX_SEED, TaskModel, batch_of_one, require, require_between
 from models.text.tokenizer import read_tokens
 from models.wording import Sentence
 
 _LAST_SPACES = re.compile(r"[^\S\n]+\Z")
 STRATEGIES = ("greedy", "beam", "sample")
 MAX_NEW_TOKENS = 200
-MAX_SEED = 2**32 - 1
 MAX_LOOP_GUARD = 20
+_TOO_LONG = Sentence(
+    "The prompt has {length:,} tokens; {more} more would pass the {window:,} that this model reads at once here. "
+    "Please shorten it or ask for less."
+)
+_NO_START = Sentence("This model has no start token: please give it a word to begin with.")
+_KEPT_TOO_LONG = Sentence("The part to go on from is longer than the text may become.")
 
 
 @dataclass(frozen=True)
@@ -93,22 +98,10 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         if not ids:
             start = self.tokenizer.settings.bos_token_id
             if start is None:
-                raise InputError(
-                    Sentence("This model has no start token: please give it a word to begin with."), "prompt"
-                )
+                raise InputError(_NO_START, "prompt")
             ids = [start]
-        window = self.settings.window
-        if window - len(ids) < inputs.max_new_tokens:
-            raise InputError(
-                Sentence(
-                    "The prompt has {length:,} tokens; {more} more would pass the {window:,} that this model "
-                    "reads at once here. Please shorten it or ask for less.",
-                    length=len(ids),
-                    more=inputs.max_new_tokens,
-                    window=window,
-                ),
-                "prompt",
-            )
+        window, more = self.settings.window, inputs.max_new_tokens
+        require(len(ids) + more <= window, "prompt", _TOO_LONG, length=len(ids), more=more, window=window)
         self.require_known(inputs.kept)
         return EncodedPrompt(batch_of_one(ids), read_tokens(self.tokenizer, ids), inputs)
 
@@ -147,9 +140,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
     def attend(self, inputs: TextGenerationInput, written: tuple[int, ...] = ()) -> Attentions:
         """The masked self-attention over the prompt and what was `written`, from one forward pass."""
         encoded = self.preprocess(inputs)
-        tokens = encoded.tokens + read_tokens(self.tokenizer, written)
-        layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
-        return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+        return self.attend_decoder(encoded.tokens + read_tokens(self.tokenizer, written))
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
         """Beam search behind the prompt and what is kept, step by step; there is at least one step."""
@@ -202,12 +193,9 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
 
 def check_settings(inputs: TextGenerationInput) -> None:
     """Raise `InputError`, with the range, for the first setting that is out of it."""
-    if not isinstance(inputs.prompt, str):
-        raise InputError(Sentence("The prompt must be text."), "prompt")
-    if inputs.strategy not in STRATEGIES:
-        raise InputError(
-            Sentence("The strategy must be one of {strategies}.", strategies=", ".join(STRATEGIES)), "strategy"
-        )
+    require(isinstance(inputs.prompt, str), "prompt", Sentence("The prompt must be text."))
+    said = Sentence("The strategy must be one of {strategies}.", strategies=", ".join(STRATEGIES))
+    require(inputs.strategy in STRATEGIES, "strategy", said)
     ranges: tuple[tuple[str, str, float, float], ...] = (
         ("max_new_tokens", Sentence("The number of new tokens"), 1, MAX_NEW_TOKENS),
         ("num_beams", Sentence("The number of beams"), 1, MAX_BEAMS),
@@ -218,9 +206,5 @@ def check_settings(inputs: TextGenerationInput) -> None:
         ("loop_guard", Sentence("The loop guard"), 0, MAX_LOOP_GUARD),
     )
     for field, name, least, most in ranges:
-        if not least <= getattr(inputs, field) <= most:
-            raise InputError(
-                Sentence("{name} must be from {least:,} to {most:,}.", name=name, least=least, most=most), field
-            )
-    if len(inputs.kept) > inputs.max_new_tokens:
-        raise InputError(Sentence("The part to go on from is longer than the text may become."), "kept")
+        require_between(least, getattr(inputs, field), most, field, name)
+    require(len(inputs.kept) <= inputs.max_new_tokens, "kept", _KEPT_TOO_LONG)

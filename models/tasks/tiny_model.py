@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from models.errors import InputError
 from models.outputs.base import LoadedCheckpoint
 from models.outputs.training import TinyModelOutput
 from models.registry import Checkpoint
-from models.tasks.base import require_text
+from models.tasks.base import MAX_SEED, require, require_between, require_text
 from models.wording import Sentence
 
 if TYPE_CHECKING:
@@ -25,7 +24,13 @@ MOST_STEPS, MOST_S = 800, 20.0
 """Where it ends, whichever comes first: this many steps, or as many seconds."""
 
 REPORTS, SAMPLES = 40, 8
-MOST_SEED = 2**32 - 1
+_TOO_SHORT = Sentence(
+    "The text has {length:,} characters, and from {least} to {most:,} can be learned here. That is too little to learn "
+    "from."
+)
+_TOO_LONG = Sentence(
+    "The text has {length:,} characters, and from {least} to {most:,} can be learned here. Please shorten it."
+)
 
 
 @dataclass(frozen=True)
@@ -95,27 +100,9 @@ class TinyModel:
 
 def checked(inputs: TinyModelInput) -> str:
     """The text; raises `InputError` where it is too short or too long, or a setting is out of range."""
-    text = require_text(inputs.text, "text", Sentence("The text"))
-    if not LEAST <= len(text) <= LONGEST:
-        if len(text) < LEAST:
-            sentence = Sentence(
-                "The text has {length:,} characters, and from {least} to {most:,} can be learned here. "
-                "That is too little to learn from.",
-                length=len(text),
-                least=LEAST,
-                most=LONGEST,
-            )
-        else:
-            sentence = Sentence(
-                "The text has {length:,} characters, and from {least} to {most:,} can be learned here. "
-                "Please shorten it.",
-                length=len(text),
-                least=LEAST,
-                most=LONGEST,
-            )
-        raise InputError(sentence, "text")
-    if not 1 <= inputs.steps <= MOST_STEPS:
-        raise InputError(Sentence("The number of steps must be from 1 to {most}.", most=MOST_STEPS), "steps")
-    if not 0 <= inputs.seed <= MOST_SEED:
-        raise InputError(Sentence("The seed must be from 0 to {most}.", most=MOST_SEED), "seed")
+    text = require_text(inputs.text)
+    said = _TOO_SHORT if len(text) < LEAST else _TOO_LONG
+    require(LEAST <= len(text) <= LONGEST, "text", said, length=len(text), least=LEAST, most=LONGEST)
+    require_between(1, inputs.steps, MOST_STEPS, "steps", Sentence("The number of steps"))
+    require_between(0, inputs.seed, MAX_SEED, "seed", Sentence("The seed"))
     return text

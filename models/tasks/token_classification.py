@@ -10,9 +10,8 @@ from models.engine import Ids, Logits
 from models.outputs.attention import Attentions
 from models.outputs.base import Token, softmax
 from models.outputs.encoders import OUTSIDE, Name, NamesOutput, TokenLabel
-from models.tasks.base import TaskModel, require_text, require_tokens
-from models.text.characters import over_marks, without_spaces
-from models.text.tokenizer import read_tokens
+from models.tasks.base import TaskModel
+from models.text.characters import without_spaces
 from models.text.words import words_of
 from models.wording import Sentence
 
@@ -116,10 +115,7 @@ class TokenClassification(TaskModel[TokenClassificationInput, EncodedText, Logit
 
     def preprocess(self, inputs: TokenClassificationInput) -> EncodedText:
         """Raises `InputError` for an empty text."""
-        text = require_text(inputs.text, "text", Sentence("The text"))
-        encoded = self.tokenizer.encode(text)
-        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
-        require_tokens(tokens, "text", Sentence("The text"))
+        encoded, tokens = self.read_text(inputs.text)
         own = [place for place, part in enumerate(encoded.parts) if part is not None]
         before, end = own[0], own[-1] + 1
         after = len(tokens) - end

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from models.decoding.sampling import log_softmax
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token
 from models.outputs.training import (
@@ -25,10 +24,9 @@ from models.outputs.training import (
     TrainingStepOutput,
 )
 from models.registry import Task
-from models.tasks.base import AnyTaskModel, TaskModel, batch_of_one, require_text, require_tokens
+from models.tasks.base import MAX_SEED, AnyTaskModel, TaskModel, batch_of_one, require, require_between
 from models.tasks.surprise import attend_to, read
 from models.tasks.text_generation import TextGeneration
-from models.text.characters import over_marks
 from models.text.tokenizer import read_tokens, readable
 from models.wording import Sentence
 
@@ -43,7 +41,9 @@ LONGEST = 128
 RATE = 0.001
 """The learning rate of the step: small, and large enough for a change that can be seen."""
 
-MOST_SEED = 2**32 - 1
+_TOO_LONG = Sentence("That is {length:,} tokens, and a step is worked out for at most {most}. Please shorten it.")
+_BLANKS_ALONE = Sentence("The text has nothing but blanks. Please write words: they are blanked here.")
+MOST_SEED = MAX_SEED
 _UNUSED = "[unused"
 
 
@@ -83,24 +83,12 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
 
     def preprocess(self, inputs: TrainingStepInput) -> Lesson:
         """Raises `InputError` for a text that is empty or too long, an unknown objective and a seed out of range."""
-        text = require_text(inputs.text, "text", Sentence("The text"))
-        if inputs.objective not in (MASKED, NEXT):
-            raise InputError(
-                Sentence("The objective must be {masked} or {next}.", masked=MASKED, next=NEXT), "objective"
-            )
-        if not 0 <= inputs.seed <= MOST_SEED:
-            raise InputError(Sentence("The seed must be from 0 to {most}.", most=MOST_SEED), "seed")
-        lesson = self._masked(text, inputs.seed) if inputs.objective == MASKED else self._next(text)
-        most = min(LONGEST, self._learner(inputs).settings.window)
-        if len(lesson.ids) > most:
-            raise InputError(
-                Sentence(
-                    "That is {length:,} tokens, and a step is worked out for at most {most}. Please shorten it.",
-                    length=len(lesson.ids),
-                    most=most,
-                ),
-                "text",
-            )
+        said = Sentence("The objective must be {masked} or {next}.", masked=MASKED, next=NEXT)
+        require(inputs.objective in (MASKED, NEXT), "objective", said)
+        require_between(0, inputs.seed, MOST_SEED, "seed", Sentence("The seed"))
+        lesson = self._masked(inputs.text, inputs.seed) if inputs.objective == MASKED else self._next(inputs.text)
+        length, most = len(lesson.ids), min(LONGEST, self._learner(inputs).settings.window)
+        require(length <= most, "text", _TOO_LONG, length=length, most=most)
         return lesson
 
     def forward(self, encoded: Lesson) -> "GradientStep":
@@ -144,7 +132,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         """The attention over the text as the model reads it."""
         lesson = self.preprocess(inputs)
         if inputs.objective == NEXT:
-            return attend_to(self.writer, read(self.writer, inputs.text, "text", Sentence("The text")))
+            return attend_to(self.writer, read(self.writer, inputs.text))
         shown = tuple(replace(each, id=own) for each, own in zip(lesson.tokens, lesson.ids, strict=True))
         return self.attend_encoder(shown, {"input_ids": batch_of_one(lesson.ids)})
 
@@ -153,15 +141,10 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
 
     def _masked(self, text: str, seed: int) -> Lesson:
         """The lesson for a seed: how many tokens are chosen is certain, which and what becomes of them is chance."""
-        encoded = self.tokenizer.encode(text)
-        tokens = read_tokens(self.tokenizer, encoded.ids, over_marks(text, encoded.offsets))
-        require_tokens(tokens, "text", Sentence("The text"))
+        encoded, tokens = self.read_text(text)
         draw = np.random.default_rng(seed)
         words = [place for place, token in enumerate(tokens) if not token.is_mark and not token.is_blank]
-        if not words:
-            raise InputError(
-                Sentence("The text has nothing but blanks. Please write words: they are blanked here."), "text"
-            )
+        require(bool(words), "text", _BLANKS_ALONE)
         count = max(1, round(CHOSEN_SHARE * len(words)))
         chosen = sorted(draw.permutation(words)[:count].tolist())
         ids, fates = list(encoded.ids), []
@@ -178,7 +161,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         return Lesson(tuple(ids), tuple(chosen), targets, tokens, tuple(chosen), tuple(fates))
 
     def _next(self, text: str) -> Lesson:
-        tokens = read(self.writer, text, "text", Sentence("The text")).tokens
+        tokens = read(self.writer, text).tokens
         ids = tuple(token.id for token in tokens)
         positions = tuple(range(1, len(ids)))
         return Lesson(ids, tuple(range(len(ids) - 1)), ids[1:], tokens, positions, ("",) * len(positions))

@@ -13,11 +13,19 @@ from models.decoding.copying import Copy, Copying, copied_places, copies_of, is_
 from models.decoding.generate import Chooser, DecoderState, Step, byte_rule, generated_tokens, reread
 from models.decoding.sampling import best_choices
 from models.engine import Ids
-from models.errors import InputError
 from models.outputs.attention import Attention, Attentions
 from models.outputs.base import Prediction, Token
 from models.outputs.writing import GeneratedToken, TranslationOutput
-from models.tasks.base import MAX_BEAMS, TaskModel, attention_of, batch_of_one, require_text, require_tokens
+from models.tasks.base import (
+    MAX_BEAMS,
+    TaskModel,
+    attention_of,
+    batch_of_one,
+    require,
+    require_between,
+    require_text,
+    require_tokens,
+)
 from models.text.characters import fallback_byte, over_marks, true_cased
 from models.text.sentences import sentences_of
 from models.text.tokenizer import bytes_of_pieces, read_tokens
@@ -27,6 +35,11 @@ from models.wording import Sentence
 _TOKENS_PER_SOURCE_TOKEN = 2
 _TOKENS_ALWAYS_ALLOWED = 32
 _MOST_COPYING_BEAMS = 12
+_TOO_LONG = Sentence(
+    "A sentence has {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
+)
+_KEPT_TOO_LONG = Sentence("The part to go on from is longer than the translation may become.")
+_COPIED = Sentence("Copied from your text, because the model alone lost a part of it: {copied}")
 
 
 @dataclass(frozen=True)
@@ -82,9 +95,8 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
         """Raises `InputError` for empty text, for a sentence longer than the window and for too many beams."""
-        text = require_text(inputs.text, "text", Sentence("The text"))
-        if not 1 <= inputs.num_beams <= MAX_BEAMS:
-            raise InputError(Sentence("The number of beams must be from 1 to {most}.", most=MAX_BEAMS), "num_beams")
+        text = require_text(inputs.text)
+        require_between(1, inputs.num_beams, MAX_BEAMS, "num_beams", Sentence("The number of beams"))
         self.require_known(inputs.kept)
         spans = sentences_of(text)
         ends = [0, *(end for _, end in spans)]
@@ -92,18 +104,10 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             self.encoded_sentence(text[start:end], start, text[before:start])
             for before, (start, end) in zip(ends, spans, strict=False)
         ]
-        require_tokens([token for sentence in sentences for token in sentence.tokens], "text", Sentence("The text"))
-        self.require_window(
-            max(len(sentence.tokens) for sentence in sentences),
-            "text",
-            Sentence(
-                "A sentence has {length:,} tokens, and this model reads at most {window:,} at once here. "
-                "Please shorten it."
-            ),
-        )
+        require_tokens([token for sentence in sentences for token in sentence.tokens])
+        self.require_window(max(len(sentence.tokens) for sentence in sentences), "text", _TOO_LONG)
         kept = self._split(inputs.kept, sentences)
-        if len(kept) > len(sentences):
-            raise InputError(Sentence("The part to go on from is longer than the translation may become."), "kept")
+        require(len(kept) <= len(sentences), "kept", _KEPT_TOO_LONG)
         kept += [()] * (len(sentences) - len(kept))
         sentences = [replace(each, kept=part) for each, part in zip(sentences, kept, strict=True)]
         return EncodedSource(tuple(sentences), inputs.num_beams)
@@ -221,12 +225,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
             if is_copied
         ]
         if copied:
-            notes.append(
-                Sentence(
-                    "Copied from your text, because the model alone lost a part of it: {copied}",
-                    copied=", ".join(copied),
-                )
-            )
+            notes.append(Sentence(_COPIED, copied=", ".join(copied)))
         return tuple(notes)
 
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:

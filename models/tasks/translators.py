@@ -9,17 +9,20 @@ from models.before import translators
 from models.before.lstm import Numbers
 from models.before.translators import THE_TRANSFORMER, TranslatorKind
 from models.decoding.beam_search import Hypothesis
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.before import EarlyTranslation, TranslatorsOutput
 from models.registry import Task
-from models.tasks.base import TaskModel, require_text, require_tokens
+from models.tasks.base import TaskModel, require, require_text, require_tokens
 from models.tasks.translation import EncodedSentence, Translation
 from models.text.tokenizer import read_tokens
 from models.wording import Sentence
 
 LONGEST = 64
 """The most tokens of a sentence: none of the translators has learned from a longer one."""
+
+_TOO_LONG = Sentence(
+    "That is {length:,} tokens, and these translators have learned from sentences of at most {most}. Please shorten it."
+)
 
 
 @dataclass(frozen=True)
@@ -38,18 +41,10 @@ class Translators(TaskModel[TranslatorsInput, EncodedSentence, Hypothesis, Trans
 
     def preprocess(self, inputs: TranslatorsInput) -> EncodedSentence:
         """The text as one sentence; raises `InputError` where it is empty, or longer than they have learned from."""
-        sentence = self.transformer.encoded_sentence(require_text(inputs.text, "text", Sentence("The text")), 0, "")
-        require_tokens(sentence.tokens, "text", Sentence("The text"))
-        if len(sentence.tokens) > LONGEST:
-            raise InputError(
-                Sentence(
-                    "That is {length:,} tokens, and these translators have learned from sentences of at most "
-                    "{most}. Please shorten it.",
-                    length=len(sentence.tokens),
-                    most=LONGEST,
-                ),
-                "text",
-            )
+        sentence = self.transformer.encoded_sentence(require_text(inputs.text), 0, "")
+        require_tokens(sentence.tokens)
+        length = len(sentence.tokens)
+        require(length <= LONGEST, "text", _TOO_LONG, length=length, most=LONGEST)
         return sentence
 
     def forward(self, encoded: EncodedSentence) -> Hypothesis:

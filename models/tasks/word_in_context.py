@@ -1,7 +1,6 @@
 """One word in several sentences: its vectors after every layer (Peters et al., 2018), beside its one static vector."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +8,12 @@ from numpy.typing import NDArray
 
 from models.decoding.sampling import best
 from models.engine import Ids, Logits
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token, softmax
 from models.outputs.vectors import Occurrence, Plane, WordInContextOutput
-from models.tasks.base import TaskModel, batch_of_one, require_text
-from models.text.characters import inside_words, over_marks
-from models.text.tokenizer import read_tokens, readable
+from models.tasks.base import TaskModel, batch_of_one, padded_ids, require, require_text
+from models.text.characters import inside_words
+from models.text.tokenizer import readable
 from models.text.word_vectors import word_vectors
 from models.wording import Sentence
 
@@ -66,6 +64,12 @@ class Read:
     logits: Logits
 
 
+_ONE_SENTENCE = Sentence("There is 1 sentence: please give {fewest} to {most}, one a line.")
+_NOT_SO_MANY = Sentence("There are {count} sentences: please give {fewest} to {most}, one a line.")
+_TWICE = Sentence("Sentence {number} is the same as sentence {other}: {sentence}.")
+_NOT_THERE = Sentence("The word “{word}” does not stand in sentence {number}: {sentence}.")
+_NOT_READ = Sentence("This model reads nothing of the word in sentence {number}: {sentence}.")
+_NO_STATIC_VECTOR = Sentence("“{word}” is not among the {count:,} words that have a static vector here.")
 _TOO_LONG = Sentence(
     "Sentence {number} has {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
 )
@@ -83,41 +87,23 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
         """Raises `InputError` for too few or too many sentences, and for one that is there twice or lacks the word."""
         word = require_text(inputs.word, "word", Sentence("The word")).strip()
         lines = lines_of(require_text(inputs.sentences, "sentences", Sentence("The list of sentences")))
-        if not FEWEST <= len(lines) <= MOST:
-            counted = Sentence(
-                "There are {count} sentences: please give {fewest} to {most}, one a line.",
-                count=len(lines),
-                fewest=FEWEST,
-                most=MOST,
-            )
-            if len(lines) == 1:
-                counted = Sentence(
-                    "There is 1 sentence: please give {fewest} to {most}, one a line.", fewest=FEWEST, most=MOST
-                )
-            raise InputError(counted, "sentences")
+        count, said = len(lines), _ONE_SENTENCE if len(lines) == 1 else _NOT_SO_MANY
+        require(FEWEST <= count <= MOST, "sentences", said, count=count, fewest=FEWEST, most=MOST)
         seen: dict[str, int] = {}
         for number, (sentence, _) in enumerate(lines, start=1):
-            if sentence in seen:
-                raise InputError(
-                    Sentence(
-                        "Sentence {number} is the same as sentence {other}: {sentence}.",
-                        number=number,
-                        other=seen[sentence],
-                        sentence=_quoted(sentence),
-                    ),
-                    "sentences",
-                )
-            seen[sentence] = number
+            other = seen.setdefault(sentence, number)
+            require(other == number, "sentences", _TWICE, number=number, other=other, sentence=_quoted(sentence))
         return tuple(self._encode(number, sentence, word) for number, (sentence, _) in enumerate(lines, start=1))
 
     def forward(self, encoded: tuple[EncodedSentence, ...]) -> Read:
         """One pass over the sentences and the word alone, and one over the sentences with the word blank."""
         alone = self.tokenizer.encode(encoded[0].text[encoded[0].start : encoded[0].end]).ids
         content = [place for place, token_id in enumerate(alone) if token_id not in self.tokenizer.all_special_ids]
-        layers = self._layers(self._padded([*(each.ids for each in encoded), alone]))
+        settings = self.tokenizer.settings
+        layers = self._layers(padded_ids([*(each.ids for each in encoded), alone], settings))
         vectors = [layers[:, row, list(each.places)].mean(axis=1) for row, each in enumerate(encoded)]
         static = layers[0, len(encoded), content or [0]].mean(axis=0)
-        blanked = self._padded([each.masked_ids for each in encoded])
+        blanked = padded_ids([each.masked_ids for each in encoded], settings)
         masks = [row * blanked["input_ids"].shape[1] + each.mask for row, each in enumerate(encoded)]
         (logits,) = self.exact.engine.encode(blanked, masks)
         return Read(np.stack(vectors, axis=1), static, logits)
@@ -135,11 +121,7 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
             occurrences.append(Occurrence(each.text, each.start, each.end, each.times, fitting))
         known = word_vectors()
         neighbours = known.neighbours(word, NEIGHBOURS)
-        none = Sentence(
-            "“{word}” is not among the {count:,} words that have a static vector here.",
-            word=word,
-            count=len(known.words),
-        )
+        none = Sentence(_NO_STATIC_VECTOR, word=word, count=len(known.words))
         return WordInContextOutput(
             self.looked_into,
             encoded[0].tokens,
@@ -158,49 +140,22 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
 
     def _encode(self, number: int, sentence: str, word: str) -> EncodedSentence:
         """The `sentence`, which the visitor gave as the `number`th."""
-        found = find_word(word, sentence)
-        if not found:
-            raise InputError(
-                Sentence(
-                    "The word “{word}” does not stand in sentence {number}: {sentence}.",
-                    word=word,
-                    number=number,
-                    sentence=_quoted(sentence),
-                ),
-                "sentences",
-            )
+        found, named = find_word(word, sentence), {"number": number, "sentence": _quoted(sentence)}
+        require(bool(found), "sentences", _NOT_THERE, word=word, **named)
         start, end = found[0]
-        encoded = self.tokenizer.encode(sentence)
+        encoded, tokens = self.tokenizer.read(sentence)
         self.require_window(len(encoded.ids), "sentences", _TOO_LONG, number=number)
-        offsets = over_marks(sentence, encoded.offsets)
-        places = tuple(place for place, (first, last) in enumerate(offsets) if first < end and start < last)
+        places = tuple(place for place, token in enumerate(tokens) if token.start < end and start < token.end)
         mask = str(self.tokenizer.settings.mask_token)
         blanked = self.tokenizer.encode(sentence[:start] + mask + sentence[end:])
         self.require_window(len(blanked.ids), "sentences", _TOO_LONG, number=number)
         masks = [place for place, each in enumerate(blanked.ids) if each == self.tokenizer.settings.mask_token_id]
         before = sentence[:start].count(mask)
-        if not places or len(masks) <= before:
-            raise InputError(
-                Sentence(
-                    "This model reads nothing of the word in sentence {number}: {sentence}.",
-                    number=number,
-                    sentence=_quoted(sentence),
-                ),
-                "sentences",
-            )
-        tokens = read_tokens(self.tokenizer, encoded.ids, offsets)
+        require(bool(places) and len(masks) > before, "sentences", _NOT_READ, **named)
         return EncodedSentence(
             sentence, start, end, len(found), encoded.ids, tokens, places,
             blanked.ids, masks[before],
         )  # fmt: skip
-
-    def _padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Ids]:
-        """The network's inputs `[row, token]`, shorter rows filled up at their end."""
-        length, filling = max(map(len, rows)), self.tokenizer.settings.pad_token_id or 0
-        return {
-            "input_ids": np.array([[*row, *[filling] * (length - len(row))] for row in rows], np.int64),
-            "attention_mask": np.array([[1] * len(row) + [0] * (length - len(row)) for row in rows], np.int64),
-        }
 
     def _layers(self, inputs: dict[str, Ids]) -> Vectors:
         """The hidden states `[layer, row, token, width]` of transformers; 0 is what the first layer reads."""

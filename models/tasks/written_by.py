@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from models.errors import InputError
 from models.outputs.attention import Attentions
 from models.outputs.surprise import TokenSurprise, WrittenByFigures, WrittenByOutput
 from models.registry import BUNDLED
-from models.tasks.base import TaskModel
+from models.tasks.base import TaskModel, require
 from models.tasks.surprise import ReadText, attend_to, foreseen, read
 from models.wording import Sentence
 
@@ -30,6 +29,10 @@ BITS = (1.0, 2.0, 4.0, 8.0, 12.0)
 
 LEAST_TOKENS = 20
 """A text of fewer tokens says too little."""
+
+_TOO_SHORT = Sentence(
+    "That is {count} tokens, and fewer than {fewest} say too little about who wrote them. Please give more of the text."
+)
 
 
 @dataclass(frozen=True)
@@ -46,18 +49,9 @@ class WrittenBy(TaskModel[WrittenByInput, ReadText, tuple[TokenSurprise, ...], W
 
     def preprocess(self, inputs: WrittenByInput) -> ReadText:
         """Raises `InputError` for a text that is empty or of fewer than `LEAST_TOKENS` tokens."""
-        encoded = read(self, inputs.text, "text", Sentence("The text"))
+        encoded = read(self, inputs.text)
         count = len(encoded.tokens) - 1
-        if count < LEAST_TOKENS:
-            raise InputError(
-                Sentence(
-                    "That is {count} tokens, and fewer than {fewest} say too little about who wrote them. "
-                    "Please give more of the text.",
-                    count=count,
-                    fewest=LEAST_TOKENS,
-                ),
-                "text",
-            )
+        require(count >= LEAST_TOKENS, "text", _TOO_SHORT, count=count, fewest=LEAST_TOKENS)
         return encoded
 
     def forward(self, encoded: ReadText) -> tuple[TokenSurprise, ...]:

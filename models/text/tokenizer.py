@@ -10,7 +10,7 @@ from tokenizers import Regex, pre_tokenizers
 from tokenizers.models import Unigram
 
 from models.outputs.base import Token
-from models.text.characters import BYTE_LEVEL, fallback_byte
+from models.text.characters import BYTE_LEVEL, fallback_byte, over_marks
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -80,6 +80,11 @@ class Tokenizer:
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         """The tokens of `text`, or of a pair of texts, with the special tokens around them unless `special` is off."""
         return _encoding(self._backend.encode(text, pair, add_special_tokens=special))
+
+    def read(self, text: str, *, special: bool = True) -> tuple[Encoding, tuple[Token, ...]]:
+        """The encoding of one text, and its tokens where they stand in it, each with the marks after it."""
+        encoded = self.encode(text, special=special)
+        return encoded, read_tokens(self, encoded.ids, over_marks(text, encoded.offsets))
 
     def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
         """The pair in windows of at most `max_length` tokens that overlap by `stride`; each holds all of `first`."""
