@@ -19,18 +19,19 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
 
 from models import before
 from models.before.networks import GENERATIONS, LANGUAGE_STATES, Generation, LanguageModel
 from models.before.weights import GRAMS, WEIGHTS, WORDS, features_of, load_networks, read_ids
 from models.before.words import Gram, Vocabulary, grams_of, words_of
+from models.loading.prepared import sha256_of
 from models.loading.store import load_model
 from models.registry import Task
 from training import text
-from training.cards import commit, sha256
+from training.cards import commit
 from training.loop import Batch, Plan, adamw, epochs_of, grouped_by_length, train
 from training.sentiment import detokenised
+from training.trunk import padded
 
 NAME = "before"
 KNOWN_WORDS, MORE_WORDS, KNOWN_GRAMS = 10_000, 4_000, 60_000
@@ -101,9 +102,8 @@ def vocabulary_of(phrases: Sequence[Phrase], reviews: Sequence[str]) -> Vocabula
     rest = Counter(reviews)
     for word in words:
         del rest[word]
-    ids = {
-        word: place for place, word in enumerate(words + [word for word, _ in rest.most_common(MORE_WORDS)], start=2)
-    }
+    more = [word for word, _ in rest.most_common(MORE_WORDS)]
+    ids = {word: place for place, word in enumerate(words + more, start=2)}
     known = Vocabulary(ids, len(words) + 2, {})
     grams = Counter(gram for words, _ in phrases for gram in grams_of(known.ids(words)))
     chosen: list[Gram] = [gram for gram, _ in grams.most_common(KNOWN_GRAMS)]
@@ -182,11 +182,8 @@ def examples_of(generation: Generation, phrases: Sequence[Phrase], vocabulary: V
 def batches(examples: Sequence[Example], tokens: int, seed: int, step: int) -> Iterator[Batch]:
     """Endless batches from `step` on: ids [row, word], padded, and labels [row]."""
     for places in epochs_of([len(ids) for ids, _ in examples], tokens, seed, step):
-        rows = [torch.tensor(examples[place][0]) for place in places]
-        yield {
-            "ids": pad_sequence(rows, batch_first=True),
-            "labels": torch.tensor([examples[place][1] for place in places]),
-        }
+        ids, labels = zip(*(examples[place] for place in places), strict=True)
+        yield {"ids": padded(ids), "labels": torch.tensor(labels)}
 
 
 def loss_of(network: nn.Module, batch: Batch) -> Tensor:
@@ -294,7 +291,7 @@ def card(figures: dict[str, Any]) -> str:
         perplexity=figures["perplexity"],
         commit=commit(),
         seeds=len(CURVE_SEEDS),
-        digest=sha256(before.FOLDER / WEIGHTS),
+        digest=sha256_of(before.FOLDER / WEIGHTS),
     )
 
 

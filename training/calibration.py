@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
 from evaluation.metrics import exact_match
@@ -61,9 +61,9 @@ def calibrate_questions(model: AnyTaskModel, questions: list[Question]) -> Calib
     """
     keep(model, Calibration())
     read = [spans_of(model, question) for question in questions]
-    odds = torch.tensor([float(np.logaddexp.reduce(spans) - null) for spans, null, _ in read])
-    answerable = torch.tensor([bool(question.answers) for question in questions])
-    scale, bias = logistic_regression(odds, answerable)
+    odds = np.array([[np.logaddexp.reduce(spans) - null] for spans, null, _ in read])
+    line = LogisticRegression(C=np.inf, tol=1e-8).fit(odds, [bool(question.answers) for question in questions])
+    scale, bias = round(float(line.coef_[0, 0]), 3), round(float(line.intercept_[0]), 3)
     spans = [(torch.from_numpy(spans), right) for spans, _, right in read if right is not None]
     right = torch.tensor([right for _, right in spans]).double()
     losses = []
@@ -84,22 +84,6 @@ def spans_of(model: AnyTaskModel, question: Question) -> tuple[NDArray[np.float6
     if question.answers:
         right = exact_match(model.postprocess(inputs, encoded, raw).answers[0].text, question.answers) > 0
     return scores[np.isfinite(scores)], min(window.null_score for window in windows), right
-
-
-def logistic_regression(odds: Tensor, labels: Tensor) -> tuple[float, float]:
-    """The scale and the bias that make `labels` [n] likeliest, each true with the logistic of `scale * odds + bias`."""
-    line = torch.tensor([1.0, 0.0], requires_grad=True)
-    optimizer = torch.optim.LBFGS([line], max_iter=100, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        value = functional.binary_cross_entropy_with_logits(line[0] * odds + line[1], labels.float())
-        value.backward()
-        return value
-
-    optimizer.step(loss)
-    scale, bias = line.tolist()
-    return round(scale, 3), round(bias, 3)
 
 
 def keep(model: AnyTaskModel, calibration: Calibration) -> Calibration:

@@ -1,6 +1,5 @@
 """Saving a trained checkpoint among the bundled ones, and its model card."""
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from models.loading.assembly import FINE_TUNED, WHOLE, wrap
+from models.loading.prepared import sha256_of
 from models.registry import REGISTRY
 from models.tasks.base import AnyTaskModel
 
@@ -70,11 +70,6 @@ class Card:
     base_model: str = ""
 
 
-def sha256(file: Path) -> str:
-    """The file's SHA-256 in hexadecimal."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
 def commit() -> str:
     """The commit that the scripts are of, which a card names; raises `CalledProcessError` outside a checkout."""
     found = subprocess.run(
@@ -104,5 +99,5 @@ def render(card: Card, digests: dict[str, str], commit: str) -> str:
 def write_card(card: Card) -> None:
     """Write the card beside the weights, whose digests it states; the weights have to be saved before it."""
     folder = CHECKPOINTS / card.name
-    digests = {file.name: sha256(file) for file in sorted(folder.glob("*.safetensors"))}
+    digests = {file.name: sha256_of(file) for file in sorted(folder.glob("*.safetensors"))}
     (folder / "README.md").write_text(render(card, digests, commit()), encoding="utf-8")

@@ -24,12 +24,11 @@ from torch.nn import functional
 
 from models.before import characters
 from models.before.characters import ALPHABET, CODE, PROSE, as_read, ids_of
+from models.loading.prepared import sha256_of
 from models.outputs.base import softmax
-from training.cards import commit, sha256
+from training import stories
+from training.cards import commit
 from training.loop import Batch, Plan, train
-from training.stories import KEPT_OUT_BOOKS, passages
-from training.stories import prose as paragraphs_of
-from training.text import read_text
 
 NAME = "characters"
 WIDTH, CELLS = 64, 400
@@ -72,11 +71,10 @@ class CharacterModel(nn.Module):
         return logits
 
 
-def read_books(file: Path) -> tuple[list[str], list[str]]:
+def read_books(data: Path) -> tuple[list[str], list[str]]:
     """The books to learn from, and passages of those kept out, each its paragraphs."""
-    _, *parts = re.split(r"^Title: (.+)$", read_text(file), flags=re.MULTILINE)
-    books = {title.strip(): paragraphs_of(body) for title, body in zip(parts[::2], parts[1::2], strict=True)}
-    kept_out = [passage for title in KEPT_OUT_BOOKS for passage in passages(books.pop(title))]
+    books = {title: stories.prose(body) for title, body in stories.read_books(data).items()}
+    kept_out = [passage for title in stories.KEPT_OUT_BOOKS for passage in stories.passages(books.pop(title))]
     return list(books.values()), kept_out
 
 
@@ -213,8 +211,8 @@ def build(data: Path, workdir: Path) -> None:
     characters.FOLDER.mkdir(parents=True, exist_ok=True)
     found = {}
     for name, stages in STAGES.items():
-        books = data / "text/children_books.txt.xz"
-        learned, kept_out = read_books(books) if name == PROSE else read_source(Path(sysconfig.get_path("stdlib")))
+        library = Path(sysconfig.get_path("stdlib"))
+        learned, kept_out = read_books(data) if name == PROSE else read_source(library)
         torch.manual_seed(SEED)
         model = CharacterModel()
         ids = torch.from_numpy(ids_of(stream_of(learned, name, TRAINING_CHARACTERS))).to(torch.uint8)
@@ -242,14 +240,14 @@ def card(found: dict[str, Any]) -> str:
         for name, figures in found.items()
     )
     digests = "\n".join(
-        f"- `{name}.safetensors`: sha256 `{sha256(characters.file_of(name, characters.FOLDER))}`" for name in found
+        f"- `{name}.safetensors`: sha256 `{sha256_of(characters.file_of(name, characters.FOLDER))}`" for name in found
     )
     return _CARD.format(
         most=TRAINING_CHARACTERS,
         python=platform.python_version(),
         commit=commit(),
         seen=" and ".join(f"{sum(stages) * ROWS * WINDOW / 1e6:.1f}" for stages in STAGES.values()),
-        kept_out=" and ".join(KEPT_OUT_BOOKS),
+        kept_out=" and ".join(stories.KEPT_OUT_BOOKS),
         characters=KEPT_OUT_CHARACTERS,
         least=LEAST,
         bits=bits,

@@ -22,10 +22,11 @@ from transformers import PreTrainedTokenizerFast
 from evaluation import alignment
 from models.before import translators
 from models.before.translators import ADDITIVE, BILINEAR, DOT, ONE_VECTOR, repeats
+from models.loading.prepared import sha256_of
 from models.loading.store import load_model
 from models.registry import BUNDLED
 from models.tasks.translation import Translation
-from training.cards import commit, sha256
+from training.cards import commit
 from training.loop import Batch, Plan, adamw, development_loss, train
 from training.text import Pair, read_pairs
 from training.translation import ALIGNED_SENTENCES, Encoded, ParallelText, batches, encode, load
@@ -170,9 +171,8 @@ def build(data: Path, workdir: Path) -> None:
                 evaluate_every=400,
             )
         trained[key] = model.state_dict()
-        save_file(
-            {name: each.half() for name, each in trained[key].items()}, translators.file_of(key, translators.FOLDER)
-        )
+        weights = {name: each.half() for name, each in trained[key].items()}
+        save_file(weights, translators.file_of(key, translators.FOLDER))
     translators.load.cache_clear()
     found = figures_of(parallel, data)
     (translators.FOLDER / translators.FIGURES).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -214,7 +214,7 @@ def card(found: dict[str, Any]) -> str:
         for name, each in found["figures"].items()
     )
     files = [translators.file_of(kind.key, translators.FOLDER) for kind in translators.KINDS]
-    digests = "\n".join(f"- `{file.name}`: sha256 `{sha256(file)}`" for file in files)
+    digests = "\n".join(f"- `{file.name}`: sha256 `{sha256_of(file)}`" for file in files)
     stages = "\n".join(
         f"- `{key}`: {' + '.join(f'{steps:,}' for steps in stages)} steps{', from `dot`' * (key in FROM_DOT)}"
         for key, stages in STAGES.items()

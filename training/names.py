@@ -13,8 +13,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoTokenizer, BertForTokenClassification, PreTrainedTokenizerBase
+from transformers import BertForTokenClassification, PreTrainedTokenizerBase
 
 from evaluation.measures import names
 from evaluation.metrics import names_f1
@@ -22,10 +21,10 @@ from evaluation.probes import OF_CARDS, passed_share, probes_of, verdicts
 from models.registry import Task
 from models.tasks.token_classification import spans_of
 from training import text
-from training.cards import CHECKPOINTS, Card, Credit, save, write_card
+from training.cards import Card, Credit, save, write_card
 from training.loop import Batch, Plan, adamw, grouped_by_length, train
-from training.masked_lm import NAME as TRUNK
 from training.text import Marked, Span
+from training.trunk import TRUNK, padded, trunk_tokenizer, with_head
 
 NAME = "clearhead-names"
 LABELS = ["O", *(f"{prefix}-{kind}" for kind in ("PER", "ORG", "LOC", "MISC") for prefix in "BI")]
@@ -126,11 +125,11 @@ def label_at(start: int, spans: Sequence[Span]) -> int:
 
 def batch_of(examples: Sequence[Example]) -> Batch:
     """Padded ids, mask and labels, all [row, token]."""
-    ids, labels = ([torch.tensor(example[part]) for example in examples] for part in (0, 1))
+    ids, labels = zip(*examples, strict=True)
     return {
-        "input_ids": pad_sequence(ids, batch_first=True),
-        "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
-        "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+        "input_ids": padded(ids),
+        "attention_mask": padded([1] * len(row) for row in ids),
+        "labels": padded(labels, IGNORED),
     }
 
 
@@ -184,24 +183,14 @@ def development_f1(batches: Sequence[Batch]) -> Callable[[BertForTokenClassifica
 def build(data: Path, workdir: Path) -> None:
     """Train to find names, save it, measure it and write its card."""
     torch.manual_seed(SEED)
-    tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
+    tokenizer = trunk_tokenizer()
     development = text.read_conll(data / "ner/conll2003_dev.txt")
     known = frozenset(text.normalised(probe["text"]) for probe in probes_of(Task.NAMES))
     known |= {text.normalised(sentence.text) for sentence in development}
     sentences = text.read_conll(data / "ner/conll2003_train.txt")
     material = Material(sentences, Everyday(known), tokenizer)
 
-    network = BertForTokenClassification.from_pretrained(
-        CHECKPOINTS / TRUNK,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: number for number, label in enumerate(LABELS)},
-        dtype=torch.float32,
-        attn_implementation="eager",
-    )
-    # The embeddings and the lowest layers stay `clearhead-minilm`'s, so that they are shipped once.
-    for kept in (network.bert.embeddings, *network.bert.encoder.layer[:FROZEN_LAYERS]):
-        kept.requires_grad_(False)
-
+    network = with_head(BertForTokenClassification, LABELS, FROZEN_LAYERS)
     unseen = encode(development, tokenizer)
     places = grouped_by_length([len(ids) for ids, _ in unseen], BATCH_TOKENS, SEED)
     some = list(islice((batch_of([unseen[place] for place in each]) for each in places), DEVELOPMENT_BATCHES))

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoTokenizer, BertForSequenceClassification, BertModel, PreTrainedTokenizerBase
+from transformers import BertForSequenceClassification, BertModel, PreTrainedTokenizerBase
 
 from evaluation.measures import sentence_pairs
 from evaluation.probes import OF_CARDS, passed_share, probes_of, verdicts
@@ -31,11 +30,11 @@ from models.registry import Task
 from models.tasks.sentence_pair import GROUPS
 from training import text
 from training.calibration import calibrate_pairs
-from training.cards import CHECKPOINTS, Card, Credit, save, write_card
+from training.cards import Card, Credit, save, write_card
 from training.loop import Batch, Plan, adamw, development_loss, epochs_of, train
-from training.masked_lm import NAME as TRUNK
 from training.masked_lm import published_encoder
 from training.sentiment import detokenised
+from training.trunk import TRUNK, padded, trunk_tokenizer, with_head
 
 NAME = "clearhead-pairs"
 LABELS = tuple(label for group in GROUPS for label in group)
@@ -215,11 +214,6 @@ def encode(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> Encoded:
     )
 
 
-def padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    """The rows as one tensor [row, token], zeros after the shorter ones."""
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
-
-
 def batch_of(pairs: Encoded, places: Sequence[int], question: int) -> Batch:
     """The pairs at `places` together; for likeness each sentence alone, all first ones [pair] before all seconds."""
     labels = torch.tensor([pairs.labels[place] for place in places])
@@ -297,16 +291,8 @@ def alike_rows(entailment: Sequence[Row], paraphrase: Sequence[Row]) -> list[Row
 
 def untrained() -> BertForSequenceClassification:
     """The trunk's lower layers, frozen, under the published encoder's upper ones and a new head."""
-    network = BertForSequenceClassification.from_pretrained(
-        CHECKPOINTS / TRUNK,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: number for number, label in enumerate(LABELS)},
-        dtype=torch.float32,
-        attn_implementation="eager",
-    )
+    network: BertForSequenceClassification = with_head(BertForSequenceClassification, LABELS, FROZEN_LAYERS)
     setattr(network.config, SENTENCE_VECTORS, True)
-    for part in (network.bert.embeddings, *network.bert.encoder.layer[:FROZEN_LAYERS]):
-        part.requires_grad_(False)
     published = BertModel.from_pretrained(published_encoder(), dtype=torch.float32)
     for ours, theirs in zip(
         network.bert.encoder.layer[FROZEN_LAYERS:], published.encoder.layer[FROZEN_LAYERS:], strict=True
@@ -318,9 +304,7 @@ def untrained() -> BertForSequenceClassification:
 def build(data: Path, workdir: Path) -> None:
     """Train for pairs, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
-    tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
-    material = read_data(data)
-    network = untrained()
+    tokenizer, material, network = trunk_tokenizer(), read_data(data), untrained()
     sets = [encode(rows, tokenizer) for rows in (*material.train, alike_rows(*material.train[1:]))]
     unseen_rows = (
         material.development["following"],

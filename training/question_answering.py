@@ -15,8 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoTokenizer, BertForQuestionAnswering, PreTrainedTokenizerBase
+from transformers import BertForQuestionAnswering, PreTrainedTokenizerBase
 
 from evaluation.measures import question_answering
 from evaluation.metrics import normalised_answer
@@ -24,10 +23,10 @@ from evaluation.probes import OF_CARDS, passed_share, verdicts
 from models.registry import Task
 from training import text
 from training.calibration import calibrate_questions
-from training.cards import CHECKPOINTS, Card, Credit, save, write_card
+from training.cards import Card, Credit, save, write_card
 from training.loop import Batch, Plan, adamw, development_loss, epochs_of, grouped_by_length, train
-from training.masked_lm import NAME as TRUNK
 from training.text import Question
+from training.trunk import TRUNK, padded, trunk_tokenizer, with_head
 
 NAME = "clearhead-qa"
 WINDOW, OVERLAP = 320, 96
@@ -134,16 +133,12 @@ def lengths_of(features: list[Feature]) -> list[int]:
 
 def batches(features: list[Feature], step: int) -> Iterator[Batch]:
     """Endless batches from `step` on: ids, segments, mask [row, token], and the answers' ends [row]."""
-
-    def padded(rows: list[list[int]]) -> Tensor:
-        return pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
-
     for places in epochs_of(lengths_of(features), BATCH_TOKENS, SEED, step):
         chosen = [features[place] for place in places]
         yield {
-            "input_ids": padded([each.ids for each in chosen]),
-            "token_type_ids": padded([each.segments for each in chosen]),
-            "attention_mask": padded([[1] * len(each.ids) for each in chosen]),
+            "input_ids": padded(each.ids for each in chosen),
+            "token_type_ids": padded(each.segments for each in chosen),
+            "attention_mask": padded([1] * len(each.ids) for each in chosen),
             "starts": torch.tensor([each.start for each in chosen]),
             "ends": torch.tensor([each.end for each in chosen]),
         }
@@ -163,17 +158,11 @@ def loss_of(model: BertForQuestionAnswering, batch: Batch) -> Tensor:
 def build(data: Path, workdir: Path) -> None:
     """Train for question answering, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
-    tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
-    material = read_data(data)
+    tokenizer, material = trunk_tokenizer(), read_data(data)
     for version, kept_out in (("v1", material.development), ("v2", material.development_v2)):
         text.write_squad(kept_out, workdir / NAME / f"development_{version}.json")
 
-    network = BertForQuestionAnswering.from_pretrained(
-        CHECKPOINTS / TRUNK, dtype=torch.float32, attn_implementation="eager"
-    )
-    # The embeddings stay `clearhead-minilm`'s, so that they are shipped once.
-    network.bert.embeddings.requires_grad_(False)
-
+    network = with_head(BertForQuestionAnswering)
     unseen = list(islice(batches(encode(material.development_v2, tokenizer), 0), DEVELOPMENT_BATCHES))
     for stage, questions, epochs, rate in (
         ("sentences", material.sentences, SENTENCE_EPOCHS, SENTENCE_RATE),

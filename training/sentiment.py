@@ -14,20 +14,19 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedTokenizerBase
+from transformers import BertForSequenceClassification, PreTrainedTokenizerBase
 
 from evaluation.measures import text_classification
 from evaluation.probes import OF_CARDS, passed_share, probes_of, verdicts
 from models.registry import Task
 from training import text
 from training.calibration import calibrate_sentiment
-from training.cards import CHECKPOINTS, Card, Credit, save, write_card
+from training.cards import Card, Credit, save, write_card
 from training.loop import Batch, Plan, adamw, development_loss, epochs_of, grouped_by_length, train
-from training.masked_lm import NAME as TRUNK
+from training.trunk import TRUNK, padded, trunk_tokenizer, with_head
 
 NAME = "clearhead-sentiment"
-LABELS = {0: "negative", 1: "positive"}
+LABELS = ("negative", "positive")
 OPINIONS = Path(__file__).with_name("opinions.tsv")
 KEPT_OUT_BLOCK, KEPT_OUT_EVERY = 24, 10
 """Opinions with the same words stand together, so whole blocks of lines are kept out."""
@@ -101,11 +100,11 @@ def lengths_of(examples: list[Example]) -> list[int]:
 def batches(examples: list[Example], step: int) -> Iterator[Batch]:
     """Endless batches from `step` on: padded ids [row, token], their mask, and both labels' probabilities [row, 2]."""
     for places in epochs_of(lengths_of(examples), BATCH_TOKENS, SEED, step):
-        rows = [torch.tensor(examples[place][0]) for place in places]
+        rows = [examples[place][0] for place in places]
         praise = torch.tensor([examples[place][1] for place in places])
         yield {
-            "input_ids": pad_sequence(rows, batch_first=True),
-            "attention_mask": pad_sequence([torch.ones_like(row) for row in rows], batch_first=True),
+            "input_ids": padded(rows),
+            "attention_mask": padded([1] * len(row) for row in rows),
             "targets": torch.stack([1 - praise, praise], dim=1),
         }
 
@@ -119,19 +118,8 @@ def loss_of(model: BertForSequenceClassification, batch: Batch) -> Tensor:
 def build(data: Path, workdir: Path) -> None:
     """Train for sentiment, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
-    tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
-    material = read_data(data)
-
-    network = BertForSequenceClassification.from_pretrained(
-        CHECKPOINTS / TRUNK,
-        id2label=LABELS,
-        label2id={label: number for number, label in LABELS.items()},
-        dtype=torch.float32,
-        attn_implementation="eager",
-    )
-    # The embeddings stay `clearhead-minilm`'s, so that they are shipped once.
-    network.bert.embeddings.requires_grad_(False)
-
+    tokenizer, material = trunk_tokenizer(), read_data(data)
+    network = with_head(BertForSequenceClassification, LABELS)
     unseen = list(islice(batches(encode(material.kept_out, tokenizer), 0), DEVELOPMENT_BATCHES))
     for name, rows, epochs, rate in (
         ("phrases", material.phrases, PHRASE_EPOCHS, PHRASE_RATE),

@@ -126,11 +126,18 @@ class Marked(NamedTuple):
         return Marked(self.text.lower(), self.spans)
 
 
+def read_columns(file: Path) -> Iterator[list[list[str]]]:
+    """The sentences of a file with a word and its BIO tag a line: for each word what stands in its line."""
+    for block in read_text(file).split("\n\n"):
+        rows = [line.split() for line in block.splitlines() if line.strip() and not line.startswith("-DOCSTART-")]
+        if rows:
+            yield rows
+
+
 def read_conll(file: Path) -> list[Marked]:
     """The sentences of a file with a word and its BIO tag a line, as texts with a space between words."""
     sentences = []
-    for block in read_text(file).split("\n\n"):
-        rows = [line.split() for line in block.splitlines() if line and not line.startswith("-DOCSTART-")]
+    for rows in read_columns(file):
         content, starts = "", []
         for word, *_ in rows:
             # As people type it: "don't".
@@ -141,8 +148,7 @@ def read_conll(file: Path) -> list[Marked]:
             Span(starts[first], starts[end - 1] + len(rows[end - 1][0]), kind)
             for kind, first, end in spans_of([tag for _, *_, tag in rows])
         ]
-        if rows:
-            sentences.append(Marked(content, tuple(spans)))
+        sentences.append(Marked(content, tuple(spans)))
     return sentences
 
 

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer, BertModel
 
 from evaluation.metrics import names_f1
+from models.tasks.token_classification import spans_of
 from models.text.word_vectors import FOLDER
 from training.cards import CHECKPOINTS
 from training.masked_lm import NAME as TRUNK
-from training.text import read_text
+from training.text import read_columns
 
 FILE = FOLDER / "which_layer.json"
 WAYS: dict[str, tuple[float, Callable[[Tensor], Tensor]]] = {
@@ -42,7 +43,7 @@ Sentence = tuple[list[str], list[str]]
 
 def build(data: Path, _workdir: Path) -> None:
     """Measure every way and write the table."""
-    train, development = (read_columns(data / f"ner/conll2003_{part}.txt") for part in ("train", "dev"))
+    train, development = (read_sentences(data / f"ner/conll2003_{part}.txt") for part in ("train", "dev"))
     layers, unseen = vectors_of(train), vectors_of(development)
     tags = sorted({tag for _, sentence in train for tag in sentence})
     labels = torch.tensor([tags.index(tag) for _, sentence in train for tag in sentence])
@@ -57,14 +58,9 @@ def build(data: Path, _workdir: Path) -> None:
     FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
-def read_columns(file: Path) -> list[Sentence]:
-    """The sentences of a CoNLL file, a `word tag` a line."""
-    sentences: list[Sentence] = []
-    for block in read_text(file).split("\n\n"):
-        rows = [line.split() for line in block.splitlines() if line.strip() and not line.startswith("-DOCSTART-")]
-        if rows:
-            sentences.append(([row[0] for row in rows], [row[-1] for row in rows]))
-    return sentences
+def read_sentences(file: Path) -> list[Sentence]:
+    """The sentences of a CoNLL file."""
+    return [([row[0] for row in rows], [row[-1] for row in rows]) for rows in read_columns(file)]
 
 
 @torch.inference_mode()
@@ -115,16 +111,3 @@ def judged(probe: nn.Module, vectors: Tensor, sentences: Sequence[Sentence], tag
     guesses = iter([tags[best] for rows in vectors.split(ROWS) for best in probe(rows.float()).argmax(dim=1).tolist()])
     predicted = [spans_of([next(guesses) for _ in words]) for words, _ in sentences]
     return names_f1(predicted, [spans_of(given) for _, given in sentences])
-
-
-def spans_of(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """The names in BIO tags: first word, end (exclusive), kind. An I- that continues no name of its kind opens one."""
-    spans, start = set(), 0
-    for place in range(len(tags) + 1):
-        tag, before = tags[place] if place < len(tags) else "O", tags[place - 1] if place else "O"
-        goes_on = tag.startswith("I-") and before[2:] == tag[2:]
-        if before != "O" and not goes_on:
-            spans.add((start, place, before[2:]))
-        if not goes_on:
-            start = place
-    return spans

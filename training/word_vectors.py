@@ -13,9 +13,10 @@ from gensim.models import Word2Vec
 from safetensors.numpy import save_file
 
 from evaluation.probes import FOLDER as PROBES
+from models.loading.prepared import sha256_of
 from models.text import word_vectors
 from models.text.word_vectors import WordVectors
-from training.cards import Credit, commit, sha256
+from training.cards import Credit, commit
 from training.text import read_text
 
 FILES = (*(f"wikipedia_{letter}" for letter in "ABCDE"), "wikinews", "books_0")
@@ -132,7 +133,7 @@ def write_card(vectors: WordVectors, corpus_words: int) -> None:
         "encyclopedia, news and old books. Opposites stand close together, for they are met in the same places. What "
         "those texts take for granted about people is in the vectors as well.",
         "## Files",
-        f"- `{word_vectors.VECTORS}`: sha256 `{sha256(word_vectors.FOLDER / word_vectors.VECTORS)}`",
+        f"- `{word_vectors.VECTORS}`: sha256 `{sha256_of(word_vectors.FOLDER / word_vectors.VECTORS)}`",
     ]  # fmt: skip
     (word_vectors.FOLDER / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 

@@ -90,12 +90,6 @@ def test_the_joined_layers_are_those_that_they_are_named_after() -> None:
     assert all(torch.equal(one, other) for one, other in zip(joined, expected, strict=True))
 
 
-def test_a_name_is_its_first_word_its_end_and_its_kind() -> None:
-    tags = ["O", "I-PER", "I-PER", "B-PER", "O", "B-LOC", "I-ORG"]
-    assert which_layer.spans_of(tags) == {(1, 3, "PER"), (3, 4, "PER"), (5, 6, "LOC"), (6, 7, "ORG")}
-    assert which_layer.spans_of(["B-LOC", "I-LOC"]) == {(0, 2, "LOC")}
-
-
 def test_the_f1_of_names_counts_whole_ones() -> None:
     given = [{(0, 2, "PER"), (3, 4, "LOC")}, set()]
     assert names_f1(given, given) == 100
