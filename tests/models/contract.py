@@ -61,10 +61,13 @@ class ModelContract:
 
     @pytest.fixture
     def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
-        if not case.architecture:
-            return as_task(bundled(case.checkpoint.name), self.task)
-        tiny_model = tiny(case.architecture, self.task.answered_by, 0, case.checkpoint, case.engine)
-        return as_task(tiny_model, self.task)
+        made = (case.architecture, self.task.answered_by, 0, case.checkpoint, case.engine)
+        model = as_task(tiny(*made) if case.architecture else bundled(case.checkpoint.name), self.task)
+        self.set_beside(model, tiny, bundled)
+        return model
+
+    def set_beside(self, model: Any, tiny: TinyModel, bundled: BundledModel) -> None:
+        """Give `model` the other models that it asks."""
 
     def with_text(self, text: Any) -> dict[str, Any]:
         return {**self.fields, self.text_field: text}

@@ -1,17 +1,18 @@
 """Attention equals what transformers returns with eager kernels, and shows only what the network could see."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from models.outputs.writing import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import AUTO, FITTING
-from tests.models.conftest import BundledModel, TinyModel
+from tests.models.conftest import TinyModel
 from tests.models.plain import plain_tokenizer
 from tests.models.test_ablation import FIELDS, Folder
 
@@ -88,35 +89,8 @@ def test_an_encoder_decoders_three_attentions_are_transformers_own(
     assert (ahead == np.triu(np.ones_like(ahead), k=1)).all()
 
 
-@pytest.mark.parametrize("name", ["clearhead-stories", "clearhead-en-fr"])
-def test_a_bundled_decoders_attention_is_transformers_own(name: str, bundled: BundledModel) -> None:
-    model = bundled(name)
-    fields = FIELDS[model.checkpoint.task]
-    output = model(**fields)
-    written = generated_ids(output)
-    attentions = model.attend(model.inputs_type(**fields), written)
-    read = [token.id for token in output.tokens]
-    options = {"attn_implementation": "eager", "dtype": torch.float32}
-    with torch.inference_mode():
-        if model.checkpoint.task is Task.COMPLETION:
-            network = AutoModelForCausalLM.from_pretrained(model.checkpoint.folder, **options).eval()
-            plain = network(input_ids=torch.tensor([[*read, *written]]), output_attentions=True)
-            theirs = {"decoder": plain.attentions}
-        else:
-            network = AutoModelForSeq2SeqLM.from_pretrained(model.checkpoint.folder, **options).eval()
-            start = network.generation_config.decoder_start_token_id
-            behind = torch.tensor([[start, *written[:-1]]])
-            plain = network(input_ids=torch.tensor([read]), decoder_input_ids=behind, output_attentions=True)
-            theirs = {kind: plain[f"{kind}_attentions"] for kind in ("cross", "encoder", "decoder")}
-    assert list(attentions) == list(theirs)
-    for kind, layers in theirs.items():
-        np.testing.assert_allclose(attentions[kind].weights, stacked(layers), atol=1e-5)
-
-
 def test_attention_of_one_visitor_leaves_the_answers_of_others_alone(tiny: TinyModel) -> None:
     """The kernel is a setting of the whole network: a forward must not run while it is switched."""
-    from concurrent.futures import ThreadPoolExecutor
-
     model: AnyTaskModel = tiny("gpt2", Task.COMPLETION)
     fields = FIELDS[Task.COMPLETION]
     expected = model(**fields)

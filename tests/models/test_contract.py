@@ -14,7 +14,6 @@ import torch
 
 from models.architectures import architecture as known
 from models.engine import OPENVINO, TORCH
-from models.loading.assembly import as_task
 from models.outputs.base import Prediction
 from models.outputs.before import GenerationsOutput
 from models.outputs.encoders import (
@@ -30,7 +29,6 @@ from models.outputs.vectors import TeachOutput, WordInContextOutput
 from models.outputs.writing import CompletionOutput, TranslationOutput, generated_ids
 from models.registry import REGISTRY, Checkpoint, Task, checkpoints_for
 from models.tasks.base import AnyTaskModel
-from models.tasks.surprise import Surprise
 from models.tasks.written_by import LEAST_TOKENS
 from tests.models.architectures import FAMILIES, FITTING
 from tests.models.conftest import BundledModel, TinyModel, tiny_checkpoint
@@ -247,12 +245,8 @@ class TestEndings(NeedsText):
     text_field = "beginning"
     bad: ClassVar = [{"endings": ("One.",)}, {"endings": ("a",) * 5}, {"endings": ("One.", " ")}, {"endings": (7, "a")}]
 
-    @pytest.fixture
-    def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
-        made = (case.architecture, Task.SENTENCE_PAIR, 0, case.checkpoint, case.engine)
-        model = as_task(tiny(*made) if case.architecture else bundled(case.checkpoint.name), Task.ENDINGS)
-        model.writer = bundled("clearhead-stories")  # type: ignore[attr-defined]
-        return model
+    def set_beside(self, model: Any, tiny: TinyModel, bundled: BundledModel) -> None:
+        model.writer = bundled("clearhead-stories")
 
     def check_answer(self, model: AnyTaskModel, output: EndingsOutput) -> None:
         assert [each.text for each in output.endings] == list(self.fields["endings"])
@@ -433,17 +427,8 @@ class TestSurprise(NeedsText):
     fields: ClassVar = {"text": "The keeper lit the lamp.", "other": "The lamp lit the keeper."}
     bad: ClassVar = [{"other": 7}, {"text": None}]
 
-    @pytest.fixture
-    def model(self, case: Case, tiny: TinyModel, bundled: BundledModel) -> AnyTaskModel:
-        base = (
-            bundled(case.checkpoint.name)
-            if not case.architecture
-            else tiny(case.architecture, Task.COMPLETION, 0, case.checkpoint, case.engine)
-        )
-        model = as_task(base, self.task)
-        assert isinstance(model, Surprise)
+    def set_beside(self, model: Any, tiny: TinyModel, bundled: BundledModel) -> None:
         model.masked = tiny("bert", Task.FILL_MASK)
-        return model
 
     def check_answer(self, model: AnyTaskModel, output: SurpriseOutput) -> None:
         for measured in (output.text, output.other):

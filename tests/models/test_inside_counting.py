@@ -72,8 +72,3 @@ def test_the_costs_of_layers_are_table_1() -> None:
 @pytest.mark.parametrize(("length", "path"), [(1, 1), (3, 1), (4, 2), (9, 2), (10, 3), (27, 3)])
 def test_convolutions_reach_three_times_as_far_with_each_layer(length: int, path: int) -> None:
     assert layer_costs(length, 8)[2].path == path
-
-
-def test_self_attention_and_recurrence_cost_the_same_where_n_is_d() -> None:
-    own, recurrent, _ = layer_costs(384, 384)
-    assert own.operations == recurrent.operations

@@ -51,12 +51,6 @@ def test_each_architecture_adds_its_own_parts(
     assert (seen.normed is not None) is (name == "clearhead-minilm")
 
 
-def test_a_pair_has_two_segments(bundled: BundledModel) -> None:
-    segments = embed(bundled("clearhead-minilm"), PAIR).parts["segment"]
-    assert np.array_equal(segments[1], segments[7])
-    assert not np.allclose(segments[1], segments[8])
-
-
 def test_no_hook_is_left_behind(bundled: BundledModel) -> None:
     model = bundled("clearhead-minilm")
 

@@ -46,12 +46,6 @@ def check_each_head(model: AnyTaskModel, text: str, kind: str) -> None:
         assert numbers.masked.any() == (ahead or numbers.reach is not None)
 
 
-def hooks_of(model: AnyTaskModel) -> int:
-    """How many hooks are on the network; transformers puts some there for good."""
-    modules = list(model.network.modules())
-    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in modules)
-
-
 def test_thinking_machines() -> None:
     scaled, weights = shares(np.array([112.0, 96.0], dtype=np.float32), np.sqrt(64))
     assert scaled.tolist() == [14, 12]

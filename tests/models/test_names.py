@@ -31,15 +31,6 @@ def test_names_and_their_f1_are_seqevals_on_random_labels(seed: int) -> None:
     assert figure == pytest.approx(100 * f1_score(theirs, ours))
 
 
-def test_a_name_is_opened_by_i_after_o_or_after_another_kind() -> None:
-    assert spans_of(["O", "I-place", "I-place", "I-person", "B-person", "O"]) == [
-        ("place", 1, 3),
-        ("person", 3, 4),
-        ("person", 4, 5),
-    ]
-    assert spans_of([]) == spans_of(["O", "O"]) == []
-
-
 @pytest.mark.parametrize(
     ("label", "called"),
     [
