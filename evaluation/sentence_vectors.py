@@ -1,6 +1,6 @@
 """Which layer's mean is the best sentence vector to teach on, measured on the ready sets.
 
-`python -m evaluation.sentence_vectors` prints the table in `models/tasks/teach.py`: the share that is right in
+`python -m evaluation.sentence_vectors` prints the table in `docs/experiments/encoders.md`: the share that is right in
 five-fold cross-validation over all 60 texts of a set, and of the 20 kept ones after 4 and 10 examples of each class.
 """
 

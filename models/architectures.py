@@ -5,6 +5,7 @@ Ablation, the tab Inside and the engine read this table; nothing else knows an a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from models.wording import Sentence
 
@@ -220,3 +221,12 @@ ARCHITECTURES: dict[str, Architecture] = {
 def architecture(model_type: str) -> Architecture:
     """The architecture of this name; of one that is not known, no part is."""
     return ARCHITECTURES.get(model_type, Architecture())
+
+
+def heads_of(config: Any, kind: str) -> int:
+    """The number of heads in each layer of this kind, by transformers' configuration of the network."""
+    heads = int(config.num_attention_heads)
+    if kind == "encoder" or not config.is_encoder_decoder:
+        return heads
+    # T5 has as many heads on both sides, and one name for them.
+    return int(getattr(config, "decoder_attention_heads", heads))

@@ -1,5 +1,6 @@
 """One step of gradient descent, on copies: the network that everyone shares stays as it is."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -64,12 +65,10 @@ def gradient_step(
         found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
     gradients = {name: each for name, each in zip(parameters, found, strict=True) if each is not None}
     parts = part_of_each(network)
-    squares: dict[str, float] = {}
-    sizes: dict[str, int] = {}
+    squares, sizes = defaultdict[str, float](float), defaultdict[str, int](int)
     for name, gradient in gradients.items():
-        part = parts[name]
-        squares[part] = squares.get(part, 0.0) + float(gradient.double().square().sum())
-        sizes[part] = sizes.get(part, 0) + gradient.numel()
+        squares[parts[name]] += float(gradient.double().square().sum())
+        sizes[parts[name]] += gradient.numel()
     with torch.no_grad():
         # Each gradient gives its memory to the parameter that it moves.
         moved = {name: gradient.mul_(-rate).add_(parameters[name]) for name, gradient in gradients.items()}

@@ -134,11 +134,8 @@ def scored_at(network: PreTrainedModel, places: Sequence[int] | Tensor) -> Itera
         return (inputs[0].flatten(0, 1)[None, places],)
 
     head: nn.Module = network.get_output_embeddings()
-    hook = head.register_forward_pre_hook(choose)
-    try:
+    with head.register_forward_pre_hook(choose):
         yield
-    finally:
-        hook.remove()
 
 
 def on_device_of(network: PreTrainedModel, numbers: NDArray[Any]) -> Tensor:

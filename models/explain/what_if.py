@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from models.architectures import architecture
+from models.architectures import architecture, heads_of
 from models.errors import InputError, require_there
 from models.outputs.attention import MEAN, SwitchedOff
 from models.outputs.base import Token
@@ -77,11 +77,7 @@ def _heads(model: AnyTaskModel, kind: str) -> tuple[list[nn.Module], int, int]:
         raise InputError(Sentence("The heads of this model cannot be switched off one by one."))
     layers = attrgetter(names.layers)(model.network.base_model)
     maps = [attrgetter(names.together)(layer) for layer in layers]
-    heads = config.num_attention_heads
-    if kind != "encoder" and config.is_encoder_decoder:
-        # T5 has as many heads on both sides, and one name for them.
-        heads = getattr(config, "decoder_attention_heads", heads)
-    return maps, len(maps) if config.is_encoder_decoder else config.num_hidden_layers, heads
+    return maps, len(maps) if config.is_encoder_decoder else config.num_hidden_layers, heads_of(config, kind)
 
 
 MASK = "[MASK]"

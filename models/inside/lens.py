@@ -116,12 +116,9 @@ def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> 
     else:
         # Padding, which the number 0 may be, is not to be guessed at.
         inputs["attention_mask"] = torch.ones_like(ids)
-    with model.lock, torch.inference_mode():
-        hook = recording.parts[-1].layer.register_forward_hook(lambda _, _in, _out: vectors)
-        try:
-            output = model.network(**inputs)
-        finally:
-            hook.remove()
+    last = recording.parts[-1].layer
+    with model.lock, torch.inference_mode(), last.register_forward_hook(lambda _, _in, _out: vectors):
+        output = model.network(**inputs)
     logits: Tensor = output.start_logits if isinstance(model, QuestionAnswering) else output.logits
     return logits.float()
 

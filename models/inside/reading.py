@@ -1,8 +1,9 @@
 """A text read by a network as transformers runs it, with every layer recorded as it passes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from models.architectures import LayerNames, architecture
+from models.architectures import LayerNames, architecture, heads_of
 from models.errors import InputError
 from models.inside.outputs import Piece, TokenizedText
 from models.inside.tokens import place_to_follow, texts_of
@@ -25,6 +26,10 @@ from models.text.tokenizer import read_tokens
 from models.wording import Sentence
 
 _BEAMS = 4
+_NOT_TAKEN_APART = Sentence(
+    "{model} is built in a way that cannot be taken apart here. Please choose a BERT, DistilBERT, RoBERTa, ELECTRA, "
+    "ModernBERT, GPT-2, Llama, Marian or BART."
+)
 
 
 class LayerParts:
@@ -86,25 +91,15 @@ def kinds_of(model: AnyTaskModel) -> dict[str, LayerNames]:
     layers = architecture(model.network.config.model_type).layers
     kinds = {kind: names for kind, names in layers.items() if names.attention}
     if not kinds:
-        raise InputError(
-            Sentence(
-                "{model} is built in a way that cannot be taken apart here. Please choose a BERT, "
-                "DistilBERT, RoBERTa, ELECTRA, ModernBERT, GPT-2, Llama, Marian or BART.",
-                model=model.checkpoint.title,
-            ),
-            "checkpoint",
-        )
+        raise InputError(Sentence(_NOT_TAKEN_APART, model=model.checkpoint.title), "checkpoint")
     return kinds
 
 
 def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
     """The layers of `kind`, first to last."""
     names, config = kinds_of(model)[kind], model.network.config
-    heads = config.num_attention_heads
-    if config.is_encoder_decoder:
-        heads = config.encoder_attention_heads if kind == "encoder" else config.decoder_attention_heads
     layers = attrgetter(names.layers)(model.network.base_model)
-    return tuple(LayerParts(layer, names, heads, config) for layer in layers)
+    return tuple(LayerParts(layer, names, heads_of(config, kind), config) for layer in layers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,24 +207,21 @@ def record(
 
     `turn` sets hooks that change what passes; they are gone when the pass is over.
     """
-    recording = Recording(layers_of(model, reading.kind))
-    first = recording.parts[0].layer
+    found = Recording(layers_of(model, reading.kind))
+
+    def recorders() -> Iterator[RemovableHandle]:
+        first = found.parts[0].layer
+        yield first.register_forward_pre_hook(lambda _, inputs: found.vectors.append(inputs[0][0]))
+        for parts in found.parts:
+            yield parts.layer.register_forward_hook(lambda _, _in, output: found.vectors.append(output[0]))
+            yield parts.attention.register_forward_hook(lambda _, _in, output: found.weights.append(output[1][0]))
+            yield parts.together.register_forward_pre_hook(lambda _, inputs: found.mixed.append(inputs[0][0]))
+            if parts.cross is not None:
+                yield parts.cross.register_forward_hook(lambda _, _in, output: found.cross.append(output[0][0]))
+
     # The lock keeps other passes out of the hooks.
     with model.lock, ExitStack() as hooks, torch.inference_mode():
-        handles = [
-            *turn(),
-            first.register_forward_pre_hook(lambda _, inputs: recording.vectors.append(inputs[0][0])),
-        ]
-        for parts in recording.parts:
-            handles += [
-                parts.layer.register_forward_hook(lambda _, _in, output: recording.vectors.append(output[0])),
-                parts.attention.register_forward_hook(lambda _, _in, output: recording.weights.append(output[1][0])),
-                parts.together.register_forward_pre_hook(lambda _, inputs: recording.mixed.append(inputs[0][0])),
-            ]
-            if parts.cross is not None:
-                crossed = parts.cross.register_forward_hook(lambda _, _in, output: recording.cross.append(output[0][0]))
-                handles.append(crossed)
-        for handle in handles:
-            hooks.callback(handle.remove)
+        for handle in chain(turn(), recorders()):
+            hooks.enter_context(handle)
         model.network.base_model(**reading.network_inputs, use_cache=False)
-    return recording
+    return found

@@ -1,6 +1,7 @@
 """What changes in the answer when a part of the network is turned: softer or louder, or swapped for another text's."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ from models.wording import Sentence
 TEMPERATURES = np.linspace(0.1, 3, 59, dtype=np.float32)
 _TOP = 5
 _TOP_PATCHED = 2
+_NO_CHOICES = Sentence(
+    "{model} chooses among the words of its text, or writes a whole one. Please choose a model that fills blanks, "
+    "writes on or gives labels."
+)
 
 
 def turn_query(look: Look, component: int, added: float) -> TurnedQuery:
@@ -84,13 +89,7 @@ def patch(model: AnyTaskModel, there: str, word_there: int, here: str, word_here
     texts that cannot be read, tokens that are not there, and models whose choices differ from text to text.
     """
     if isinstance(model, Translation | QuestionAnswering):
-        raise InputError(
-            Sentence(
-                "{model} chooses among the words of its text, or writes a whole one. Please choose a "
-                "model that fills blanks, writes on or gives labels.",
-                model=model.checkpoint.title,
-            )
-        )
+        raise InputError(Sentence(_NO_CHOICES, model=model.checkpoint.title))
     other, own = read(model, there), read(model, here)
     for reading, word in ((other, word_there), (own, word_here)):
         require_there("token", word, len(reading.tokens))
@@ -122,17 +121,13 @@ def _patched_vectors(model: AnyTaskModel, reading: NetworkInput, position: int, 
         inputs[0][0, position] = states[0]
 
     batch = {name: each.expand(len(states), -1) for name, each in reading.network_inputs.items()}
-    with model.lock, torch.inference_mode():
-        hooks = [
-            layers[0].layer.register_forward_pre_hook(put_first),
-            *(parts.layer.register_forward_hook(put(case)) for case, parts in enumerate(layers, 1)),
-            layers[-1].layer.register_forward_hook(lambda _layer, _inputs, output: outputs.append(output)),
-        ]
-        try:
-            model.network.base_model(**batch, use_cache=False)
-        finally:
-            for hook in hooks:
-                hook.remove()
+    with model.lock, torch.inference_mode(), ExitStack() as hooks:
+        hooks.enter_context(layers[0].layer.register_forward_pre_hook(put_first))
+        for case, parts in enumerate(layers, start=1):
+            hooks.enter_context(parts.layer.register_forward_hook(put(case)))
+        last = layers[-1].layer.register_forward_hook(lambda _layer, _inputs, output: outputs.append(output))
+        hooks.enter_context(last)
+        model.network.base_model(**batch, use_cache=False)
     vectors: Tensor = outputs[0]
     return vectors
 

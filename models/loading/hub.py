@@ -48,6 +48,16 @@ _PIN = "clearhead-pin"
 _CONVERTER = "SFconvertbot"
 _CONVERSION_TITLE = "Adding `safetensors` variant of this model"
 
+_UNREACHABLE = Sentence("{model} could not be downloaded, because the model hub cannot be reached from here.")
+_NO_ROOM = Sentence("{model} could not be kept: there is no room left on this host's disk.")
+_NO_SAFETENSORS = Sentence("{model} offers no safetensors weights, and weights of another kind are not loaded here.")
+_OTHER_VERSION = Sentence("The model hub has no {model} of the version that is offered here.")
+_DAMAGED = Sentence(
+    "A file of {model} arrived damaged: it did not have the checksum that the model hub says, and was thrown away. "
+    "Please try again."
+)
+_DOWNLOADING = Sentence("Downloading {model}: {done:,.0f} of {size:,} MB")
+
 
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
@@ -61,25 +71,17 @@ def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
         try:
             folder = _unless_it_stalls(lambda moving: _download(checkpoint, moving), progress)
         except (LocalEntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
-            why = Sentence(
-                "{model} could not be downloaded, because the model hub cannot be reached from here.",
-                model=checkpoint.title,
-            )
-            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                why = Sentence(
-                    "{model} could not be kept: there is no room left on this host's disk.", model=checkpoint.title
-                )
-            raise CheckpointUnavailable(why) from error
+            is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+            raise _unavailable(checkpoint, _NO_ROOM if is_full else _UNREACHABLE) from error
         if not _is_whole(folder):
-            raise _damaged(checkpoint)
+            raise _unavailable(checkpoint, _DAMAGED)
     if not (folder / WEIGHTS).exists():
-        raise CheckpointUnavailable(
-            Sentence(
-                "{model} offers no safetensors weights, and weights of another kind are not loaded here.",
-                model=checkpoint.title,
-            )
-        )
+        raise _unavailable(checkpoint, _NO_SAFETENSORS)
     return folder, folder.name
+
+
+def _unavailable(checkpoint: Checkpoint, sentence: str) -> CheckpointUnavailable:
+    return CheckpointUnavailable(Sentence(sentence, model=checkpoint.title))
 
 
 def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) -> Path:
@@ -171,16 +173,6 @@ def _has_sum(file: Path, stated: str) -> bool:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == stated
 
 
-def _damaged(checkpoint: Checkpoint) -> CheckpointUnavailable:
-    return CheckpointUnavailable(
-        Sentence(
-            "A file of {model} arrived damaged: it did not have the checksum that the model hub "
-            "says, and was thrown away. Please try again.",
-            model=checkpoint.title,
-        )
-    )
-
-
 def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
     """The folder of the pinned commit.
 
@@ -192,9 +184,7 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
     # One short question first: `snapshot_download` asks six times over half a minute before it gives up.
     info = hub.model_info(checkpoint.hub_id, revision=asked, timeout=_ANSWER_WITHIN_S)
     if _COMMIT.fullmatch(asked) and info.sha != asked:
-        raise CheckpointUnavailable(
-            Sentence("The model hub has no {model} of the version that is offered here.", model=checkpoint.title)
-        )
+        raise _unavailable(checkpoint, _OTHER_VERSION)
     if kept is None and WEIGHTS not in {sibling.rfilename for sibling in info.siblings or ()}:
         proposals = hub.get_repo_discussions(
             checkpoint.hub_id, author=_CONVERTER, discussion_type="pull_request", discussion_status="open"
@@ -249,7 +239,7 @@ def _download_weights(checkpoint: Checkpoint, commit: str, progress: Progress) -
                 )
             if not _has_sum(part, blob.name):
                 part.unlink()
-                raise _damaged(checkpoint)
+                raise _unavailable(checkpoint, _DAMAGED)
             part.rename(blob)
     # The library finds nothing left to download, and links.
     linked = Path(hf_hub_download(checkpoint.hub_id, WEIGHTS, revision=commit, etag_timeout=_ANSWER_WITHIN_S))
@@ -270,13 +260,7 @@ def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:
             # One that draws nothing counts nothing, either.
             self.n += n or 0
             if self._counts_bytes:
-                done_mb = self.n / 1e6
-                message = Sentence(
-                    "Downloading {model}: {done:,.0f} of {size:,} MB",
-                    model=checkpoint.title,
-                    done=done_mb,
-                    size=checkpoint.size_mb,
-                )
-                progress(min(1.0, done_mb / checkpoint.size_mb), message)
+                done, size = self.n / 1e6, checkpoint.size_mb
+                progress(min(1.0, done / size), Sentence(_DOWNLOADING, model=checkpoint.title, done=done, size=size))
 
     return Reporting

@@ -18,6 +18,11 @@ from models.wording import Sentence
 _SPARE_BYTES = 300_000_000
 """What is left free on a disk, for the session log and other programs."""
 
+_NO_ROOM = Sentence(
+    "The published models need {needed:.1f} GB on the disk at {disk}, and {free:.1f} GB are free there; nothing was "
+    "downloaded."
+)
+
 
 def fetch_standard(settings: EngineSettings, progress: Progress = silent) -> None:
     """Have all of `STANDARD` on this disk, checked and prepared; what is there already stays as it is.
@@ -46,15 +51,8 @@ def _require_room(settings: EngineSettings) -> None:
     for disk, count in needed.items():
         free = shutil.disk_usage(disk).free
         if count and count + _SPARE_BYTES > free:
-            raise CheckpointUnavailable(
-                Sentence(
-                    "The published models need {needed:.1f} GB on the disk at {disk}, and {free:.1f} GB are "
-                    "free there; nothing was downloaded.",
-                    needed=(count + _SPARE_BYTES) / 1000000000.0,
-                    disk=disk,
-                    free=free / 1000000000.0,
-                )
-            )
+            wanted_gb, free_gb = (count + _SPARE_BYTES) / 1e9, free / 1e9
+            raise CheckpointUnavailable(Sentence(_NO_ROOM, needed=wanted_gb, disk=disk, free=free_gb))
 
 
 def _prepared_bytes(checkpoint: Checkpoint, settings: EngineSettings) -> int:

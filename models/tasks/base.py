@@ -153,20 +153,23 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         """A decoder's logits `[token, vocabulary]` after each of `ids` `[1, token]`; `source` is what it translates."""
         return self.engine.start(source).read(ids, ids.shape[1])
 
-    def look(self, **inputs: NDArray[Any]) -> Any:
-        """The output of the network's trunk over `inputs`, each `[1, token]`, with the attention of every layer."""
+    def look(self, inputs: Mapping[str, NDArray[Any]], at: str = "attentions") -> Any:
+        """The output of the network's trunk over `inputs` `[row, token]`, with `at` of every layer.
+
+        That is its `attentions` or its `hidden_states`, as transformers calls them.
+        """
         network, given = self.network, {name: self.tensor(each) for name, each in inputs.items()}
         with self.lock:
-            return network.base_model(**given, output_attentions=True)
+            return network.base_model(**given, **{f"output_{at}": True})
 
     def attend_encoder(self, tokens: tuple[Token, ...], inputs: Mapping[str, NDArray[Any]]) -> Attentions:
         """An encoder's self-attention over one text, whose inputs are `[1, token]`."""
-        return {"encoder": attention_of("encoder", self.look(**inputs).attentions, tokens, tokens)}
+        return {"encoder": attention_of("encoder", self.look(inputs).attentions, tokens, tokens)}
 
     def attend_decoder(self, tokens: tuple[Token, ...]) -> Attentions:
         """A decoder's masked self-attention over one text."""
-        layers = self.look(input_ids=batch_of_one([token.id for token in tokens])).attentions
-        return {"decoder": attention_of("decoder", layers, tokens, tokens)}
+        output = self.look({"input_ids": batch_of_one([token.id for token in tokens])})
+        return {"decoder": attention_of("decoder", output.attentions, tokens, tokens)}
 
     @property
     def looked_into(self) -> LoadedCheckpoint:

@@ -5,24 +5,7 @@ this the feature-based approach). To show what pre-training is worth, two others
 one on a bag of words (tf-idf), and one on the vectors of the same network with random weights.
 
 A sentence's vector is the mean over its tokens of the layer in the middle, made as long as one: the best after few
-examples. `python -m evaluation.sentence_vectors` measures it with clearhead-minilm on the four ready sets: right of 60
-in five-fold cross-validation, and right of the 20 kept ones after 4 and after 10 examples of each class, on average:
-
-| tokens' mean of | cross-validation | after 4 | after 10 |
-|---|---|---|---|
-| the embeddings | 70.8 % | 70.0 % | 77.5 % |
-| layer 1, 2 | 78.8, 84.2 % | 70.9, 79.1 % | 80.6, 85.6 % |
-| layer 3, the middle | 88.3 % | 84.4 % | 90.9 % |
-| layer 4, 5 | 89.2, 87.9 % | 80.0, 77.2 % | 88.4, 88.1 % |
-| layer 6, the last | 85.4 % | 76.6 % | 87.8 % |
-| the last two layers, the last four | 87.9, 88.8 % | 77.5, 80.3 % | 87.8, 88.8 % |
-| [CLS] of the last layer, no mean | 78.3 % | 70.3 % | 80.3 % |
-| random weights, layer 3 | 54.2 % | 55.9 % | 55.3 % |
-| bag of words, tf-idf | 57.9 % | 56.2 % | 62.2 % |
-
-Vectors that were centred or standardised instead came within 2 points. `STRENGTH` was chosen alike for all three, by
-cross-validation among 0.1, 1, 10 and 100: 10 or 100 is best for BERT, and none of the four moves random weights or the
-bag of words by 2 points.
+examples of what was tried (`docs/experiments/encoders.md`, measured by `evaluation/sentence_vectors.py`).
 """
 
 import copy

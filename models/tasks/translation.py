@@ -248,7 +248,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def attend_sentence(self, sentence: EncodedSentence, written: tuple[int, ...]) -> dict[str, Attention]:
         """The attention of one sentence, from one forward pass."""
         read = np.concatenate([self.start, batch_of_one(written)], axis=1)[:, :-1]
-        output = self.look(input_ids=sentence.ids, decoder_input_ids=read)
+        output = self.look({"input_ids": sentence.ids, "decoder_input_ids": read})
         source = sentence.tokens
         target, target_read = (read_tokens(self.tokenizer, ids) for ids in (written, read[0].tolist()))
         return {

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.decoding.sampling import best
-from models.engine import Ids, Logits
+from models.engine import Logits
 from models.outputs.attention import Attentions
 from models.outputs.base import Prediction, Token, softmax
 from models.outputs.vectors import Occurrence, Plane, WordInContextOutput
@@ -100,7 +100,8 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
         alone = self.tokenizer.encode(encoded[0].text[encoded[0].start : encoded[0].end]).ids
         content = [place for place, token_id in enumerate(alone) if token_id not in self.tokenizer.all_special_ids]
         settings = self.tokenizer.settings
-        layers = self._layers(padded_ids([*(each.ids for each in encoded), alone], settings))
+        output = self.look(padded_ids([*(each.ids for each in encoded), alone], settings), "hidden_states")
+        layers = np.stack([each.float().cpu().numpy() for each in output.hidden_states])
         vectors = [layers[:, row, list(each.places)].mean(axis=1) for row, each in enumerate(encoded)]
         static = layers[0, len(encoded), content or [0]].mean(axis=0)
         blanked = padded_ids([each.masked_ids for each in encoded], settings)
@@ -156,17 +157,6 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
             sentence, start, end, len(found), encoded.ids, tokens, places,
             blanked.ids, masks[before],
         )  # fmt: skip
-
-    def _layers(self, inputs: dict[str, Ids]) -> Vectors:
-        """The hidden states `[layer, row, token, width]` of transformers; 0 is what the first layer reads."""
-        network, given = self.network, {name: self.tensor(each) for name, each in inputs.items()}
-        import torch
-
-        from models.engine.pytorch import array
-
-        with self.lock, torch.inference_mode():
-            states = network.base_model(**given, output_hidden_states=True).hidden_states
-        return np.stack([array(state) for state in states])
 
 
 def _quoted(sentence: str) -> str:

@@ -15,6 +15,7 @@ from models.loading.store import ModelStore
 from models.registry import REGISTRY, Checkpoint, Task
 from models.tasks.base import AnyTaskModel
 from tests.models.architectures import save_tiny
+from tests.models.inside_cases import TEXTS
 
 TinyModel = Callable[..., AnyTaskModel]
 BundledModel = Callable[[str], AnyTaskModel]
@@ -81,3 +82,13 @@ def tiny(tiny_folder: Callable[[str, Task, int], Path]) -> TinyModel:
 def bundled(store: ModelStore) -> BundledModel:
     """A bundled model, by name."""
     return lambda name: store.load(REGISTRY[name])
+
+
+@pytest.fixture
+def looked_at(request: pytest.FixtureRequest, tiny: TinyModel, bundled: BundledModel) -> tuple[AnyTaskModel, str, str]:
+    """The model, the text and the kind of attention of a case of the walk inside."""
+    match request.param:
+        case Task() as task, architecture, kind:
+            return tiny(architecture, task), TEXTS[task], kind
+        case name, kind, text:
+            return bundled(name), text, kind

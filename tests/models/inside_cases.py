@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from models.registry import Task
 
 SECOND_LAW = (
@@ -40,6 +42,11 @@ TEXTS: dict[Task, str] = {
     Task.TRANSLATION: "The rain falls on the garden.",
     Task.COMPLETION: "The boats turned home",
 }
+
+
+def over_cases(*cases: tuple[str, str, str] | tuple[Task, str, str]) -> pytest.MarkDecorator:
+    """A test over cases of `BUNDLED` and `TAKEN_APART`: the fixture `looked_at` is the model, its text and the kind."""
+    return pytest.mark.parametrize("looked_at", cases, ids=str, indirect=True)
 
 
 def fields_of(task: Task, text: str) -> dict[str, Any]:

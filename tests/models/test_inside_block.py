@@ -7,17 +7,18 @@ import torch
 from models.inside.lens import final_logits
 from models.inside.look import compose, look_inside
 from models.inside.reading import layers_of, read, record
-from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from models.tasks.question_answering import QuestionAnswering
-from tests.models.conftest import BundledModel, TinyModel
-from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS
+from tests.models.conftest import BundledModel
+from tests.models.inside_cases import BUNDLED, TAKEN_APART, over_cases
 
 WITHIN = 1e-4
 
 
-def check_the_stack(model: AnyTaskModel, text: str, kind: str) -> None:
-    """From the embeddings to the logits by the equations, against a plain forward pass without any hook."""
+@over_cases(*BUNDLED, *TAKEN_APART)
+def test_the_stack_is_what_its_equations_say(looked_at: tuple[AnyTaskModel, str, str]) -> None:
+    """From the embeddings to the logits, against a plain forward pass without any hook."""
+    model, text, kind = looked_at
     reading = read(model, text, kind)
     recording = record(model, reading)
     with torch.inference_mode():
@@ -38,20 +39,6 @@ def check_the_stack(model: AnyTaskModel, text: str, kind: str) -> None:
         return
     logits = plain.start_logits if isinstance(model, QuestionAnswering) else plain.logits
     torch.testing.assert_close(final_logits(model, recording, vectors[None]), logits, atol=WITHIN, rtol=WITHIN)
-
-
-@pytest.mark.parametrize(("name", "kind", "text"), BUNDLED, ids=str)
-def test_the_bundled_checkpoints_are_what_their_equations_say(
-    name: str, kind: str, text: str, bundled: BundledModel
-) -> None:
-    check_the_stack(bundled(name), text, kind)
-
-
-@pytest.mark.parametrize(("task", "architecture", "kind"), TAKEN_APART, ids=str)
-def test_every_architecture_is_what_its_equations_say(
-    task: Task, architecture: str, kind: str, tiny: TinyModel
-) -> None:
-    check_the_stack(tiny(architecture, task), TEXTS[task], kind)
 
 
 @pytest.mark.parametrize(("name", "kind", "text"), BUNDLED, ids=str)

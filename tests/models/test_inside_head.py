@@ -11,7 +11,7 @@ from models.outputs.writing import generated_ids
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel
-from tests.models.inside_cases import ANIMAL, BUNDLED, PAIR, SECOND_LAW, TAKEN_APART, TEXTS, fields_of
+from tests.models.inside_cases import ANIMAL, BUNDLED, PAIR, SECOND_LAW, TAKEN_APART, TEXTS, fields_of, over_cases
 
 WITHIN = 1e-4
 MASKED_SCORES = np.array(
@@ -22,8 +22,10 @@ MASKED_SHARES = [[1], [0.48, 0.52], [0.31, 0.35, 0.34], [0.25, 0.26, 0.23, 0.26]
 LATER = np.triu(np.ones((4, 4), dtype=bool), k=1)
 
 
-def check_each_head(model: AnyTaskModel, text: str, kind: str) -> None:
+@over_cases(*BUNDLED, *TAKEN_APART)
+def test_every_head_is_as_the_model_has_it(looked_at: tuple[AnyTaskModel, str, str]) -> None:
     """Every layer and every head against the model's own weights, captured by the way that the tabs take."""
+    model, text, kind = looked_at
     captured = None
     # The tabs read no pair of texts, and the tokens that a translator writes are asked for in another way there.
     if text != PAIR and (model.checkpoint.task, kind) != (Task.TRANSLATION, "decoder"):
@@ -57,20 +59,6 @@ def test_masked_scores_are_divided_by_four_before_the_softmax() -> None:
     for place, row in enumerate(MASKED_SHARES):
         assert weights[place, : place + 1].round(2).tolist() == pytest.approx(row)
         assert not weights[place, place + 1 :].any()
-
-
-@pytest.mark.parametrize(("name", "kind", "text"), BUNDLED, ids=str)
-def test_every_head_of_the_bundled_checkpoints_is_as_the_model_has_it(
-    name: str, kind: str, text: str, bundled: BundledModel
-) -> None:
-    check_each_head(bundled(name), text, kind)
-
-
-@pytest.mark.parametrize(("task", "architecture", "kind"), TAKEN_APART, ids=str)
-def test_every_head_of_each_architecture_is_as_the_model_has_it(
-    task: Task, architecture: str, kind: str, tiny: TinyModel
-) -> None:
-    check_each_head(tiny(architecture, task), TEXTS[task], kind)
 
 
 @pytest.mark.parametrize(

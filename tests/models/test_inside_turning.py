@@ -18,11 +18,10 @@ from models.outputs.attention import SwitchedOff
 from models.registry import Task
 from models.tasks.base import AnyTaskModel
 from tests.models.conftest import BundledModel, TinyModel
-from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS
+from tests.models.inside_cases import BUNDLED, TAKEN_APART, TEXTS, over_cases
 
 WITHIN = 1e-5
 LAYER, HEAD = 1, 1
-GUESSES = [case for case in TAKEN_APART if (case[0], case[2]) != (Task.TRANSLATION, "decoder")]
 PAIR = ("clearhead-pairs", "encoder", "A man plays a guitar. [SEP] A man makes music.")
 
 
@@ -68,7 +67,12 @@ def zeroed(part: nn.Module) -> Iterator[None]:
                 each.copy_(before)
 
 
-def check_block(model: AnyTaskModel, text: str) -> None:
+@over_cases(
+    *(each for each in [*BUNDLED, PAIR] if each[:2] != ("clearhead-en-fr", "decoder")),
+    *(each for each in TAKEN_APART if each[0] is not Task.TRANSLATION),
+)
+def test_parts_are_turned_off_and_back(looked_at: tuple[AnyTaskModel, str, str]) -> None:
+    model, text, _ = looked_at
     untouched = last_guesses(model, text)
     as_it_is = turned(model, text, 1, 1)
     assert np.array_equal(*as_it_is.probabilities)
@@ -84,21 +88,6 @@ def check_block(model: AnyTaskModel, text: str) -> None:
         check_answer(answers, 0, untouched)
         assert not np.array_equal(*answers.probabilities)
     assert last_guesses(model, text) == untouched
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [(name, text) for name, kind, text in [*BUNDLED, PAIR] if (name, kind) != ("clearhead-en-fr", "decoder")],
-)
-def test_parts_of_the_bundled_models_are_turned_off_and_back(name: str, text: str, bundled: BundledModel) -> None:
-    check_block(bundled(name), text)
-
-
-@pytest.mark.parametrize(
-    ("task", "architecture"), [(task, name) for task, name, _ in GUESSES if task is not Task.TRANSLATION], ids=str
-)
-def test_parts_of_every_architecture_are_turned_off_and_back(task: Task, architecture: str, tiny: TinyModel) -> None:
-    check_block(tiny(architecture, task), TEXTS[task])
 
 
 @pytest.mark.parametrize(("name", "kind", "text"), BUNDLED)
@@ -184,16 +173,9 @@ def test_a_patched_state_answers_as_the_plain_network_with_a_hook(
     model = bundled(name)
     places = word(model, there, first), word(model, here, second)
     seen: Patched = patch(model, there, places[0], here, places[1])
-    check_answer(
-        seen.answers,
-        0,
-        {name: share for name, share in last_guesses(model, there).items() if name in seen.answers.choices},
-    )
-    check_answer(
-        seen.answers,
-        1,
-        {name: share for name, share in last_guesses(model, here).items() if name in seen.answers.choices},
-    )
+    for case, text in enumerate((there, here)):
+        guesses = last_guesses(model, text).items()
+        check_answer(seen.answers, case, {name: share for name, share in guesses if name in seen.answers.choices})
     layers = len(layers_of(model, side_of(model)))
     assert len(seen.answers.probabilities) == layers + 3
     if name in ("clearhead-minilm", "clearhead-stories", "clearhead-names"):
