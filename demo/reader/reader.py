@@ -68,7 +68,7 @@ class Asked:
     @property
     def place(self) -> ReaderSettings:
         """The settings of the reader as links have them."""
-        place = self.kind, self.how, self.layer, self.head, self.words, not self.damped
+        place = self.kind, self.how, int(self.layer), int(self.head), self.words, not self.damped
         return ReaderSettings(*place, self.step, self.part)
 
 

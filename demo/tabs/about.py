@@ -12,9 +12,10 @@ from demo.events import PROGRESS, QUICK, for_visitors, told
 from demo.language import N_, _
 from demo.limits import limits_in_words
 from demo.runs import DemoService
+from demo.tabs.columns import lead
 from demo.tabs.course import create_course
 from demo.tabs.history import UNKEPT
-from demo.tabs.task_tab import TaskTab, lead
+from demo.tabs.task_tab import TaskTab
 from demo.web.visitors import is_from_this_machine, is_this_machine
 from demo.widgets import Updates
 from demo.widgets.glossary import glossary_section

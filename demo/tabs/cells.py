@@ -4,19 +4,15 @@ import html
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from demo.events import QUICK, for_visitors
 from demo.language import N_, _
-from demo.log.run import Run
 from demo.plots.reading import decimals, percent
 from demo.runs import DemoService, Finished
-from demo.sharing import ReaderSettings
-from demo.tabs.second_form import SecondForm
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.theme import script
 from demo.widgets import Updates
-from demo.widgets.runs import run_header
 from models.before.characters import CODE, LINE, PROSE, UNKNOWN, figures
 from models.outputs.base import Prediction, TaskOutput
 from models.outputs.before import CellsOutput, WatchedCell
@@ -35,62 +31,10 @@ _SHOWN = {"\n": "↵", " ": "␣"}
 _SPOKEN = {"\n": N_("line break"), " ": N_("space")}
 
 
-class CellsForm(SecondForm):
-    """The form. It has models of its own, and leaves the reader to the tab's: there is no attention to show.
-
-    `named_cell` chooses among the cells that have a name, `cell` among all.
-    """
-
-    def create_choice(self) -> None:
-        """The choice of a cell, by its name or by its number."""
-        output = self.example.output
-        assert isinstance(output, CellsOutput)  # noqa: S101
-        choices, first = choices_of(output), output.cells[0].cell
-        self.named_cell = gr.Radio(choices, value=first, label=_("Cells that watch something"))
-        most = figures()[output.model]["cells"] - 1
-        self.cell = gr.Slider(0, most, first, step=1, label=_("Any cell"), info=_("most watch nothing"))
-
-    @property
-    def outputs(self) -> list[Component]:
-        """See `TaskTab`; the reader shows the attention of BERT, whatever is asked here."""
-        shown = [self.answer, self._header, self.kept, self.fold, self.named_cell, self.cell]
-        return [*shown, *self.notices.values(), self.notice, self.picker]
-
-    def show(self, finished: Finished) -> Updates:
-        """The answer in the colours of its first cell; the fold opens."""
-        output = finished.output
-        assert isinstance(output, CellsOutput)  # noqa: S101
-        first = output.cells[0].cell
-        return {
-            self.answer: draw_first(output),
-            self._header: run_header(finished.run, output, kept=self.service.is_kept(finished.run)),
-            self.kept: finished,
-            self.fold: gr.update(open=True),
-            self.named_cell: gr.update(choices=choices_of(output), value=first),
-            self.cell: first,
-            **self.clear(),
-        }
-
-    def restore(self, run: Run, place: ReaderSettings) -> Updates:
-        """See `TaskTab`; there is no reader to turn to a place."""
-        return self.reopen(run)
-
-    def choose(self, finished: Finished, cell: int | None) -> Updates:
-        """The text in the colours of another cell."""
-        output, cell = finished.output, int(cell or 0)
-        assert isinstance(output, CellsOutput)  # noqa: S101
-        found = [each for each in output.cells if each.cell == cell]
-        if not found:
-            asked = self.service.answer(Task.CELLS, {**finished.run.fields, "cells": [cell]}).output
-            assert isinstance(asked, CellsOutput)  # noqa: S101
-            found = [each for each in asked.cells if each.cell == cell]
-        named = cell if found[0].watches else None
-        return {self.answer: draw_cell(output, found[0]), self.named_cell: named, self.cell: cell}
-
-
 def create_cells_form(service: DemoService, session: gr.BrowserState, generations: TaskTab) -> TaskTab:
     """The form with its events, in the tab `generations`."""
-    form = CellsForm(service, session, generations, Task.CELLS, lambda _run, output, _step: draw_first(output))
+    form = TaskTab(service, session, Task.CELLS, lambda _run, output, _step: draw_first(output), generations)
+    example = _typed(form.example.output)
     with form.page(_("Single cells: what one number of an LSTM watches")):
         with left_column():
             with form.asking(_("Read it"), _(_HINT)):
@@ -103,19 +47,34 @@ def create_cells_form(service: DemoService, session: gr.BrowserState, generation
             with form.settings(_(_LEAD)):
                 form.create_picker()
         with result():
-            form.create_choice()
+            first, most = example.cells[0].cell, figures()[example.model]["cells"] - 1
+            named = gr.Radio(choices_of(example), value=first, label=_("Cells that watch something"))
+            number = gr.Slider(0, most, first, step=1, label=_("Any cell"), info=_("most watch nothing"))
             form.create_answer(_("Single cells"), script("surprise.js"))
             form.create_header()
+    form.below[named] = lambda output: gr.update(choices=choices_of(output), value=_typed(output).cells[0].cell)
+    form.below[number] = lambda output: _typed(output).cells[0].cell
     form.connect()
-    shown: list[Any] = [form.answer, form.named_cell, form.cell]
-    for chooser in (form.named_cell, form.cell):
-        chooser.input(for_visitors(form.choose), [form.kept, chooser], shown, trigger_mode="always_last", **QUICK)
+
+    def choose(finished: Finished, cell: int | None) -> Updates:
+        """The text in the colours of another cell."""
+        output, cell = _typed(finished.output), int(cell or 0)
+        found = [each for each in output.cells if each.cell == cell]
+        if not found:
+            asked = service.answer(Task.CELLS, {**finished.run.fields, "cells": [cell]}).output
+            found = [each for each in _typed(asked).cells if each.cell == cell]
+        watching = cell if found[0].watches else None
+        return {form.answer: draw_cell(output, found[0]), named: watching, number: cell}
+
+    shown: list[Any] = [form.answer, named, number]
+    for chooser in (named, number):
+        chooser.input(for_visitors(choose), [form.kept, chooser], shown, trigger_mode="always_last", **QUICK)
     return form
 
 
-def choices_of(output: CellsOutput) -> list[tuple[str, int]]:
+def choices_of(output: TaskOutput) -> list[tuple[str, int]]:
     """The named cells with their numbers."""
-    return [(_choice(each), each.cell) for each in output.cells if each.watches]
+    return [(_choice(each), each.cell) for each in _typed(output).cells if each.watches]
 
 
 def _choice(cell: WatchedCell) -> str:
@@ -129,7 +88,7 @@ def _choice(cell: WatchedCell) -> str:
 
 def draw_first(output: TaskOutput) -> str:
     """The text in the colours of the first cell."""
-    assert isinstance(output, CellsOutput)  # noqa: S101
+    output = _typed(output)
     return draw_cell(output, output.cells[0])
 
 
@@ -211,3 +170,8 @@ def _notes(output: CellsOutput) -> str:
             _("Not in the alphabet, and read as one unknown sign, {sign}: {unknown}.", sign=UNKNOWN, unknown=unknown)
         )
     return f'<p class="quiet">{html.escape(" ".join(notes))}</p>'
+
+
+def _typed(output: TaskOutput) -> CellsOutput:
+    assert isinstance(output, CellsOutput)  # noqa: S101
+    return output

@@ -9,7 +9,8 @@ import gradio as gr
 from demo.events import PROGRESS, QUICK, for_visitors, in_line
 from demo.language import N_, _
 from demo.runs import DemoService, Finished
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets import Updates
 from demo.writing.steps import DecoderSteps
 from demo.writing.text import decided_strip, several_texts, written_text

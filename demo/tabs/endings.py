@@ -10,8 +10,8 @@ import gradio as gr
 from demo.language import N_, _
 from demo.plots.reading import decimals, percent
 from demo.runs import DemoService
-from demo.tabs.second_form import SecondForm
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from models.outputs.base import TaskOutput
 from models.outputs.encoders import EndingsOutput
 from models.registry import REGISTRY, Task
@@ -27,7 +27,7 @@ _PICTURE = N_(
 )
 
 
-class EndingsForm(SecondForm):
+class EndingsForm(TaskTab):
     """The form; the reader then shows the beginning with the ending that is likeliest to come next."""
 
     def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class EndingsForm(SecondForm):
 
 def create_endings_form(service: DemoService, session: gr.BrowserState, pairs: TaskTab) -> TaskTab:
     """The form with its events, in the tab `pairs`."""
-    form = EndingsForm(service, session, pairs, Task.ENDINGS, lambda _run, output, _step: draw_endings(output))
+    form = EndingsForm(service, session, Task.ENDINGS, lambda _run, output, _step: draw_endings(output), pairs)
     with form.page():
         with left_column(), form.asking(_("Rank them"), _(_HINT)):
             form.create_text("beginning", _("The beginning"), max_lines=4)

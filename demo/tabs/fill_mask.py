@@ -9,7 +9,8 @@ from demo.language import N_, _
 from demo.plots.reading import percent
 from demo.recorded import examples_of
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets import PRESSED, Updates
 from demo.widgets.bars import bars
 from demo.widgets.chips import aligned, readable, toggled, token_chips, words_of

@@ -13,7 +13,8 @@ from demo.looks import source_of
 from demo.plots.generations import MOST_WORDS, curve_figure, reach_figure
 from demo.plots.reading import percent
 from demo.runs import DemoService, Finished
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets import PRESSED, Updates
 from demo.widgets.chips import readable, token_chips, words_of
 from demo.widgets.figure import drawn

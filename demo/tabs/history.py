@@ -9,7 +9,8 @@ from demo.events import QUICK, for_visitors
 from demo.language import N_, _
 from demo.log.run import Run, keeps, owner, with_wish
 from demo.runs import RUNS_OF_A_PAGE, DemoService
-from demo.tabs.task_tab import TaskTab, lead
+from demo.tabs.columns import lead
+from demo.tabs.task_tab import TaskTab
 from demo.widgets import PRESSED, Updates
 from demo.widgets.runs import kept_note, run_list
 from demo.widgets.saved import SavedFile, csv_file, json_file

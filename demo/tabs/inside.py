@@ -16,7 +16,7 @@ from demo.lectures import Lecture
 from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
 from demo.settings import MODEL_QUEUE
-from demo.tabs.task_tab import asking, lead, left_column, result, two_columns, visitor_text
+from demo.tabs.columns import asking, lead, left_column, result, two_columns, visitor_text
 from demo.walk.formulas import folded_formulas
 from demo.walk.step import BuiltStep, Turn, WalkStep
 from demo.walk.steps import STEPS, as_json, step_part

@@ -9,7 +9,8 @@ from demo.language import N_, _, ngettext
 from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.tables import fold_out, named, table
 from models.outputs.base import TaskOutput
 from models.outputs.encoders import NamesOutput, TokenLabel

@@ -10,7 +10,8 @@ from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.plots.spans import span_probabilities
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.bars import bars
 from demo.widgets.figure import drawn
 from models.outputs.base import Prediction, TaskOutput

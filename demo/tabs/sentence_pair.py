@@ -11,7 +11,8 @@ from demo.plots.reading import decimals, percent
 from demo.plots.sheet import signed_image
 from demo.plots.template import label
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.bars import bars
 from demo.widgets.tables import framed
 from models.outputs.base import Prediction, TaskOutput

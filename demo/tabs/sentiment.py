@@ -7,7 +7,8 @@ import gradio as gr
 from demo.language import N_, _
 from demo.plots.reading import percent
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.bars import bars
 from models.outputs.base import Prediction, TaskOutput
 from models.outputs.encoders import SentimentOutput

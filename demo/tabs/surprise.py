@@ -10,7 +10,8 @@ from demo.log.export import likelier
 from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.theme import script
 from demo.widgets.bars import direction
 from demo.widgets.glossary import with_terms

@@ -14,12 +14,13 @@ from demo.events import PROGRESS, QUICK, Stops, for_visitors, in_line, told
 from demo.language import _
 from demo.limits import FIELDS
 from demo.log.run import Run
-from demo.reader.reader import AttentionReader
+from demo.reader.reader import Asked, AttentionReader
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService, Finished
 from demo.sharing import KEY, ReaderSettings
+from demo.tabs.columns import asking, two_columns, visitor_text
 from demo.widgets import Updates
-from demo.widgets.notice import create_notice, noticed
+from demo.widgets.notice import create_notice, held, noticed
 from demo.widgets.picker import create_checkpoint_picker
 from demo.widgets.runs import TASK_TITLES, in_lines, run_header
 from demo.writing.steps import DecoderSteps, DrawAnswer, growing, growing_answer
@@ -56,49 +57,16 @@ _COPY_LINK = "(address) => window.clearhead.copyLink(address)"
 """Run in the page: copies the whole address that ends like this."""
 
 
-def two_columns() -> gr.Row:
-    """Holds a tab's `left_column`, then its `result`: side by side on a wide screen, else one below the other."""
-    return gr.Row(elem_classes="task", equal_height=False)
-
-
-def left_column() -> gr.Column:
-    """Holds what is asked and how it is read. On a narrow screen the settings stand below the answer."""
-    return gr.Column(elem_classes="left")
-
-
-def asking() -> gr.Column:
-    """Holds the fields for the visitor's own words, the button and the examples."""
-    return gr.Column(elem_classes="ask")
-
-
-def result() -> gr.Column:
-    """Holds the answer and everything that explains it."""
-    return gr.Column(elem_classes="result")
-
-
-def visitor_text(value: str, label: str = "", **more: Any) -> gr.Textbox:
-    """A field for words of the visitor's own, which grows with them; without a `label` it asks for a text."""
-    look: dict[str, Any] = {"max_lines": 8, "elem_classes": "visitor-text"}
-    return gr.Textbox(value, label=label or _("Your text"), **look | more)
-
-
-def in_field(value: Any) -> Any:
-    """A value as its form shows it: several texts stand one a line."""
-    return in_lines(value) if isinstance(value, list | tuple) else value
-
-
-def lead(text: str) -> gr.HTML:
-    """A sentence or two on what a tab does."""
-    return gr.HTML(f'<p class="lead">{text}</p>')
-
-
 class TaskTab:
     """A task's tab, made from top to bottom inside `page` and then joined by `connect`.
 
     `draw` makes the answer of a run as HTML. `fields` are what is asked, by the names of the task's inputs, and
     `notices` the places for a sentence beside those that need one. `below` are components under the answer, each with
     what it shows of an output. `opens` is the id of the tab that all this stands in. `steps` walks through what a
-    decoder wrote, in the tabs that have one.
+    decoder wrote, in the tabs that have one. `reader` shows attention, for tasks that have any.
+
+    A second form in a tab is folded away under the columns of the `first`, whose model and reader it shares, with a
+    header and an answer of its own. `kept` is the run that a copied link leads to, whatever the reader shows.
     """
 
     tab: gr.Tab
@@ -107,11 +75,25 @@ class TaskTab:
     stop_button: gr.Button
     notice: gr.HTML
     answer: gr.HTML
+    reader: AttentionReader
+    kept: gr.State
 
-    def __init__(self, service: DemoService, session: gr.BrowserState, task: Task, draw: DrawAnswer) -> None:
-        self.service, self.session, self.task, self.draw = service, session, task, draw
+    def __init__(
+        self,
+        service: DemoService,
+        session: gr.BrowserState,
+        task: Task,
+        draw: DrawAnswer,
+        first: "TaskTab | None" = None,
+    ) -> None:
+        self.service, self.session, self.task, self.draw, self.first = service, session, task, draw, first
         self.example = recorded(task)
-        self.opens: str = task.value
+        self.opens: str = first.opens if first else task.value
+        self.fold: gr.Accordion | None = None
+        if first:
+            self.tab, self.picker = first.tab, first.picker
+            if task.kinds:
+                self.reader = first.reader
         self.fields: dict[str, Component] = {}
         self.notices: dict[str, gr.HTML] = {}
         self.below: dict[Component, Callable[[TaskOutput], Any]] = {}
@@ -119,11 +101,15 @@ class TaskTab:
         self._stops = Stops()
 
     @contextmanager
-    def page(self) -> Iterator[None]:
-        """Holds the two columns."""
-        title, name = TASK_TITLES[self.task], TAB_NAMES[self.task]
-        with gr.Tab(_(title), id=self.opens, elem_id=f"tab-{name}") as self.tab, two_columns():
-            yield
+    def page(self, title: str = "") -> Iterator[None]:
+        """Holds the two columns, under this title or that of the task."""
+        title = title or _(TASK_TITLES[self.task])
+        if self.first:
+            with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
+                yield
+        else:
+            with gr.Tab(title, id=self.opens, elem_id=f"tab-{TAB_NAMES[self.task]}") as self.tab, two_columns():
+                yield
 
     @contextmanager
     def asking(self, button: str, hint: str) -> Iterator[None]:
@@ -148,7 +134,7 @@ class TaskTab:
 
     def create_text(self, name: str, label: str = "", **more: Any) -> gr.Textbox:
         """The field called `name` for the visitor's own words, and below it the place for a sentence about it."""
-        self.fields[name] = text = visitor_text(in_field(self.example.run.fields[name]), label, **more)
+        self.fields[name] = text = visitor_text(in_lines(self.example.run.fields[name]), label, **more)
         self.notices[name] = create_notice()
         return text
 
@@ -192,27 +178,20 @@ class TaskTab:
             self._header = gr.HTML(drawn, elem_classes="header-line")
             self._copy = gr.Button(_("Copy link"), size="sm", scale=0, min_width=96, elem_classes="copy-link")
             self._link = gr.Textbox("", visible="hidden", label="Link to copy")
+        if self.first or not self.task.kinds:
+            self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
 
     def create_reader(self, decided: gr.HTML | None = None) -> None:
         """The attention reader, below the line that says what made the answer; `decided` follows a completion."""
         if not hasattr(self, "_header"):
             self.create_header()
         self.reader = AttentionReader(self.service, self.session, self.example, decided)
+        self.kept = self.reader.finished
 
     @property
-    def linked(self) -> Component:
-        """The run that a copied link leads to."""
-        return self.reader.finished
-
-    @property
-    def place(self) -> list[Component]:
-        """Where in its attention a run is looked at, in the order in which `link` takes them."""
-        return self.reader.controls.inputs
-
-    @property
-    def grows(self) -> bool:
-        """Whether the answer is shown as it grows, and can be stopped."""
-        return self.steps is not None
+    def can_be_stopped(self) -> bool:
+        """Whether the visitor may end a run, with what there is of its answer."""
+        return self.task.grows or self.task.writes
 
     @property
     def inputs(self) -> list[Component]:
@@ -223,9 +202,10 @@ class TaskTab:
     def outputs(self) -> list[Component]:
         """Every component that an answer or a refusal changes."""
         steps = self.steps.outputs if self.steps else []
-        subject = [*steps, self._header, *self.reader.subject]
+        read = self.reader.subject if self.task.kinds else []
+        own: list[Any] = [each for each in (self.kept, self.fold) if each and each not in read]
         notices = [*self.notices.values(), self.notice]
-        return [self.answer, *self.below, *subject, *notices, self.picker]
+        return [self.answer, *self.below, *steps, self._header, *read, *own, *notices, self.picker]
 
     @property
     def form(self) -> list[Block]:
@@ -234,7 +214,11 @@ class TaskTab:
 
     def fill(self, fields: Mapping[str, Any]) -> Updates:
         """The updates that put `fields`, by the names of the task's inputs, into the form; what it lacks stays."""
-        return {self.fields[name]: in_field(value) for name, value in fields.items() if name in self.fields}
+        return {
+            self.fields[name]: in_lines(value) if isinstance(value, list | tuple) else value
+            for name, value in fields.items()
+            if name in self.fields
+        }
 
     @property
     def reopened_outputs(self) -> list[Block]:
@@ -244,14 +228,15 @@ class TaskTab:
     @property
     def restored_outputs(self) -> list[Block]:
         """Every component that opening a shared run at its place changes."""
-        return [*self.reopened_outputs, self.reader.shown, self.reader.chosen, *self.reader.controls.inputs]
+        place = [self.reader.shown, self.reader.chosen, *self.reader.controls.inputs] if self.task.kinds else []
+        return [*self.reopened_outputs, *place]
 
     def connect(self) -> None:
         """Let the button, Enter in a text and the examples run the model, and the other controls do what they say."""
         running: dict[str, Any] = {
-            "fn": for_visitors(self.write if self.grows else self.run),
+            "fn": for_visitors(self.write if self.can_be_stopped else self.run),
             "inputs": [self.session, *self.inputs],
-            "outputs": [self.session, *self.outputs, *(self.buttons(writing=False) if self.grows else ())],
+            "outputs": [self.session, *self.outputs, *(self.buttons(writing=False) if self.can_be_stopped else ())],
             "show_progress_on": self.answer,
             **in_line(self.service.settings),
         }
@@ -262,27 +247,28 @@ class TaskTab:
         for event in (asked, tried.then(**running)):
             self.follow(event)
             event.then(None, None, None, js=_SHOW_ANSWER)
-        if self.grows:
+        if self.can_be_stopped:
             self.stop_button.click(self._stops.stop, **QUICK)
         if self.steps:
             chosen, taken = self.steps.connect(self.session, self.answer, self.draw, self.show, self.outputs)
             for event in chosen:
                 self.reader.walk(self.steps.slider, event)
             self.reader.follow(taken)
-        place = [self.session, self.linked, *self.place]
-        linked = self._copy.click(for_visitors(self.link), place, self._link, **QUICK)
+        place = self.reader.controls.inputs if self.task.kinds else []
+        linked = self._copy.click(for_visitors(self.link), [self.session, self.kept, *place], self._link, **QUICK)
         linked.success(None, self._link, None, js=_COPY_LINK)
 
     def follow(self, event: Dependency) -> None:
-        """Let the reader show the attention of what `event` has answered."""
-        self.reader.follow(event)
+        """Let the reader, where there is one, show the attention of what `event` has answered."""
+        if self.task.kinds:
+            self.reader.follow(event)
 
     def run(
         self, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
     ) -> Updates:
         """Answer what the visitor typed, or say what to mend; `values` are those of the fields, in their order."""
         session_id = self.session_of(session_id)
-        fields = self.named(values)
+        fields, checkpoint = self.named(values), self._asked(checkpoint)
         try:
             updates = self.show(self.service.run(session_id, self.task, fields, checkpoint, told(progress)))
         except InputError as error:
@@ -304,7 +290,7 @@ class TaskTab:
         if not self.task.grows:
             yield self.buttons(writing=True)
         try:
-            fields = self.named(values)
+            fields, checkpoint = self.named(values), self._asked(checkpoint)
             run = growing(self.service, self.task, session_id, fields, checkpoint, is_wanted, told(progress))
             with closing(run):
                 for latest in run:
@@ -318,6 +304,10 @@ class TaskTab:
     def grown(self, run: Finished) -> str:
         """The answer so far of a run that is still growing, nothing once it is finished."""
         return growing_answer(run)
+
+    def _asked(self, chosen: str) -> str:
+        """The chosen checkpoint, unless a task has one alone: then the tab's choice is about another task."""
+        return chosen if len(checkpoints_for(self.task)) > 1 else ""
 
     def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """The values of the fields by their names."""
@@ -338,13 +328,15 @@ class TaskTab:
         return session_id or self.service.new_session()
 
     def show(self, finished: Finished) -> Updates:
-        """The answer and its header; the reader then follows the new attention source."""
+        """The answer and its header; the reader then follows the new attention source, and a fold opens."""
         return {
             self.answer: self.draw(finished.run, finished.output, 0),
             **{component: draw(finished.output) for component, draw in self.below.items()},
             **(self.steps.show(finished) if self.steps else {}),
             self._header: run_header(finished.run, finished.output, kept=self.service.is_kept(finished.run)),
-            **self.reader.turn_to(finished),
+            self.kept: finished,
+            **(self.reader.turn_to(finished) if self.task.kinds else {}),
+            **({self.fold: gr.update(open=True)} if self.fold else {}),
             **self.clear(),
         }
 
@@ -362,8 +354,13 @@ class TaskTab:
         return {notice: noticed("") for notice in (*self.notices.values(), self.notice)}
 
     def reopen(self, run: Run) -> Updates:
-        """A logged run as it was: its fields, its checkpoint, and its answer or the sentence it ended with."""
-        kept = {**self.fill(run.fields), self.picker: run.checkpoint}
+        """A logged run as it was: its fields, its checkpoint, and its answer or the sentence it ended with.
+
+        The choice of a model stays where another answered, which it does not offer.
+        """
+        kept = self.fill(run.fields)
+        if run.checkpoint in (name for _title, name in self.picker.choices or ()):
+            kept[self.picker] = run.checkpoint
         try:
             return self.show(self.service.reopen(run)) | kept
         except InputError as error:
@@ -372,7 +369,7 @@ class TaskTab:
     def restore(self, run: Run, place: ReaderSettings) -> Updates:
         """A run that somebody shared, as it was and where it was looked at; its owner's alone stays its id."""
         updates = self.reopen(run)
-        if run.answer is None:
+        if run.answer is None or not self.task.kinds:
             return updates
         finished = self.service.reopen(run)
         updates |= self.reader.turn_to(finished, own=False)
@@ -382,22 +379,14 @@ class TaskTab:
             updates[self.answer] = self.draw(run, finished.output, place.step)
         return updates
 
-    def link(
-        self,
-        session_id: str,
-        finished: Finished,
-        kind: str = "",
-        how: str = "head",
-        layer: int = 0,
-        head: int = 0,
-        words: bool = True,
-        damped: bool = False,
-        part: str = "",
-    ) -> str:
-        """The end of an address: of the run as it is shown where it is the visitor's own, else of the tab."""
+    def link(self, session_id: str, finished: Finished, *place: Any) -> str:
+        """The end of an address: of the run as it is shown where it is the visitor's own, else of the tab.
+
+        `place` are the values of the reader's controls, where there is a reader.
+        """
         try:
             key = self.service.log.share(finished.run.id, session_id)
         except InputError:
             return "?tab=" + TAB_NAMES[self.task]
-        place = ReaderSettings(kind, how, 0 if how == "rollout" else int(layer), int(head), words, not damped, 0, part)
-        return f"?{urlencode({KEY: key})}#{place.as_fragment()}"
+        settings = Asked(finished, 0, -1, False, *place).place if place else ReaderSettings()
+        return f"?{urlencode({KEY: key})}#{settings.as_fragment()}"

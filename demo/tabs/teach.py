@@ -15,7 +15,8 @@ from demo.plots.learning_curve import NAMES, finding, learning_curve
 from demo.plots.reading import percent
 from demo.recorded import examples_of
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result, visitor_text
+from demo.tabs.columns import left_column, result, visitor_text
+from demo.tabs.task_tab import TaskTab
 from demo.teaching import by_class, in_lines, texts_of
 from demo.widgets import Updates
 from demo.widgets.bars import bars

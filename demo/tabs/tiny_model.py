@@ -2,22 +2,15 @@
 
 import html
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
-from demo.events import PROGRESS
 from demo.language import N_, _, ngettext, number
 from demo.plots.reading import percent
 from demo.plots.training import loss_curve
 from demo.runs import DemoService, Finished
-from demo.tabs.task_tab import TaskTab, left_column, result, two_columns
-from demo.tabs.without_attention import WithoutAttention
-from demo.widgets import Updates
-from demo.widgets.runs import TASK_TITLES
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.tables import fold_out, table
 from models.outputs.base import TaskOutput
 from models.outputs.training import TinyModelOutput
@@ -33,53 +26,17 @@ _BY_HEART = 0.9
 """From this share of characters foreseen on, a text counts as learned by heart."""
 
 
-class TinyModelForm(WithoutAttention):
+class TinyModelForm(TaskTab):
     """The form, whose answer grows while the model learns."""
-
-    def __init__(self, service: DemoService, session: gr.BrowserState, training: TaskTab) -> None:
-        super().__init__(service, session, Task.TINY_MODEL, lambda _run, output, _step: draw_learning(output))
-        self.tab, self.picker, self.opens = training.tab, training.picker, training.opens
-
-    @contextmanager
-    def page(self) -> Iterator[None]:
-        """Holds the two columns, in a fold."""
-        title = _(TASK_TITLES[self.task])
-        with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
-            yield
-
-    @property
-    def outputs(self) -> list[Component]:
-        """See `TaskTab`."""
-        return [*super().outputs, self.fold]
-
-    @property
-    def grows(self) -> bool:
-        """See `TaskTab`."""
-        return True
-
-    def write(
-        self,
-        request: gr.Request,
-        progress: gr.Progress = PROGRESS,
-        session_id: str = "",
-        _checkpoint: str = "",
-        *values: Any,
-    ) -> Iterator[Updates]:
-        """See `TaskTab`; the model is new, whichever the tab has chosen."""
-        yield from super().write(request, progress, session_id, "", *values)
 
     def grown(self, run: Finished) -> str:
         """See `TaskTab`."""
         return "" if run.run.answer else draw_learning(run.output, learning=True)
 
-    def show(self, finished: Finished) -> Updates:
-        """See `TaskTab`; the fold opens."""
-        return {**super().show(finished), self.fold: gr.update(open=True)}
-
 
 def create_tiny_model_form(service: DemoService, session: gr.BrowserState, training: TaskTab) -> TaskTab:
     """The form with its events, in the tab `training`."""
-    form = TinyModelForm(service, session, training)
+    form = TinyModelForm(service, session, Task.TINY_MODEL, lambda _run, output, _step: draw_learning(output), training)
     with form.page():
         with left_column():
             hint = _(_HINT, least=LEAST, longest=LONGEST, seconds=MOST_S)

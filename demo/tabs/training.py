@@ -11,8 +11,8 @@ from demo.plots.pretraining import pretraining_picture
 from demo.plots.reading import percent
 from demo.plots.training import FATES, gradient_bars, text_as_read
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
-from demo.tabs.without_attention import WithoutAttention
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets import Updates
 from demo.widgets.tables import framed, table
 from models.outputs.base import TaskOutput
@@ -30,7 +30,7 @@ _OBJECTIVES = [(N_("Fill blanks, as BERT does"), MASKED), (N_("Foresee the next 
 _HEADS = (N_("word"), N_("what it read"), N_("it expected"), N_("p before"), N_("loss"), N_("p after"))
 
 
-class TrainingTab(WithoutAttention):
+class TrainingTab(TaskTab):
     """The tab; `seed` chooses the tokens and what becomes of them."""
 
     seed: gr.Number

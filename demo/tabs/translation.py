@@ -8,7 +8,8 @@ import gradio as gr
 from demo.language import N_, _
 from demo.plots.reading import percent
 from demo.runs import DemoService
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.writing.steps import DecoderSteps
 from demo.writing.text import CHOOSE, token_group
 from models.outputs.base import TaskOutput

@@ -4,20 +4,15 @@ import html
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 from gradio.components.plot import PlotData
 
-from demo.events import PROGRESS, QUICK, for_visitors
+from demo.events import QUICK, for_visitors
 from demo.language import N_, _
-from demo.log.run import Run
 from demo.plots.translators import alignment_figure, length_figure
 from demo.runs import DemoService, Finished
-from demo.sharing import ReaderSettings
-from demo.tabs.second_form import SecondForm
-from demo.tabs.task_tab import TaskTab, left_column, result
-from demo.widgets import Updates
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.figure import drawn
-from demo.widgets.runs import run_header
 from models.before.translators import ADDITIVE, BILINEAR, DOT, KINDS, THE_TRANSFORMER, figures
 from models.outputs.base import TaskOutput
 from models.outputs.before import EarlyTranslation, TranslatorsOutput
@@ -41,87 +36,10 @@ _LENGTHS = N_(
 )
 
 
-class TranslatorsForm(SecondForm):
-    """The form. Its pictures are its own; the reader above stays with the translation that the tab made.
-
-    `attention` chooses whose weights `looked` shows; the Transformer's stand beside them.
-    """
-
-    attention: gr.Radio
-    looked: gr.Plot
-    transformer: gr.Plot
-
-    def create_pictures(self) -> None:
-        """The weights of one earlier translator beside the Transformer's, and BLEU by length."""
-        output = self.example.output
-        assert isinstance(output, TranslatorsOutput)  # noqa: S101
-        layer, head = figures()["head"]
-        with gr.Column(elem_classes="more"):
-            gr.HTML(f"<h2>{_('Where did it look while it wrote?')}</h2>", label=_("Where it looked"))
-            self.attention = gr.Radio(
-                [(_(name), key) for key, name in _ATTENTIONS.items()], value=ADDITIVE, label=_("The LSTM’s attention")
-            )
-            with gr.Row(elem_classes="alignments"):
-                with gr.Column(min_width=280):
-                    gr.HTML(f"<h3>{_('The LSTM')}</h3>", label=_("The LSTM"))
-                    self.looked = gr.Plot(
-                        alignment(output, ADDITIVE), label=_("What the LSTM looked at"), show_label=False,
-                        container=False, elem_classes="heatmap-frame",
-                    )  # fmt: skip
-                with gr.Column(min_width=280):
-                    title = _("The Transformer, layer {layer}, head {head}", layer=layer + 1, head=head + 1)
-                    gr.HTML(f"<h3>{title}</h3>", label=_("Transformer"))
-                    self.transformer = gr.Plot(
-                        alignment(output, THE_TRANSFORMER.key), label=_("What the Transformer looked at"),
-                        show_label=False, container=False, elem_classes="heatmap-frame",
-                    )  # fmt: skip
-            about = f"<h2>{_('Why one vector is not enough')}</h2><p class='quiet'>{_(_LENGTHS)}</p>"
-            gr.HTML(about, label=_("BLEU by length"))
-            names = {kind.key: _(kind.name) for kind in (*KINDS, THE_TRANSFORMER)}
-            by_length = length_figure(figures()["figures"], figures()["lengths"], names)
-            gr.Plot(drawn(by_length), label=_("BLEU by length"), show_label=False, container=False)
-
-    @property
-    def outputs(self) -> list[Component]:
-        """See `TaskTab`."""
-        shown = [self.answer, self._header, self.kept, self.fold, self.attention, self.looked, self.transformer]
-        return [*shown, *self.notices.values(), self.notice, self.picker]
-
-    def run(
-        self, progress: gr.Progress = PROGRESS, session_id: str = "", _checkpoint: str = "", *values: Any
-    ) -> Updates:
-        """See `TaskTab`; the earlier translators know the words of the bundled one alone, whichever the tab chose."""
-        return super().run(progress, session_id, "", *values)
-
-    def show(self, finished: Finished) -> Updates:
-        """The translations and both pictures; the fold opens."""
-        output = finished.output
-        assert isinstance(output, TranslatorsOutput)  # noqa: S101
-        return {
-            self.answer: draw_translators(output),
-            self._header: run_header(finished.run, output, kept=self.service.is_kept(finished.run)),
-            self.kept: finished,
-            self.fold: gr.update(open=True),
-            self.attention: ADDITIVE,
-            self.looked: alignment(output, ADDITIVE),
-            self.transformer: alignment(output, THE_TRANSFORMER.key),
-            **self.clear(),
-        }
-
-    def restore(self, run: Run, place: ReaderSettings) -> Updates:
-        """See `TaskTab`; there is no reader to turn to a place."""
-        return self.reopen(run)
-
-    def choose(self, finished: Finished, key: str) -> PlotData | None:
-        """The weights of another translator."""
-        assert isinstance(finished.output, TranslatorsOutput)  # noqa: S101
-        return alignment(finished.output, key)
-
-
 def create_translators_form(service: DemoService, session: gr.BrowserState, translation: TaskTab) -> TaskTab:
     """The form with its events, in the tab `translation`."""
-    form = TranslatorsForm(
-        service, session, translation, Task.TRANSLATORS, lambda _run, output, _step: draw_translators(output)
+    form = TaskTab(
+        service, session, Task.TRANSLATORS, lambda _run, output, _step: draw_translators(output), translation
     )
     with form.page():
         with left_column(), form.asking(_("Ask them all"), _(_HINT)):
@@ -130,16 +48,53 @@ def create_translators_form(service: DemoService, session: gr.BrowserState, tran
         with result():
             form.create_answer(_("Five translations"))
             form.create_header()
-            form.create_pictures()
+            _create_pictures(form)
     form.connect()
-    form.attention.input(
-        for_visitors(form.choose), [form.kept, form.attention], form.looked, trigger_mode="always_last", **QUICK
-    )
     return form
 
 
-def alignment(output: TranslatorsOutput, key: str) -> PlotData | None:
+def _create_pictures(form: TaskTab) -> None:
+    """The weights of one earlier translator, to be chosen, beside the Transformer's, and BLEU by length."""
+    output = form.example.output
+    layer, head = figures()["head"]
+    look: dict[str, Any] = {"show_label": False, "container": False}
+    with gr.Column(elem_classes="more"):
+        gr.HTML(f"<h2>{_('Where did it look while it wrote?')}</h2>", label=_("Where it looked"))
+        chosen = gr.Radio(
+            [(_(name), key) for key, name in _ATTENTIONS.items()], value=ADDITIVE, label=_("The LSTM’s attention")
+        )
+        with gr.Row(elem_classes="alignments"):
+            pictures = []
+            for title, name, what, key in (
+                (_("The LSTM"), _("The LSTM"), _("What the LSTM looked at"), ADDITIVE),
+                (
+                    _("The Transformer, layer {layer}, head {head}", layer=layer + 1, head=head + 1),
+                    _("Transformer"), _("What the Transformer looked at"), THE_TRANSFORMER.key,
+                ),
+            ):  # fmt: skip
+                with gr.Column(min_width=280):
+                    gr.HTML(f"<h3>{title}</h3>", label=name)
+                    pictures.append(gr.Plot(alignment(output, key), label=what, elem_classes="heatmap-frame", **look))
+        about = f"<h2>{_('Why one vector is not enough')}</h2><p class='quiet'>{_(_LENGTHS)}</p>"
+        gr.HTML(about, label=_("BLEU by length"))
+        names = {kind.key: _(kind.name) for kind in (*KINDS, THE_TRANSFORMER)}
+        gr.Plot(
+            drawn(length_figure(figures()["figures"], figures()["lengths"], names)), label=_("BLEU by length"), **look
+        )
+    looked, transformer = pictures
+    form.below[chosen] = lambda _output: ADDITIVE
+    form.below[looked] = lambda output: alignment(output, ADDITIVE)
+    form.below[transformer] = lambda output: alignment(output, THE_TRANSFORMER.key)
+
+    def choose(finished: Finished, key: str) -> PlotData | None:
+        return alignment(finished.output, key)
+
+    chosen.input(for_visitors(choose), [form.kept, chosen], looked, trigger_mode="always_last", **QUICK)
+
+
+def alignment(output: TaskOutput, key: str) -> PlotData | None:
     """The picture of what the translator called `key` looked at, drawn for the page."""
+    assert isinstance(output, TranslatorsOutput)  # noqa: S101
     row = next(row for row in output.rows if row.key == key)
     return drawn(alignment_figure(output, row)) if row.alignment else None
 

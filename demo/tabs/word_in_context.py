@@ -14,7 +14,8 @@ from demo.log.export import word_finding
 from demo.plots.reading import decimals, percent
 from demo.plots.word_plane import word_plane
 from demo.runs import DemoService, Finished
-from demo.tabs.task_tab import TaskTab, left_column, result
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets import Updates
 from demo.widgets.figure import drawn
 from demo.widgets.notice import alert

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import gradio as gr
 
-from demo.events import PROGRESS
 from demo.language import N_, _, ngettext, number
 from demo.plots.reading import percent
 from demo.runs import DemoService
-from demo.tabs.second_form import SecondForm
-from demo.tabs.task_tab import TaskTab, left_column, result
-from demo.widgets import Updates
+from demo.tabs.columns import left_column, result
+from demo.tabs.task_tab import TaskTab
 from demo.widgets.tables import fold_out, framed, table
 from models.outputs.base import TaskOutput
 from models.outputs.surprise import WrittenByOutput
@@ -27,21 +24,9 @@ _LEAD = N_(
 _HINT = N_("At least {least} tokens, better 200. <span class='keys'>Enter judges the text.</span>")
 
 
-class WrittenByForm(SecondForm):
-    """The form; only the bundled model can answer, whichever the tab has chosen."""
-
-    def run(
-        self, progress: gr.Progress = PROGRESS, session_id: str = "", _checkpoint: str = "", *values: Any
-    ) -> Updates:
-        """See `TaskTab`."""
-        return super().run(progress, session_id, "", *values)
-
-
 def create_written_by_form(service: DemoService, session: gr.BrowserState, surprise: TaskTab) -> TaskTab:
     """The form with its events, in the tab `surprise`."""
-    form = WrittenByForm(
-        service, session, surprise, Task.WRITTEN_BY, lambda _run, output, _step: draw_written_by(output)
-    )
+    form = TaskTab(service, session, Task.WRITTEN_BY, lambda _run, output, _step: draw_written_by(output), surprise)
     with form.page():
         with left_column(), form.asking(_("Judge it"), _(_HINT, least=LEAST_TOKENS)):
             form.create_text("text", _("The text in question"), max_lines=8)
