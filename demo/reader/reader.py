@@ -25,7 +25,7 @@ from demo.runs import DemoService, Finished
 from demo.sharing import ReaderSettings
 from demo.theme import script
 from demo.widgets import Updates
-from demo.widgets.figure import drawn
+from demo.widgets.figure import drawn, figure_place
 from demo.widgets.glossary import with_terms
 from demo.widgets.notice import alert, held
 from demo.widgets.tables import KEEP_OPEN
@@ -104,13 +104,7 @@ class AttentionReader:
                 label=_("The text, coloured"),
             )
             with gr.Row(elem_classes="reader-body"):
-                self.plot = gr.Plot(
-                    drawn(attention_heatmap(view)),
-                    label=_("Attention heatmap"),
-                    show_label=False,
-                    container=False,
-                    elem_classes="heatmap-frame",
-                )
+                self.plot = figure_place(drawn(attention_heatmap(view)), _("Attention heatmap"), "heatmap-frame")
                 with gr.Column(elem_classes="reader-side", min_width=240):
                     for switch in filter(None, (controls.part, controls.words, controls.damped)):
                         switch.render()  # type: ignore[no-untyped-call]

@@ -24,7 +24,7 @@ _LEAD = N_(
     "cells came to keep count of such things. (Karpathy, Johnson and Fei-Fei, 2015.)"
 )
 _HINT = N_("At most 1,000 characters. <span class='keys'>Shift+Enter reads them.</span>")
-_NAMES = {PROSE: N_("Prose"), CODE: N_("Python source")}
+_READERS = [(N_("Prose"), PROSE), (N_("Python source"), CODE)]
 _STEPS = 7
 _POINT = N_("Point at a character, tap it, or walk with the arrow keys.")
 _SHOWN = {"\n": "↵", " ": "␣"}
@@ -39,11 +39,7 @@ def create_cells_form(service: DemoService, session: gr.BrowserState, generation
         with left_column():
             with form.asking(_("Read it"), _(_HINT)):
                 form.create_text("text", lines=6, max_lines=14)
-                form.fields["model"] = gr.Radio(
-                    [(_(name), model) for model, name in _NAMES.items()],
-                    value=form.example.run.fields["model"],
-                    label=_("Who reads it"),
-                )
+                form.create_radio("model", _("Who reads it"), _READERS)
             with form.settings(_(_LEAD)):
                 form.create_picker()
         with result():

@@ -33,6 +33,6 @@ def visitor_text(value: str, label: str = "", **more: Any) -> gr.Textbox:
     return gr.Textbox(value, label=label or _("Your text"), **look | more)
 
 
-def lead(text: str) -> gr.HTML:
-    """A sentence or two on what a tab does."""
-    return gr.HTML(f'<p class="lead">{text}</p>')
+def lead(text: str, name: str | None = None) -> gr.HTML:
+    """A sentence or two on what a tab does; `name` is read out for it."""
+    return gr.HTML(f'<p class="lead">{text}</p>', label=name)

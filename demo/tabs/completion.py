@@ -44,7 +44,6 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
     tab = TaskTab(
         service, session, Task.COMPLETION, lambda run, output, step: written_text(run.fields["prompt"], output, step)
     )
-    given = tab.example.run.fields
     with tab.page():
         with left_column():
             with tab.asking(_("Write on"), _(_HINT)):
@@ -54,14 +53,11 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
                     placeholder=_("Leave it empty and the model begins by itself."),
                 )
             with tab.settings(_(_LEAD)):
-                strategies = [(_(said), value) for said, value in _STRATEGIES]
-                strategy = gr.Radio(strategies, value=given["strategy"], label=_("How the next token is chosen"))
-                tab.fields["strategy"] = strategy
+                strategy = tab.create_radio("strategy", _("How the next token is chosen"), _STRATEGIES)
                 tab.create_slider("max_new_tokens")
                 beams = tab.create_slider("num_beams", visible=False)
                 drawing = [tab.create_slider(name) for name in ("temperature", "top_k", "top_p")]
-                seed = gr.Number(given["seed"], label=_("Seed"), info=_("same seed, same text"), precision=0, minimum=0)
-                tab.fields["seed"] = seed
+                seed = tab.create_seed(_("same seed, same text"))
                 loop_guard = tab.create_slider("loop_guard")
                 tab.create_picker()
                 few_shot = gr.HTML(few_shot_note(service.defaults.of(tab.task).name))

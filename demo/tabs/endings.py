@@ -10,7 +10,7 @@ import gradio as gr
 from demo.language import N_, _
 from demo.plots.reading import decimals, percent
 from demo.runs import DemoService
-from demo.tabs.columns import left_column, result
+from demo.tabs.columns import lead, left_column, result
 from demo.tabs.task_tab import TaskTab
 from models.outputs.base import TaskOutput
 from models.outputs.encoders import EndingsOutput
@@ -43,7 +43,7 @@ def create_endings_form(service: DemoService, session: gr.BrowserState, pairs: T
         with left_column(), form.asking(_("Rank them"), _(_HINT)):
             form.create_text("beginning", _("The beginning"), max_lines=4)
             form.create_text("endings", _("Endings"), lines=3, max_lines=6)
-            gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
+            lead(_(_LEAD), _("About this form"))
         with result():
             form.create_answer(_("Which ending?"))
             form.create_header()

@@ -17,7 +17,7 @@ from demo.tabs.columns import left_column, result
 from demo.tabs.task_tab import TaskTab
 from demo.widgets import PRESSED, Updates
 from demo.widgets.chips import readable, token_chips, words_of
-from demo.widgets.figure import drawn
+from demo.widgets.figure import drawn, figure_place
 from demo.widgets.generations import opened_row
 from models.before import figures
 from models.errors import InputError
@@ -115,13 +115,11 @@ def create_generations_tab(service: DemoService, session: gr.BrowserState) -> Ta
             with gr.Column(elem_classes="more"):
                 reach = f"<h2>{_(_REACH_TITLE)}</h2><p class='quiet'>{_(_REACH)}</p>"
                 gr.HTML(reach, label=_("How far back gradients reach"))
-                tab.reach = gr.Plot(
-                    tab.drawn_reach(run, output), label=_("Gradients"), show_label=False, container=False
-                )
+                tab.reach = figure_place(tab.drawn_reach(run, output), _("Gradients"))
                 worth = f"<h2>{_(_CURVE_TITLE)}</h2><p class='quiet'>{_(_CURVE)}</p>"
                 gr.HTML(worth, label=_("What pre-training is worth"))
                 curve = curve_figure(figures()["curve"], names_of(output.rows))
-                gr.Plot(drawn(curve), label=_("Accuracy by the number of phrases"), show_label=False, container=False)
+                figure_place(drawn(curve), _("Accuracy by the number of phrases"))
             tab.create_reader()
 
     def leave_out(typed: str, event: gr.EventData) -> str:

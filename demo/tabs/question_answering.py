@@ -53,14 +53,7 @@ def create_question_answering_tab(service: DemoService, session: gr.BrowserState
             with gr.Column(elem_classes="more"):
                 about = f"<h2>{_(_SPANS_TITLE)}</h2><p class='quiet'>{_(_SPANS)}</p>"
                 gr.HTML(about, label=_(_SPANS_TITLE))
-                plot = gr.Plot(
-                    _spans(tab.example.output),
-                    label=_("Start and end probabilities"),
-                    show_label=False,
-                    container=False,
-                    elem_classes="span-frame",
-                )
-    tab.below[plot] = _spans
+                tab.show_figure(_spans, _("Start and end probabilities"), "span-frame")
     tab.connect()
     return tab
 

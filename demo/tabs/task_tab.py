@@ -1,54 +1,32 @@
 """What the tabs of tasks share: one form on the left, one result on the right, and the events that join them."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode
 
 import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
+from gradio.components.plot import PlotData
 from gradio.events import Dependency
 
 from demo.events import PROGRESS, QUICK, Stops, for_visitors, in_line, told
 from demo.language import _
-from demo.limits import FIELDS
 from demo.log.run import Run
 from demo.reader.reader import Asked, AttentionReader
-from demo.recorded import examples_of, recorded
 from demo.runs import DemoService, Finished
 from demo.sharing import KEY, ReaderSettings
-from demo.tabs.columns import asking, two_columns, visitor_text
+from demo.tabs.form import TAB_NAMES, TaskForm
 from demo.widgets import Updates
-from demo.widgets.notice import create_notice, held, noticed
-from demo.widgets.picker import create_checkpoint_picker
-from demo.widgets.runs import TASK_TITLES, in_lines, run_header
+from demo.widgets.figure import figure_place
+from demo.widgets.notice import held
+from demo.widgets.runs import run_header
 from demo.writing.steps import DecoderSteps, DrawAnswer, growing, growing_answer
 from demo.writing.text import choosing
 from models.errors import InputError
 from models.outputs.base import TaskOutput
 from models.registry import Task, checkpoints_for
-
-TAB_NAMES = {
-    Task.FILL_MASK: "fill-mask",
-    Task.SENTIMENT: "sentiment",
-    Task.QUESTION_ANSWERING: "questions",
-    Task.NAMES: "names",
-    Task.SENTENCE_PAIR: "two-sentences",
-    Task.ENDINGS: "two-sentences",
-    Task.TRANSLATION: "translate",
-    Task.TRANSLATORS: "translate",
-    Task.COMPLETION: "write-on",
-    Task.WORD_IN_CONTEXT: "one-word",
-    Task.TEACH: "teach-it",
-    Task.SURPRISE: "surprise",
-    Task.WRITTEN_BY: "surprise",
-    Task.GENERATIONS: "before-transformers",
-    Task.CELLS: "before-transformers",
-    Task.TRAINING_STEP: "training",
-    Task.TINY_MODEL: "training",
-}
-"""How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
 
 _SHOW_ANSWER = "() => window.clearhead.showAnswer()"
 """Run in the page when an answer is there: brings it into view and tells screen readers what it says."""
@@ -57,23 +35,15 @@ _COPY_LINK = "(address) => window.clearhead.copyLink(address)"
 """Run in the page: copies the whole address that ends like this."""
 
 
-class TaskTab:
-    """A task's tab, made from top to bottom inside `page` and then joined by `connect`.
+class TaskTab(TaskForm):
+    """A task's tab: its form, its result, and the events that join them once `connect` is called.
 
-    `draw` makes the answer of a run as HTML. `fields` are what is asked, by the names of the task's inputs, and
-    `notices` the places for a sentence beside those that need one. `below` are components under the answer, each with
-    what it shows of an output. `opens` is the id of the tab that all this stands in. `steps` walks through what a
-    decoder wrote, in the tabs that have one. `reader` shows attention, for tasks that have any.
-
-    A second form in a tab is folded away under the columns of the `first`, whose model and reader it shares, with a
-    header and an answer of its own. `kept` is the run that a copied link leads to, whatever the reader shows.
+    `draw` makes the answer of a run as HTML. `below` are components under the answer, each with what it shows of an
+    output. `steps` walks through what a decoder wrote, in the tabs that have one. `reader` shows attention, for tasks
+    that have any; a second form shares that of the `first`, with a header and an answer of its own. `kept` is the run
+    that a copied link leads to, whatever the reader shows.
     """
 
-    tab: gr.Tab
-    picker: gr.Dropdown
-    run_button: gr.Button
-    stop_button: gr.Button
-    notice: gr.HTML
     answer: gr.HTML
     reader: AttentionReader
     kept: gr.State
@@ -86,90 +56,25 @@ class TaskTab:
         draw: DrawAnswer,
         first: "TaskTab | None" = None,
     ) -> None:
-        self.service, self.session, self.task, self.draw, self.first = service, session, task, draw, first
-        self.example = recorded(task)
-        self.opens: str = first.opens if first else task.value
-        self.fold: gr.Accordion | None = None
-        if first:
-            self.tab, self.picker = first.tab, first.picker
-            if task.kinds:
-                self.reader = first.reader
-        self.fields: dict[str, Component] = {}
-        self.notices: dict[str, gr.HTML] = {}
+        super().__init__(service, task, first)
+        self.session, self.draw = session, draw
+        if first and task.kinds:
+            self.reader = first.reader
         self.below: dict[Component, Callable[[TaskOutput], Any]] = {}
         self.steps: DecoderSteps | None = None
         self._stops = Stops()
-
-    @contextmanager
-    def page(self, title: str = "") -> Iterator[None]:
-        """Holds the two columns, under this title or that of the task."""
-        title = title or _(TASK_TITLES[self.task])
-        if self.first:
-            with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
-                yield
-        else:
-            with gr.Tab(title, id=self.opens, elem_id=f"tab-{TAB_NAMES[self.task]}") as self.tab, two_columns():
-                yield
-
-    @contextmanager
-    def asking(self, button: str, hint: str) -> Iterator[None]:
-        """Holds the fields for the visitor's own words; below them stand a hint, the buttons and the examples."""
-        with asking():
-            yield
-            gr.HTML(f'<p class="quiet hint">{hint}</p>', label=_("What to do"))
-            with gr.Row(elem_classes="run-row"):
-                look: dict[str, Any] = {"scale": 0, "min_width": 140, "elem_classes": "run-button"}
-                self.run_button = gr.Button(button, variant="primary", **look)
-                self.stop_button = gr.Button(_("Stop"), variant="stop", visible=False, **look)
-            self.notice = create_notice()
-            labels = [_(example.label) for example in examples_of(self.task)]
-            self._examples = gr.Dataset(
-                components=[next(iter(self.fields.values()))],
-                samples=[[label] for label in labels],
-                sample_labels=labels,
-                type="index",
-                label=_("Examples"),
-                elem_classes="examples",
-            )
-
-    def create_text(self, name: str, label: str = "", **more: Any) -> gr.Textbox:
-        """The field called `name` for the visitor's own words, and below it the place for a sentence about it."""
-        self.fields[name] = text = visitor_text(in_lines(self.example.run.fields[name]), label, **more)
-        self.notices[name] = create_notice()
-        return text
-
-    @contextmanager
-    def settings(self, about: str) -> Iterator[None]:
-        """Holds the settings and the model picker, folded away; `about` says below them what the tab shows."""
-        with gr.Column(elem_classes="beside"):
-            with gr.Accordion(_("Settings and model"), open=False, elem_classes="fold settings"):
-                yield
-            gr.HTML(f'<p class="lead">{about}</p>', label=_("About this tab"))
-
-    def create_slider(self, name: str, **more: Any) -> gr.Slider:
-        """The slider of the field called `name`."""
-        given = FIELDS[self.task][name].slider
-        assert given is not None  # noqa: S101
-        self.fields[name] = slider = gr.Slider(
-            given.least,
-            given.most,
-            self.example.run.fields[name],
-            step=given.step,
-            label=_(given.title),
-            info=_(given.meaning) or None,
-            **more,
-        )
-        return slider
-
-    def create_picker(self) -> None:
-        """The choice of a model."""
-        self.picker = create_checkpoint_picker(self.task, self.service.defaults)
 
     def create_answer(self, label: str, script: str | None = None) -> None:
         """The answer and what is run in the page for it; where a decoder wrote it, its tokens can be chosen."""
         script = choosing() if self.task in (Task.TRANSLATION, Task.COMPLETION) else script
         drawn = self.draw(self.example.run, self.example.output, 0)
         self.answer = gr.HTML(drawn, js_on_load=script, elem_classes="answer", label=label)
+
+    def show_figure(self, draw: Callable[[TaskOutput], PlotData | None], name: str, *classes: str) -> gr.Plot:
+        """A figure under the answer, which is drawn of each answer anew."""
+        place = figure_place(draw(self.example.output), name, *classes)
+        self.below[place] = draw
+        return place
 
     def create_header(self) -> None:
         """The line that says what made the answer."""
@@ -194,11 +99,6 @@ class TaskTab:
         return self.task.grows or self.task.writes
 
     @property
-    def inputs(self) -> list[Component]:
-        """The chosen checkpoint, then the fields."""
-        return [self.picker, *self.fields.values()]
-
-    @property
     def outputs(self) -> list[Component]:
         """Every component that an answer or a refusal changes."""
         steps = self.steps.outputs if self.steps else []
@@ -206,19 +106,6 @@ class TaskTab:
         own: list[Any] = [each for each in (self.kept, self.fold) if each and each not in read]
         notices = [*self.notices.values(), self.notice]
         return [self.answer, *self.below, *steps, self._header, *read, *own, *notices, self.picker]
-
-    @property
-    def form(self) -> list[Block]:
-        """Every component that other fields in the form change."""
-        return list(self.fields.values())
-
-    def fill(self, fields: Mapping[str, Any]) -> Updates:
-        """The updates that put `fields`, by the names of the task's inputs, into the form; what it lacks stays."""
-        return {
-            self.fields[name]: in_lines(value) if isinstance(value, list | tuple) else value
-            for name, value in fields.items()
-            if name in self.fields
-        }
 
     @property
     def reopened_outputs(self) -> list[Block]:
@@ -309,20 +196,6 @@ class TaskTab:
         """The chosen checkpoint, unless a task has one alone: then the tab's choice is about another task."""
         return chosen if len(checkpoints_for(self.task)) > 1 else ""
 
-    def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """The values of the fields by their names."""
-        return dict(zip(self.fields, values, strict=True))
-
-    def buttons(self, *, writing: bool) -> Updates:
-        """Stop while the model writes, and the button that starts it while it does not."""
-        return {self.run_button: gr.update(visible=not writing), self.stop_button: gr.update(visible=writing)}
-
-    def fields_of_example(self, number: int) -> Updates:
-        """The fields of an example; a text that it leaves out is empty, and a setting is as the page opened with it."""
-        given, known = examples_of(self.task)[number].fields, FIELDS[self.task]
-        left_out = {name: "" if known[name].is_text else field.value for name, field in self.fields.items()}
-        return self.fill(left_out | given)
-
     def session_of(self, session_id: str) -> str:
         """The browser's session, or a new one for a visitor who was quicker than the page's first event."""
         return session_id or self.service.new_session()
@@ -339,19 +212,6 @@ class TaskTab:
             **({self.fold: gr.update(open=True)} if self.fold else {}),
             **self.clear(),
         }
-
-    def refuse(self, error: InputError) -> Updates:
-        """The sentence beside its field; a checkpoint that cannot be had gives way to the bundled one."""
-        updates, sentence = self.clear(), _(error.sentence)
-        if error.field == "checkpoint":
-            updates[self.picker] = checkpoints_for(self.task)[0].name
-            sentence += " " + _("Your text is kept and the bundled model is selected.")
-        updates[self.notices.get(error.field, self.notice)] = noticed(sentence)
-        return updates
-
-    def clear(self) -> Updates:
-        """No sentence anywhere."""
-        return {notice: noticed("") for notice in (*self.notices.values(), self.notice)}
 
     def reopen(self, run: Run) -> Updates:
         """A logged run as it was: its fields, its checkpoint, and its answer or the sentence it ended with.

@@ -172,16 +172,10 @@ def create_teach_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
             tab.create_answer(_("What it learned"))
             with gr.Column(elem_classes="more"):
                 heading = gr.HTML(_finding(tab.example.output), label=_("What the curve shows"))
-                plot = gr.Plot(
-                    _curve(tab.example.output),
-                    label=_("Accuracy against the number of examples"),
-                    show_label=False,
-                    container=False,
-                    elem_classes="curve-frame",
-                )
+                tab.show_figure(_curve, _("Accuracy against the number of examples"), "curve-frame")
                 numbers = gr.HTML(_numbers(tab.example.output), js_on_load=KEEP_OPEN, label=_("The curve as a table"))
             tab.create_reader()
-    tab.below |= {heading: _finding, plot: _curve, numbers: _numbers}
+    tab.below |= {heading: _finding, numbers: _numbers}
     tab.connect()
     return tab
 

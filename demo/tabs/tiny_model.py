@@ -9,7 +9,7 @@ from demo.language import N_, _, ngettext, number
 from demo.plots.reading import percent
 from demo.plots.training import loss_curve
 from demo.runs import DemoService, Finished
-from demo.tabs.columns import left_column, result
+from demo.tabs.columns import lead, left_column, result
 from demo.tabs.task_tab import TaskTab
 from demo.widgets.tables import fold_out, table
 from models.outputs.base import TaskOutput
@@ -43,12 +43,9 @@ def create_tiny_model_form(service: DemoService, session: gr.BrowserState, train
             with form.asking(_("Watch it learn"), hint):
                 form.create_text("text", _("The text to learn"), lines=6, max_lines=10)
                 form.create_slider("steps")
-                form.fields["seed"] = gr.Number(
-                    form.example.run.fields["seed"], label=_("Seed"), info=_("another one begins with other numbers"),
-                    precision=0, minimum=0,
-                )  # fmt: skip
+                form.create_seed(_("another one begins with other numbers"))
             with gr.Column(elem_classes="beside"):
-                gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
+                lead(_(_LEAD), _("About this form"))
         with result():
             form.create_answer(_("A tiny model that learns"))
             form.create_header()

@@ -30,44 +30,33 @@ _OBJECTIVES = [(N_("Fill blanks, as BERT does"), MASKED), (N_("Foresee the next 
 _HEADS = (N_("word"), N_("what it read"), N_("it expected"), N_("p before"), N_("loss"), N_("p after"))
 
 
-class TrainingTab(TaskTab):
-    """The tab; `seed` chooses the tokens and what becomes of them."""
-
-    seed: gr.Number
-
-    def choose_others(self, session_id: str, checkpoint: str, *values: Any) -> Updates:
-        """A step with the next seed."""
-        fields = self.named(values)
-        fields["seed"] = (int(fields["seed"] or 0) + 1) % (MOST_SEED + 1)
-        return {self.seed: fields["seed"], **self.run(PROGRESS, session_id, checkpoint, *fields.values())}
-
-
-def create_training_tab(service: DemoService, session: gr.BrowserState) -> TrainingTab:
+def create_training_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
     """The tab with its events; the picture of both trainings stands below, by `create_pretraining`."""
-    tab = TrainingTab(service, session, Task.TRAINING_STEP, lambda _run, output, _step: draw_step(output))
-    given = tab.example.run.fields
+    tab = TaskTab(service, session, Task.TRAINING_STEP, lambda _run, output, _step: draw_step(output))
     with tab.page():
         with left_column():
             with tab.asking(_("Take one step"), _(_HINT, longest=LONGEST)):
                 tab.create_text("text", max_lines=6)
-                objectives = [(_(name), value) for name, value in _OBJECTIVES]
-                objective = gr.Radio(objectives, value=given["objective"], label=_("What it learns"))
-                tab.fields["objective"] = objective
+                objective = tab.create_radio("objective", _("What it learns"), _OBJECTIVES)
             with tab.settings(_(_LEAD)):
-                tab.seed = gr.Number(
-                    given["seed"], label=_("Seed"), info=_("same seed, same words chosen"), precision=0, minimum=0
-                )
-                tab.fields["seed"] = tab.seed
+                seed = tab.create_seed(_("same seed, same words chosen"))
                 tab.create_picker()
         with result():
             tab.create_answer(_("One step of training"))
             others = gr.Button(_("Choose others"), size="sm", scale=0, min_width=150)
             tab.create_header()
     tab.connect()
+
+    def choose_others(session_id: str, checkpoint: str, *values: Any) -> Updates:
+        """A step with the next seed, which chooses the tokens and what becomes of them."""
+        fields = tab.named(values)
+        fields["seed"] = (int(fields["seed"] or 0) + 1) % (MOST_SEED + 1)
+        return {seed: fields["seed"], **tab.run(PROGRESS, session_id, checkpoint, *fields.values())}
+
     others.click(
-        for_visitors(tab.choose_others),
+        for_visitors(choose_others),
         [session, *tab.inputs],
-        [session, tab.seed, *tab.outputs],
+        [session, seed, *tab.outputs],
         show_progress_on=tab.answer,
         **in_line(service.settings),
     )

@@ -1,7 +1,6 @@
 """Translating before Transformers: a second form in the tab Translate, one sentence through five translators."""
 
 import html
-from typing import Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
@@ -10,9 +9,9 @@ from demo.events import QUICK, for_visitors
 from demo.language import N_, _
 from demo.plots.translators import alignment_figure, length_figure
 from demo.runs import DemoService, Finished
-from demo.tabs.columns import left_column, result
+from demo.tabs.columns import lead, left_column, result
 from demo.tabs.task_tab import TaskTab
-from demo.widgets.figure import drawn
+from demo.widgets.figure import drawn, figure_place
 from models.before.translators import ADDITIVE, BILINEAR, DOT, KINDS, THE_TRANSFORMER, figures
 from models.outputs.base import TaskOutput
 from models.outputs.before import EarlyTranslation, TranslatorsOutput
@@ -44,7 +43,7 @@ def create_translators_form(service: DemoService, session: gr.BrowserState, tran
     with form.page():
         with left_column(), form.asking(_("Ask them all"), _(_HINT)):
             form.create_text("text", _("Your English sentence"), max_lines=4)
-            gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
+            lead(_(_LEAD), _("About this form"))
         with result():
             form.create_answer(_("Five translations"))
             form.create_header()
@@ -55,36 +54,26 @@ def create_translators_form(service: DemoService, session: gr.BrowserState, tran
 
 def _create_pictures(form: TaskTab) -> None:
     """The weights of one earlier translator, to be chosen, beside the Transformer's, and BLEU by length."""
-    output = form.example.output
     layer, head = figures()["head"]
-    look: dict[str, Any] = {"show_label": False, "container": False}
     with gr.Column(elem_classes="more"):
         gr.HTML(f"<h2>{_('Where did it look while it wrote?')}</h2>", label=_("Where it looked"))
         chosen = gr.Radio(
             [(_(name), key) for key, name in _ATTENTIONS.items()], value=ADDITIVE, label=_("The LSTM’s attention")
         )
         with gr.Row(elem_classes="alignments"):
-            pictures = []
-            for title, name, what, key in (
-                (_("The LSTM"), _("The LSTM"), _("What the LSTM looked at"), ADDITIVE),
-                (
-                    _("The Transformer, layer {layer}, head {head}", layer=layer + 1, head=head + 1),
-                    _("Transformer"), _("What the Transformer looked at"), THE_TRANSFORMER.key,
-                ),
-            ):  # fmt: skip
-                with gr.Column(min_width=280):
-                    gr.HTML(f"<h3>{title}</h3>", label=name)
-                    pictures.append(gr.Plot(alignment(output, key), label=what, elem_classes="heatmap-frame", **look))
+            with gr.Column(min_width=280):
+                gr.HTML(f"<h3>{_('The LSTM')}</h3>", label=_("The LSTM"))
+                looked = form.show_figure(_additive, _("What the LSTM looked at"), "heatmap-frame")
+            with gr.Column(min_width=280):
+                title = _("The Transformer, layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+                gr.HTML(f"<h3>{title}</h3>", label=_("Transformer"))
+                form.show_figure(_of_the_transformer, _("What the Transformer looked at"), "heatmap-frame")
         about = f"<h2>{_('Why one vector is not enough')}</h2><p class='quiet'>{_(_LENGTHS)}</p>"
         gr.HTML(about, label=_("BLEU by length"))
         names = {kind.key: _(kind.name) for kind in (*KINDS, THE_TRANSFORMER)}
-        gr.Plot(
-            drawn(length_figure(figures()["figures"], figures()["lengths"], names)), label=_("BLEU by length"), **look
-        )
-    looked, transformer = pictures
+        by_length = length_figure(figures()["figures"], figures()["lengths"], names)
+        figure_place(drawn(by_length), _("BLEU by length"))
     form.below[chosen] = lambda _output: ADDITIVE
-    form.below[looked] = lambda output: alignment(output, ADDITIVE)
-    form.below[transformer] = lambda output: alignment(output, THE_TRANSFORMER.key)
 
     def choose(finished: Finished, key: str) -> PlotData | None:
         return alignment(finished.output, key)
@@ -97,6 +86,14 @@ def alignment(output: TaskOutput, key: str) -> PlotData | None:
     assert isinstance(output, TranslatorsOutput)  # noqa: S101
     row = next(row for row in output.rows if row.key == key)
     return drawn(alignment_figure(output, row)) if row.alignment else None
+
+
+def _additive(output: TaskOutput) -> PlotData | None:
+    return alignment(output, ADDITIVE)
+
+
+def _of_the_transformer(output: TaskOutput) -> PlotData | None:
+    return alignment(output, THE_TRANSFORMER.key)
 
 
 def draw_translators(output: TaskOutput) -> str:

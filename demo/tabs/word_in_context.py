@@ -73,13 +73,7 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
                 )
                 with gr.Row(elem_classes="word-views"):
                     grid = gr.HTML(draw_layer(first, first.telling), elem_classes="word-grid", label=_("Cosines"))
-                    plane = gr.Plot(
-                        _plane(first, first.telling),
-                        label=_("The vectors in a plane"),
-                        show_label=False,
-                        container=False,
-                        elem_classes="plane-frame",
-                    )
+                    plane = tab.show_figure(_telling_plane, _("The vectors in a plane"), "plane-frame")
             _create_arithmetic()
             with gr.Accordion(_("Which layer carries the meaning?"), open=False, elem_classes="tool"):
                 gr.HTML(which_layer(), label=_("Which layer"))
@@ -88,7 +82,6 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
             tab.create_reader()
     tab.below[slider] = lambda output: gr.update(maximum=_typed(output).depth - 1, value=_typed(output).telling)
     tab.below[grid] = lambda output: draw_layer(_typed(output), _typed(output).telling)
-    tab.below[plane] = lambda output: _plane(_typed(output), _typed(output).telling)
     tab.connect()
 
     def move(finished: Finished, layer: int) -> Updates:
@@ -242,6 +235,10 @@ def which_layer() -> str:
 
 def _plane(output: WordInContextOutput, layer: int) -> PlotData:
     return drawn(word_plane(output, layer))
+
+
+def _telling_plane(output: TaskOutput) -> PlotData:
+    return _plane(_typed(output), _typed(output).telling)
 
 
 def _typed(output: TaskOutput) -> WordInContextOutput:

@@ -8,7 +8,7 @@ import gradio as gr
 from demo.language import N_, _, ngettext, number
 from demo.plots.reading import percent
 from demo.runs import DemoService
-from demo.tabs.columns import left_column, result
+from demo.tabs.columns import lead, left_column, result
 from demo.tabs.task_tab import TaskTab
 from demo.widgets.tables import fold_out, framed, table
 from models.outputs.base import TaskOutput
@@ -30,7 +30,7 @@ def create_written_by_form(service: DemoService, session: gr.BrowserState, surpr
     with form.page():
         with left_column(), form.asking(_("Judge it"), _(_HINT, least=LEAST_TOKENS)):
             form.create_text("text", _("The text in question"), max_lines=8)
-            gr.HTML(f'<p class="lead">{_(_LEAD)}</p>', label=_("About this form"))
+            lead(_(_LEAD), _("About this form"))
         with result():
             form.create_answer(_("Is it machine-written?"))
             form.create_header()

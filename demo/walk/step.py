@@ -12,6 +12,7 @@ from demo import language
 from demo.language import _
 from demo.plots.walk import strip_image
 from demo.walk.view import Inside, InsideRequest
+from demo.widgets.figure import figure_place
 from demo.widgets.tables import KEEP_OPEN
 from models.inside.outputs import Numbers
 
@@ -74,7 +75,7 @@ def place(name: str, *classes: str, value: str = "") -> gr.HTML:
 
 def plot(name: str, *classes: str, **more: Any) -> gr.Plot:
     """A place for a figure."""
-    return gr.Plot(label=name, show_label=False, container=False, elem_classes=["inside-plot", *classes], **more)
+    return figure_place(more.pop("value", None), name, "inside-plot", *classes, **more)
 
 
 def read_out(sentence: str) -> str:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import gradio as gr
 import plotly.graph_objects as go
 from gradio.components.plot import PlotData
 
@@ -19,6 +20,11 @@ def drawn(figure: go.Figure, zoom: bool = False) -> PlotData:
     """The figure for a `gr.Plot`, with no logo and no button but the one that saves it, and those that `zoom`."""
     config = _CONFIG | (_ZOOM if zoom else {})
     return PlotData(type="plotly", plot=f'{{"config":{json.dumps(config)},{str(figure.to_json())[1:]}')
+
+
+def figure_place(figure: PlotData | None, name: str, *classes: str, **more: Any) -> gr.Plot:
+    """A place for a figure, which begins as `figure` and is called `name` where it is read out."""
+    return gr.Plot(figure, label=name, show_label=False, container=False, elem_classes=list(classes), **more)
 
 
 TYPE_PX = 22

@@ -12,7 +12,7 @@ from demo.language import N_, _, ngettext, number
 from demo.plots.decode_tree import NAMES, decode_tree_figure, token_name
 from demo.runs import DemoService
 from demo.widgets import Updates
-from demo.widgets.figure import drawn
+from demo.widgets.figure import drawn, figure_place
 from demo.widgets.notice import create_notice, noticed
 from models.errors import InputError
 from models.outputs.writing import DecodeTree, StrategyText, TreeNode
@@ -126,9 +126,7 @@ def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Ma
         draw = gr.Button(_("Draw the tree"), scale=0, min_width=160)
         notice = create_notice()
         text = gr.HTML("", visible=False, label=_("What the tree shows"))
-        plot = gr.Plot(
-            visible=False, label=_("Tree of drafts"), show_label=False, container=False, elem_classes="tree-frame"
-        )
+        plot = figure_place(None, _("Tree of drafts"), "tree-frame", visible=False)
         table = gr.HTML("", visible=False, label=_("The tree as a table"))
 
     asked = {**{name: fields[name] for name in _FIELDS}, "num_beams": beams, "max_new_tokens": steps}

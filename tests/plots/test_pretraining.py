@@ -3,7 +3,7 @@
 import re
 
 from demo.plots.pretraining import ON_THE_DECODER, ON_THE_ENCODER, pretraining_picture
-from demo.tabs.task_tab import TAB_NAMES
+from demo.tabs.form import TAB_NAMES
 from models.registry import REGISTRY
 
 
