@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from demo.fields import FIELDS, INSIDE_FIELDS
 from demo.language import _
-from demo.limits import FIELDS, INSIDE_FIELDS, clean, clean_fields, clipped
+from demo.limits import clean, clean_fields, clipped
 from demo.settings import Limits, SettingError
 from demo.sharing import ReaderSettings
 from demo.teaching import expanded

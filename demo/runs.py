@@ -15,7 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from demo.caches import Origin, SessionCache
 from demo.defaults import Defaults
-from demo.limits import FIELDS, OUT_OF_RANGE, Turns, clean, plain_text
+from demo.fields import FIELDS
+from demo.limits import OUT_OF_RANGE, Turns, clean, plain_text
 from demo.log.deletions import Deletion
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run, dump_answer, keeps, load_answer, owner

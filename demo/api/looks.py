@@ -16,7 +16,8 @@ from demo.api.contract.looks import (
     InsideNumbers,
     Sheet,
 )
-from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
+from demo.fields import INSIDE_FIELDS
+from demo.limits import clean_fields, whole_number
 from demo.log.run import Run
 from demo.looks import Changed
 from demo.plots import sheet

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from demo.language import N_, _, ngettext
 from demo.plots.reading import percent
-from demo.plots.template import AMBER, INK, MUTED, template
+from demo.plots.template import AMBER, GRID, INK, MUTED, template
 from models.outputs.vectors import LearningCurve, TeachOutput
 
 NAMES = {"bert": N_("BERT’s vectors"), "bag of words": N_("bag of words"), "random weights": N_("random weights")}
@@ -74,8 +74,8 @@ def learning_curve(output: TeachOutput) -> go.Figure:
         "shapes": [chance],
         "xaxis": {"tickvals": places, "ticktext": [str(size) for size in sizes],
                   "range": [-0.25, len(sizes) - 0.75], "title": {"text": _("examples of each class")}},
-        "yaxis": {"range": [max(0.0, low - 0.12), 1.04], "tickformat": ".0%", "dtick": 0.25, "showgrid": True,
-                  "gridcolor": "rgba(127,127,127,0.2)", "title": {"text": _("correct")}},
+        "yaxis": {"range": [max(0.0, low - 0.12), 1.04], "tickformat": ".0%", "dtick": 0.25, **GRID,
+                  "title": {"text": _("correct")}},
     }  # fmt: skip
     return go.Figure(data=traces, layout=layout)
 

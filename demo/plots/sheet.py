@@ -112,12 +112,12 @@ def ink_image(shares: NDArray[np.floating[Any]]) -> str:
     return data_uri(_png(Image.fromarray(pixels)))
 
 
-def signed_image(numbers: NDArray[np.floating[Any]]) -> str:
+def signed_image(numbers: NDArray[np.floating[Any]], **options: Any) -> str:
     """A pixel for each of the `numbers` from -1 to 1, `[row, column]`: amber below zero, ink above, 0 transparent."""
     below, above = (np.array(ImageColor.getcolor(colour, "RGBA"), np.uint8) for colour in (AMBER, INK))
     pixels = np.where((numbers < 0)[..., None], below, above)
     pixels[..., 3] = np.rint(255 * np.clip(np.abs(numbers), 0, 1))
-    return data_uri(_png(Image.fromarray(pixels)))
+    return data_uri(_png(Image.fromarray(pixels), **options))
 
 
 def data_uri(png: bytes) -> str:

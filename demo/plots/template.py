@@ -21,6 +21,10 @@ TRANSPARENT = "rgba(0,0,0,0)"
 # From nothing to ink, so that the weakest weight is the ground itself in light and in dark.
 INK_SCALE = ((0.0, "rgba(31,75,184,0)"), (1.0, "rgba(31,75,184,1)"))
 
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False}
+"""A legend in a line above the picture."""
+GRID = {"showgrid": True, "gridcolor": "rgba(127,127,127,0.2)"}
+"""Lines across the picture, of an axis whose values are to be read off."""
 _LONGEST_LABEL = 16
 _WITHOUT_WIDTH = "\u200b"
 _AXIS = {

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from demo.language import _
 from demo.plots.heatmap import attention_heatmap
-from demo.plots.template import AMBER, INK, MUTED, template
+from demo.plots.template import AMBER, GRID, INK, LEGEND, MUTED, template
 from demo.plots.view import AttentionView, in_words
 from models.outputs.attention import MEAN
 from models.outputs.before import EarlyTranslation, TranslatorsOutput
@@ -60,8 +60,7 @@ def length_figure(
     return figure.update_layout(
         height=320,
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
+        legend=LEGEND,
         xaxis={"type": "category", "title": {"text": _("English words in the sentence")}},
-        yaxis={"title": {"text": "BLEU"}, "rangemode": "tozero", "showgrid": True,
-               "gridcolor": "rgba(127,127,127,0.2)"},
-    )  # fmt: skip
+        yaxis={"title": {"text": "BLEU"}, "rangemode": "tozero", **GRID},
+    )

@@ -1,6 +1,5 @@
 """The figures of the walk: vectors as strips, squares of scores, ways through the layers, costs."""
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,12 +7,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from PIL import Image
 
 from demo.language import _, number
 from demo.plots.heatmap import attention_heatmap
-from demo.plots.sheet import data_uri
-from demo.plots.template import AMBER, INK, MUTED, TRANSPARENT, harmless, label, template
+from demo.plots.sheet import signed_image
+from demo.plots.template import AMBER, INK, LEGEND, MUTED, TRANSPARENT, harmless, label, template
 from demo.plots.view import AttentionView
 from models.inside.formulas import layer_costs
 from models.inside.outputs import Look, Numbers, Patched, Temperatures
@@ -36,12 +34,7 @@ def strip_image(vector: Numbers, top: float, *, upright: bool = False) -> str:
 
     They stand in a row, or in a column where it is `upright`.
     """
-    pixels = np.zeros((1, len(vector), 4), dtype=np.uint8)
-    pixels[0, :, :3] = np.where(vector[:, None] < 0, _MINUS, _PLUS)
-    pixels[0, :, 3] = np.rint(255 * np.minimum(np.abs(vector) / top, 1))
-    file = io.BytesIO()
-    Image.fromarray(pixels.transpose(1, 0, 2) if upright else pixels, "RGBA").save(file, "PNG")
-    return data_uri(file.getvalue())
+    return signed_image((vector / top)[:, None] if upright else (vector / top)[None])
 
 
 def vector_strips(strips: Mapping[str, Numbers], own_scale: str = "") -> go.Figure:
@@ -179,7 +172,7 @@ def patched_figure(seen: Patched) -> go.Figure:
             hovertemplate=_("{word}, put in after layer %{{x}}: %{{y:.1%}}", word=name) + "<extra></extra>",
         )
     return figure.update_layout(
-        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
+        legend=LEGEND,
         xaxis={"title": {"text": _("put in after layer (0: the input)")}, "dtick": 1},
         yaxis={"title": {"text": _("probability")}, "range": [-0.02, 1.02], "tickformat": ".0%"},
     )
@@ -218,7 +211,7 @@ def costs_figure(length: int, width: int) -> go.Figure:
     return figure.update_layout(
         height=340,
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False},
+        legend=LEGEND,
         xaxis={"type": "log", "title": {"text": _("tokens, n")}, "dtick": 1, "range": [0, math.log10(_LENGTHS[-1])]},
         yaxis={"type": "log", "title": {"text": _("operations")}, "dtick": 2, "exponentformat": "power"},
     )

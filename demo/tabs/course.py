@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import gradio as gr
 
 from demo.events import QUICK, for_visitors
+from demo.fields import FIELDS
 from demo.language import N_, _
-from demo.limits import FIELDS
 from demo.recorded import examples_of
 from demo.tabs.task_tab import TaskTab
 from demo.widgets import Updates

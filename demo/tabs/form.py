@@ -8,8 +8,8 @@ import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
 
+from demo.fields import FIELDS
 from demo.language import _
-from demo.limits import FIELDS
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService
 from demo.tabs.columns import asking, lead, two_columns, visitor_text

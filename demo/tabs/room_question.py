@@ -11,9 +11,9 @@ import gradio as gr
 from cachetools import TTLCache
 
 from demo.events import QUICK, for_visitors
+from demo.fields import FIELDS
 from demo.language import _, ngettext
 from demo.lectures import ROOM_CODE, Lecture, LecturePlace, TaskView
-from demo.limits import FIELDS
 from demo.theme import script
 from demo.tour.card import choices, verdict
 from demo.tour.questions import Question, shown_choice

@@ -8,9 +8,9 @@ import gradio as gr
 from gradio.components import Component
 
 from demo.events import QUICK, for_visitors, in_line
+from demo.fields import FIELDS
 from demo.language import _
 from demo.lectures import Lecture
-from demo.limits import FIELDS
 from demo.runs import DemoService, Finished
 from demo.tabs.task_tab import TaskTab
 from demo.theme import script

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from pydantic import Field
 
+from demo.fields import FIELDS
 from demo.language import N_
 from demo.lectures import LectureError, Strict, require_known, written_in
-from demo.limits import FIELDS, clean
+from demo.limits import clean
 from demo.settings import Limits
 from demo.tour.questions import ASKS, TOO_SHORT
 from models.errors import InputError

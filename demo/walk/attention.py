@@ -1,7 +1,6 @@
 """Steps 3 and 4: queries, keys and values of one head, what a mask does, and softmax on a visitor's own numbers."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +8,11 @@ import gradio as gr
 import numpy as np
 from gradio.components import Component
 
-from demo import language
-from demo.events import QUICK, for_visitors
 from demo.language import N_, _, ngettext
 from demo.plots.reading import percent
 from demo.plots.walk import scores_matrix, shares_matrix, strip_top
 from demo.walk.memory import create_memory
+from demo.walk.own_numbers import create_own_numbers, worked_row, worked_square
 from demo.walk.step import (
     BuiltStep,
     WalkStep,
@@ -31,13 +29,9 @@ from demo.walk.step import (
 )
 from demo.walk.turning import create_query_turn
 from demo.walk.view import Inside, InsideRequest
-from demo.widgets import Updates
 from demo.widgets.figure import drawn
-from demo.widgets.notice import create_notice, noticed
-from demo.widgets.tables import fold_out, framed, named, table
-from models.errors import InputError
-from models.inside.formulas import shares
-from models.inside.outputs import Look, Numbers
+from demo.widgets.tables import fold_out, named, table
+from models.inside.outputs import Look
 from models.inside.tokens import FROM_THE_MODEL
 
 _HEAD_TEXT = N_(
@@ -70,7 +64,7 @@ def _create_head(inside: Inside) -> BuiltStep:
             "112 96", label=_("Scores"), info=_("of one query with each key; Enter works them out"), max_lines=1
         )
         width = gr.Slider(1, 128, 64, step=1, label="d_k", info=_("how many numbers a key has"))
-    _create_own_numbers(scores, width, _worked_row, _("Softmax of your scores"), _ROWS)
+    create_own_numbers(scores, width, worked_row, _("Softmax of your scores"), _ROWS)
 
     def draw(request: InsideRequest) -> Sequence[str]:
         seen = inside.look_at_source(request)
@@ -244,7 +238,7 @@ def _create_masking(inside: Inside) -> BuiltStep:
             lines=4, max_lines=8,
         )  # fmt: skip
         divisor = gr.Slider(1, 16, 4, step=1, label=_("Divided by"), info="√d_k")
-    _create_own_numbers(square, divisor, _worked_square, _("The lecture's masked scores"), _SQUARES)
+    create_own_numbers(square, divisor, worked_square, _("The lecture's masked scores"), _SQUARES)
     gr.HTML(quiet(_(_DIVIDED)), label=_("Why four"))
     create_memory()
 
@@ -306,102 +300,6 @@ def _masking_table(seen: Look, title: str) -> str:
             rows.append((token, seen_tokens, tokens[best], *numbers((scaled[best], weights[best]), 2)))
     name = _("{title}: scores and shares", title=title)
     return fold_out(_("Scores and shares as a table"), table(heads, rows), name)
-
-
-_MOST_ROWS = 8
-_GREATEST = 10_000.0
-
-
-def _create_own_numbers(
-    scores: gr.Textbox,
-    beside: gr.Slider,
-    work_out: Callable[[str, float], str],
-    name: str,
-    examples: Mapping[str, list[Any]],
-) -> None:
-    """A table that is worked out anew when its fields are done with or one of `examples` is chosen.
-
-    A sentence says what is wrong with the scores, and what was worked out last stays.
-    """
-    notice = create_notice()
-    tried = gr.Examples(
-        list(examples.values()),
-        [scores, beside],
-        example_labels=[_(each) for each in examples],
-        label=_("Examples"),
-        api_visibility="private",
-    )
-    shown = gr.HTML(work_out(scores.value, beside.value), elem_classes="worked", label=name)
-
-    def draw(typed: str, number: float) -> Updates:
-        try:
-            return {shown: work_out(typed, number), notice: noticed("")}
-        except InputError as error:
-            return {notice: noticed(_(error.sentence))}
-
-    drawing = (for_visitors(draw), [scores, beside], [shown, notice])
-    gr.on([scores.submit, scores.blur, beside.input], *drawing, trigger_mode="always_last", **QUICK)
-    tried.load_input_event.then(*drawing, **QUICK)
-
-
-def _worked_row(text: str, width: float) -> str:
-    """One query's scores, divided by √`width`, and their softmax, as a table with a column for each key."""
-    scores, root = _scores_of(text, square=False)[0], float(np.sqrt(width))
-    scaled, weights = shares(scores, root)
-    rows = [
-        (_("score"), *numbers(scores, 2)),
-        (f"÷ √{language.number(width, 'g')} = {number(root, 2)}", *numbers(scaled, 2)),
-        (_("softmax"), *numbers(weights, 2)),
-    ]
-    heads = ["", *(_("key {place}", place=place) for place in range(1, len(scores) + 1))]
-    return framed(table(heads, rows), _("Softmax of your scores"))
-
-
-def _worked_square(text: str, divisor: float) -> str:
-    """A square of scores divided by `divisor`, with −∞ above the diagonal, and the softmax of each row."""
-    scores = _scores_of(text, square=True)
-    masked = np.triu(np.ones(scores.shape, dtype=bool), k=1)
-    scaled, weights = shares(scores, divisor, masked)
-    heads = ["", *(_("to {place}", place=place) for place in range(1, len(scores) + 1))]
-    shown: list[tuple[str, Numbers, int]] = [
-        (_("scores"), scores, 2),
-        (_("÷ {divisor:g}, −∞ for what comes later", divisor=divisor), np.where(masked, -np.inf, scaled), 3),
-        (_("softmax of each row"), weights, 2),
-    ]
-    squares = (
-        (title, [(_("from {place}", place=place), *numbers(row, digits)) for place, row in enumerate(values, 1)])
-        for title, values, digits in shown
-    )
-    sections = (f"<section><h4>{title}</h4>{framed(table(heads, rows), title)}</section>" for title, rows in squares)
-    return f'<div class="worked-squares">{"".join(sections)}</div>'
-
-
-def _scores_of(text: str, square: bool) -> Numbers:
-    """The numbers that `text` has, a row in each line; raises `InputError` for what are none.
-
-    `square` asks for as many rows as columns, otherwise for one row.
-    """
-    if number(0.5, 1) == "0,5":
-        # In this language a comma between digits is a decimal one.
-        text = re.sub(r"(?<=\d),(?=\d)", ".", str(text))
-    lines = [line.replace(",", " ").split() for line in str(text).strip().splitlines() if line.strip()]
-    try:
-        rows = [[float(each) for each in line] for line in lines]
-    except ValueError:
-        raise InputError(_("Please write numbers with spaces between them, such as 112 96."), "scores") from None
-    if not rows or len(rows) > _MOST_ROWS or len({len(row) for row in rows}) > 1 or len(rows[0]) > _MOST_ROWS:
-        raise InputError(
-            _("Please write the same number of scores in each line, at most {most}.", most=_MOST_ROWS), "scores"
-        )
-    if square and len(rows) != len(rows[0]):
-        raise InputError(
-            _("Please write as many lines as there are scores in each, so that they make a square."), "scores"
-        )
-    if not square and len(rows) != 1:
-        raise InputError(_("Please write all scores in one line."), "scores")
-    if not all(abs(each) <= _GREATEST for row in rows for each in row):
-        raise InputError(_("Please write numbers from −{most:,.0f} to {most:,.0f}.", most=_GREATEST), "scores")
-    return np.array(rows, dtype=np.float32)
 
 
 _HEAD_CHOICES = ("layer", "head", "position")

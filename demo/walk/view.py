@@ -7,8 +7,9 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from demo.fields import INSIDE_FIELDS
 from demo.language import N_, _, ngettext
-from demo.limits import INSIDE_FIELDS, clean_fields, whole_number
+from demo.limits import clean_fields, whole_number
 from demo.looks import errors_in_a_sentence
 from demo.settings import Settings
 from demo.web.traces import span

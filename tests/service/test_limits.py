@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from demo.limits import FIELDS, clean, finite_number, plain_text, whole_number
+from demo.fields import FIELDS
+from demo.limits import clean, finite_number, plain_text, whole_number
 from demo.settings import Limits
 from models.errors import InputError
 from models.registry import Task

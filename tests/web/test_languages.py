@@ -13,7 +13,7 @@ from babel.messages.pofile import read_po
 
 from demo.language import LANGUAGES, N_, SHIPPED, _, forms, language_of, ngettext, number, spoken
 from demo.language.catalogues import template
-from demo.walk.attention import _worked_row
+from demo.walk.own_numbers import worked_row
 from demo.widgets.glossary import glossary
 from models.wording import Sentence, numbered
 from tests.pseudo import is_english, pseudo
@@ -63,7 +63,7 @@ def test_numbers_are_read_as_the_language_writes_them() -> None:
     said = {}
     for code, written in (("en", "0.5 1.5, 2"), ("de", "0,5 1,5, 2"), ("fr", "0.5 1,5, 2")):
         with spoken(code):
-            said[code] = _worked_row(written, 64).count("<tr")
+            said[code] = worked_row(written, 64).count("<tr")
     assert len(set(said.values())) == 1
 
 
