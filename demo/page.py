@@ -19,7 +19,8 @@ from demo.tabs.endings import create_endings_form
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.generations import create_generations_tab
 from demo.tabs.history import create_history_tab
-from demo.tabs.inside import create_inside_tab
+from demo.tabs.inside import InsideTab
+from demo.tabs.inside_address import open_addresses
 from demo.tabs.lecture import create_lecture_bar, known_lectures, open_lectures
 from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
@@ -126,7 +127,7 @@ def _build(service: DemoService) -> Page:
                 Task.TRANSLATORS: create_translators_form(service, session, translation),
                 Task.COMPLETION: create_completion_tab(service, session),
             }
-            inside = create_inside_tab(service, lectures.values())
+            inside = InsideTab(service, lectures.values())
             task_tabs[Task.SURPRISE] = (surprise := create_surprise_tab(service, session))
             task_tabs[Task.WRITTEN_BY] = create_written_by_form(service, session, surprise)
             task_tabs[Task.WORD_IN_CONTEXT] = create_word_in_context_tab(service, session)
@@ -143,7 +144,7 @@ def _build(service: DemoService) -> Page:
         open_shared_runs(service, demo, tabs, task_tabs, shared_notice)
         open_lectures(lectures, settings.host, demo, lecture_bar, room_box, tabs, task_tabs, inside)
         open_tours(service, tours, lectures, tour_bar, tabs, task_tabs)
-        inside.connect_address(demo, tabs, masthead)
+        open_addresses(inside, demo, tabs, masthead)
 
         def begin(session_id: str) -> Updates:
             session_id = session_id or service.new_session()

@@ -48,8 +48,8 @@ def create_cells_form(service: DemoService, session: gr.BrowserState, generation
             number = gr.Slider(0, most, first, step=1, label=_("Any cell"), info=_("most watch nothing"))
             form.create_answer(_("Single cells"), script("surprise.js"))
             form.create_header()
-    form.below[named] = lambda output: gr.update(choices=choices_of(output), value=_typed(output).cells[0].cell)
-    form.below[number] = lambda output: _typed(output).cells[0].cell
+    form.below[named] = lambda finished: gr.update(choices=choices_of(finished.output), value=_first(finished))
+    form.below[number] = _first
     form.connect()
 
     def choose(finished: Finished, cell: int | None) -> Updates:
@@ -66,6 +66,10 @@ def create_cells_form(service: DemoService, session: gr.BrowserState, generation
     for chooser in (named, number):
         chooser.input(for_visitors(choose), [form.kept, chooser], shown, trigger_mode="always_last", **QUICK)
     return form
+
+
+def _first(finished: Finished) -> int:
+    return _typed(finished.output).cells[0].cell
 
 
 def choices_of(output: TaskOutput) -> list[tuple[str, int]]:

@@ -1,8 +1,10 @@
 """The columns of a tab, and what stands in them everywhere: a field for words, and a sentence on what the tab does."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
 
 from demo.language import _
 
@@ -31,6 +33,18 @@ def visitor_text(value: str, label: str = "", **more: Any) -> gr.Textbox:
     """A field for words of the visitor's own, which grows with them; without a `label` it asks for a text."""
     look: dict[str, Any] = {"max_lines": 8, "elem_classes": "visitor-text"}
     return gr.Textbox(value, label=label or _("Your text"), **look | more)
+
+
+def examples(fields: Sequence[Component], samples: Iterable[str], names: list[str]) -> gr.Dataset:
+    """Examples to try by their `names`; choosing one tells its number."""
+    return gr.Dataset(
+        components=fields,
+        samples=[[each] for each in samples],
+        sample_labels=names,
+        type="index",
+        label=_("Examples"),
+        elem_classes="examples",
+    )
 
 
 def lead(text: str, name: str | None = None) -> gr.HTML:

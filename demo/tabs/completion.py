@@ -72,7 +72,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
             tab.create_reader(decided)
             tab.steps = DecoderSteps(service, tab.task)
             create_strategy_tree(service, tab.picker, tab.fields)
-    tab.below[beside] = lambda _output: _shown_beside([])
+    tab.below[beside] = lambda _finished: _shown_beside([])
 
     def write_another(
         request: gr.Request, session_id: str, before: Finished, checkpoint: str, *values: Any

@@ -12,7 +12,7 @@ from demo.fields import FIELDS
 from demo.language import _
 from demo.recorded import examples_of, recorded
 from demo.runs import DemoService
-from demo.tabs.columns import asking, lead, two_columns, visitor_text
+from demo.tabs.columns import asking, examples, lead, two_columns, visitor_text
 from demo.widgets import Updates
 from demo.widgets.notice import create_notice, noticed
 from demo.widgets.picker import create_checkpoint_picker
@@ -90,14 +90,7 @@ class TaskForm:
                 self.stop_button = gr.Button(_("Stop"), variant="stop", visible=False, **look)
             self.notice = create_notice()
             labels = [_(example.label) for example in examples_of(self.task)]
-            self._examples = gr.Dataset(
-                components=[next(iter(self.fields.values()))],
-                samples=[[label] for label in labels],
-                sample_labels=labels,
-                type="index",
-                label=_("Examples"),
-                elem_classes="examples",
-            )
+            self._examples = examples([next(iter(self.fields.values()))], labels, labels)
 
     def create_text(self, name: str, label: str = "", **more: Any) -> gr.Textbox:
         """The field called `name` for the visitor's own words, and below it the place for a sentence about it."""

@@ -3,7 +3,6 @@
 import html
 
 import gradio as gr
-from gradio.components import Component
 from gradio.components.plot import PlotData
 
 from demo.events import QUICK
@@ -15,7 +14,7 @@ from demo.plots.reading import percent
 from demo.runs import DemoService, Finished
 from demo.tabs.columns import left_column, result
 from demo.tabs.task_tab import TaskTab
-from demo.widgets import PRESSED, Updates
+from demo.widgets import PRESSED
 from demo.widgets.chips import readable, token_chips, words_of
 from demo.widgets.figure import drawn, figure_place
 from demo.widgets.generations import opened_row
@@ -55,56 +54,35 @@ _LEGEND = N_("Bars to the right: positive; to the left: negative. A row opens in
 _LABELS: dict[str, str] = {POSITIVE: N_("positive"), NEGATIVE: N_("negative")}
 
 
-class GenerationsTab(TaskTab):
-    """A task's tab whose answer shows, for each row, how that model reads, and below it how far gradients reach."""
+def create_generations_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
+    """The tab with its events; its answer shows how each model reads, and below it how far gradients reach."""
 
-    reach: gr.Plot
-
-    def __init__(self, service: DemoService, session: gr.BrowserState) -> None:
-        super().__init__(service, session, Task.GENERATIONS, lambda run, output, _step: self.drawn_answer(run, output))
-
-    def reading_of(self, run: Run, output: TaskOutput) -> GenerationsReading | None:
+    def reading_of(run: Run, output: TaskOutput) -> GenerationsReading | None:
         """How the models read the text of `run`; nothing where that cannot be had any more."""
         source = source_of(run, output)
-        if source == self.example.source:
-            return self.example.reading
+        if source == tab.example.source:
+            return tab.example.reading
         try:
-            return self.service.generations(source)
+            return service.generations(source)
         except InputError:
             return None
 
-    def drawn_answer(self, run: Run, output: TaskOutput) -> str:
-        """The answer of `run`, its rows with what they open into."""
-        assert isinstance(output, GenerationsOutput)  # noqa: S101
-        return draw_answer(output, self.reading_of(run, output))
+    def draw(run: Run, output: TaskOutput, _step: int) -> str:
+        return draw_answer(_typed(output), reading_of(run, output))
 
-    def drawn_reach(self, run: Run, output: TaskOutput) -> PlotData | None:
-        """The gradients of `run`."""
-        reading = self.reading_of(run, output)
-        assert isinstance(output, GenerationsOutput)  # noqa: S101
-        return drawn(reach_figure(reading, names_of(output.rows))) if reading else None
+    def draw_reach(finished: Finished) -> PlotData | None:
+        reading = reading_of(finished.run, finished.output)
+        return drawn(reach_figure(reading, names_of(_typed(finished.output).rows))) if reading else None
 
-    @property
-    def outputs(self) -> list[Component]:
-        """Every component that an answer or a refusal changes."""
-        return [*super().outputs, self.reach]
-
-    def show(self, finished: Finished) -> Updates:
-        """The answer, and the gradients with it."""
-        return super().show(finished) | {self.reach: self.drawn_reach(finished.run, finished.output)}
-
-
-def create_generations_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
-    """The tab with its events."""
-    tab = GenerationsTab(service, session)
-    run, output = tab.example.run, tab.example.output
-    assert isinstance(output, GenerationsOutput)  # noqa: S101
+    tab = TaskTab(service, session, Task.GENERATIONS, draw)
     with tab.page():
         with left_column():
             with tab.asking(_("Ask them all"), _(_HINT)):
                 text = tab.create_text("text")
                 chips = gr.HTML(
-                    token_chips(run.fields["text"], _(_LEAVE_OUT)), js_on_load=PRESSED, elem_classes="chip-box"
+                    token_chips(tab.example.run.fields["text"], _(_LEAVE_OUT)),
+                    js_on_load=PRESSED,
+                    elem_classes="chip-box",
                 )
                 changed = tab.create_text("changed", _("The same with one word changed, if you like"))
             with tab.settings(_(_LEAD)):
@@ -115,10 +93,10 @@ def create_generations_tab(service: DemoService, session: gr.BrowserState) -> Ta
             with gr.Column(elem_classes="more"):
                 reach = f"<h2>{_(_REACH_TITLE)}</h2><p class='quiet'>{_(_REACH)}</p>"
                 gr.HTML(reach, label=_("How far back gradients reach"))
-                tab.reach = figure_place(tab.drawn_reach(run, output), _("Gradients"))
+                tab.show_figure(draw_reach, _("Gradients"))
                 worth = f"<h2>{_(_CURVE_TITLE)}</h2><p class='quiet'>{_(_CURVE)}</p>"
                 gr.HTML(worth, label=_("What pre-training is worth"))
-                curve = curve_figure(figures()["curve"], names_of(output.rows))
+                curve = curve_figure(figures()["curve"], names_of(_typed(tab.example.output).rows))
                 figure_place(drawn(curve), _("Accuracy by the number of phrases"))
             tab.create_reader()
 
@@ -207,3 +185,8 @@ def _bar(positive: float, kind: str = "") -> str:
     start, width = (50, 100 * positive - 50) if positive > 0.5 else (100 * positive, 50 - 100 * positive)
     side = POSITIVE if positive > 0.5 else "negative"
     return f"<span class='{kind}'><i class='{side}' style='left:{start:.1f}%;width:{width:.1f}%'></i></span>"
+
+
+def _typed(output: TaskOutput) -> GenerationsOutput:
+    assert isinstance(output, GenerationsOutput)  # noqa: S101
+    return output

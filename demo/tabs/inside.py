@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
 
 import gradio as gr
 from gradio.components import Component
@@ -16,11 +15,11 @@ from demo.lectures import Lecture
 from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
 from demo.settings import MODEL_QUEUE
-from demo.tabs.columns import asking, lead, left_column, result, two_columns, visitor_text
+from demo.tabs.columns import asking, examples, lead, left_column, result, two_columns, visitor_text
 from demo.walk.formulas import folded_formulas
 from demo.walk.step import BuiltStep, Turn, WalkStep
 from demo.walk.steps import STEPS, as_json, step_part
-from demo.walk.view import ChosenWord, InsideRequest, WalkChoices, checkpoints_inside, from_query
+from demo.walk.view import ChosenWord, InsideRequest, WalkChoices, checkpoints_inside
 from demo.walk.whole import whole_picture
 from demo.web.gradio_private import component_class
 from demo.widgets import PRESSED, Updates
@@ -56,7 +55,9 @@ _WordList = component_class(gr.Dropdown, "WordList", preprocess=_any_value)
 
 
 class InsideTab:
-    """The tab: the controls that all steps share, the stepper, and a group of components for each step.
+    """The tab with its events: the controls that all steps share, the stepper, and components for each step.
+
+    It opens on the first step of its first example, with the `lectures` on offer.
 
     `shared` and `own` are the inputs of all steps and of single ones, `turned` what turning to another step changes at
     once, and `drawn` what drawing one may change. `exports` are the buttons that save a lecture, by its name; `here` is
@@ -84,14 +85,9 @@ class InsideTab:
                     _("Look inside"), variant="primary", scale=0, min_width=140, elem_classes="run-button"
                 )
             self.notices = {"text": text_notice, "checkpoint": create_notice()}
-            self.examples = gr.Dataset(
-                components=[self.text],
-                samples=[[each.request.text] for each in inside_examples()],
-                sample_labels=[_(each.label) for each in inside_examples()],
-                type="index",
-                label=_("Examples"),
-                elem_classes="examples",
-            )
+            given = inside_examples()
+            names = [_(each.label) for each in given]
+            self.examples = examples([self.text], [each.request.text for each in given], names)
         with gr.Column(elem_classes="beside"):
             self.checkpoint = gr.Dropdown(
                 [
@@ -211,37 +207,6 @@ class InsideTab:
             if turn.tried:
                 turn.tried.then(redraw, self.inputs, outputs, **drawing)
 
-    def connect_address(self, demo: gr.Blocks, tabs: gr.Tabs, masthead: gr.HTML) -> None:
-        """Show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.
-
-        The script of `masthead` tells of the latter; it is told what was drawn, so that the page's address follows.
-        """
-
-        def arrive(query: Mapping[str, str], own: Sequence[Any]) -> Updates:
-            asked = from_query(query, inside_examples()[0].request)
-            if asked is None:
-                return {self.stepper: gr.skip()}
-            if asked.step not in self.built:
-                asked = replace(asked, step=STEPS[0].key)
-            return _both(self.open(asked), self.show(asked.step, *self.values(asked), *own))
-
-        def opened(request: gr.Request, *own: Any) -> Updates:
-            shown = arrive(request.query_params, own)
-            return shown | {tabs: gr.update(selected="inside")} if self.heading in shown else shown
-
-        def gone_back(address: str, *own: Any) -> Updates:
-            return arrive(dict(parse_qsl(address.partition("#")[0].removeprefix("?"))), own)
-
-        changed = list(dict.fromkeys([tabs, *self.shared, *self.turned, *self.drawn]))
-        drawing: dict[str, Any] = {
-            "concurrency_id": MODEL_QUEUE, "show_progress": "hidden", "api_visibility": "private"
-        }  # fmt: skip
-        demo.load(for_visitors(opened), self.own, changed, **drawing)
-        address = gr.Textbox("", visible="hidden", label="Address of a step")
-        masthead.select(None, None, address, js="() => `${location.search}#${Date.now()}`")
-        address.change(for_visitors(gone_back), [address, *self.own], changed, **drawing)
-        self.here.change(None, self.here, None, js="(address) => window.clearhead.drewInside(address)")
-
     def values(self, request: InsideRequest) -> list[Any]:
         """The values of `shared` that ask for `request`."""
         word = str(ChosenWord.of(request))
@@ -252,7 +217,7 @@ class InsideTab:
         try:
             return self.picture(step, *asked)
         except InputError as error:
-            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(_(error.sentence))}
+            return self._refused(error)
 
     def show_untouched(self, step: str, *asked: Any) -> Updates:
         """The picture of the step for another text or model, with all that can be turned as it was at first."""
@@ -267,7 +232,7 @@ class InsideTab:
             request = self.inside.checked(self._request(step, values))[0]
             pictures = turn.draw(request, *(values[each] for each in turn.inputs))
         except InputError as error:
-            return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(_(error.sentence))}
+            return self._refused(error)
         return {**self._silent, **terms_linked(dict(zip(turn.outputs, pictures, strict=True)))}
 
     def picture(self, step: str, *asked: Any) -> Updates:
@@ -369,7 +334,7 @@ class InsideTab:
             checked, place = self.inside.checked(request)
         except InputError:
             checked, place = request, None
-        return _both(self._set_to(replace(checked, text=request.text), place), self.turn(request.step))
+        return both(self._set_to(replace(checked, text=request.text), place), self.turn(request.step))
 
     def try_example(self, number: int) -> Updates:
         """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
@@ -385,14 +350,12 @@ class InsideTab:
             position["choices"] = _words_of(request, place.tokens.pieces)
         return updates
 
+    def _refused(self, error: InputError) -> Updates:
+        return self._silent | {self.notices.get(error.field, self.notices["text"]): noticed(_(error.sentence))}
+
     @property
     def _silent(self) -> Updates:
         return {notice: noticed("") for notice in self.notices.values()}
-
-
-def create_inside_tab(service: DemoService, lectures: Collection[Lecture] = ()) -> InsideTab:
-    """The tab with its events and the `lectures` on offer; it opens on the first step of its first example."""
-    return InsideTab(service, lectures)
 
 
 def _moves(controls: Iterable[Component]) -> list[Any]:
@@ -404,7 +367,7 @@ def _moves(controls: Iterable[Component]) -> list[Any]:
     ]
 
 
-def _both(first: Updates, then: Updates) -> Updates:
+def both(first: Updates, then: Updates) -> Updates:
     """One update for what both change: of the same thing, a value or whether it is seen, the later one holds."""
     return first | {block: first[block] | update if block in first else update for block, update in then.items()}
 

@@ -9,7 +9,7 @@ from demo.language import N_, _
 from demo.log.run import Run
 from demo.plots.reading import percent
 from demo.plots.spans import span_probabilities
-from demo.runs import DemoService
+from demo.runs import DemoService, Finished
 from demo.tabs.columns import left_column, result
 from demo.tabs.task_tab import TaskTab
 from demo.widgets.bars import bars
@@ -100,9 +100,9 @@ def draw_answer(context: str, output: TaskOutput) -> str:
     return f"<h3>{headline}</h3>{context}{notes}<h3>{title}</h3>{shown_candidates}"
 
 
-def _spans(output: TaskOutput) -> PlotData:
+def _spans(finished: Finished) -> PlotData:
     """How likely the answer starts and ends at each token."""
-    return drawn(span_probabilities(_typed(output)))
+    return drawn(span_probabilities(_typed(finished.output)))
 
 
 def _typed(output: TaskOutput) -> QuestionAnsweringOutput:

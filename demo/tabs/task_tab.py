@@ -25,7 +25,6 @@ from demo.widgets.runs import run_header
 from demo.writing.steps import DecoderSteps, DrawAnswer, growing, growing_answer
 from demo.writing.text import choosing
 from models.errors import InputError
-from models.outputs.base import TaskOutput
 from models.registry import Task, checkpoints_for
 
 _SHOW_ANSWER = "() => window.clearhead.showAnswer()"
@@ -38,8 +37,8 @@ _COPY_LINK = "(address) => window.clearhead.copyLink(address)"
 class TaskTab(TaskForm):
     """A task's tab: its form, its result, and the events that join them once `connect` is called.
 
-    `draw` makes the answer of a run as HTML. `below` are components under the answer, each with what it shows of an
-    output. `steps` walks through what a decoder wrote, in the tabs that have one. `reader` shows attention, for tasks
+    `draw` makes the answer of a run as HTML. `below` are components under the answer, each with what it shows of a run.
+    `steps` walks through what a decoder wrote, in the tabs that have one. `reader` shows attention, for tasks
     that have any; a second form shares that of the `first`, with a header and an answer of its own. `kept` is the run
     that a copied link leads to, whatever the reader shows.
     """
@@ -60,7 +59,8 @@ class TaskTab(TaskForm):
         self.session, self.draw = session, draw
         if first and task.kinds:
             self.reader = first.reader
-        self.below: dict[Component, Callable[[TaskOutput], Any]] = {}
+        self.below: dict[Component, Callable[[Finished], Any]] = {}
+        self._shown_first = Finished(self.example.run, self.example.output, self.example.source)
         self.steps: DecoderSteps | None = None
         self._stops = Stops()
 
@@ -70,9 +70,9 @@ class TaskTab(TaskForm):
         drawn = self.draw(self.example.run, self.example.output, 0)
         self.answer = gr.HTML(drawn, js_on_load=script, elem_classes="answer", label=label)
 
-    def show_figure(self, draw: Callable[[TaskOutput], PlotData | None], name: str, *classes: str) -> gr.Plot:
+    def show_figure(self, draw: Callable[[Finished], PlotData | None], name: str, *classes: str) -> gr.Plot:
         """A figure under the answer, which is drawn of each answer anew."""
-        place = figure_place(draw(self.example.output), name, *classes)
+        place = figure_place(draw(self._shown_first), name, *classes)
         self.below[place] = draw
         return place
 
@@ -84,7 +84,7 @@ class TaskTab(TaskForm):
             self._copy = gr.Button(_("Copy link"), size="sm", scale=0, min_width=96, elem_classes="copy-link")
             self._link = gr.Textbox("", visible="hidden", label="Link to copy")
         if self.first or not self.task.kinds:
-            self.kept = held(Finished(self.example.run, self.example.output, self.example.source))
+            self.kept = held(self._shown_first)
 
     def create_reader(self, decided: gr.HTML | None = None) -> None:
         """The attention reader, below the line that says what made the answer; `decided` follows a completion."""
@@ -204,7 +204,7 @@ class TaskTab(TaskForm):
         """The answer and its header; the reader then follows the new attention source, and a fold opens."""
         return {
             self.answer: self.draw(finished.run, finished.output, 0),
-            **{component: draw(finished.output) for component, draw in self.below.items()},
+            **{component: draw(finished) for component, draw in self.below.items()},
             **(self.steps.show(finished) if self.steps else {}),
             self._header: run_header(finished.run, finished.output, kept=self.service.is_kept(finished.run)),
             self.kept: finished,

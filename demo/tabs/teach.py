@@ -14,7 +14,7 @@ from demo.log.run import Run
 from demo.plots.learning_curve import NAMES, finding, learning_curve
 from demo.plots.reading import percent
 from demo.recorded import examples_of
-from demo.runs import DemoService
+from demo.runs import DemoService, Finished
 from demo.tabs.columns import left_column, result, visitor_text
 from demo.tabs.task_tab import TaskTab
 from demo.teaching import by_class, in_lines, texts_of
@@ -175,7 +175,8 @@ def create_teach_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
                 tab.show_figure(_curve, _("Accuracy against the number of examples"), "curve-frame")
                 numbers = gr.HTML(_numbers(tab.example.output), js_on_load=KEEP_OPEN, label=_("The curve as a table"))
             tab.create_reader()
-    tab.below |= {heading: _finding, numbers: _numbers}
+    tab.below[heading] = lambda finished: _finding(finished.output)
+    tab.below[numbers] = lambda finished: _numbers(finished.output)
     tab.connect()
     return tab
 
@@ -232,8 +233,8 @@ def _finding(output: TaskOutput) -> str:
     return f"<h2>{finding(_typed(output))}</h2>"
 
 
-def _curve(output: TaskOutput) -> PlotData:
-    return drawn(learning_curve(_typed(output)))
+def _curve(finished: Finished) -> PlotData:
+    return drawn(learning_curve(_typed(finished.output)))
 
 
 def _numbers(output: TaskOutput) -> str:

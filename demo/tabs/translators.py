@@ -1,6 +1,7 @@
 """Translating before Transformers: a second form in the tab Translate, one sentence through five translators."""
 
 import html
+from functools import partial
 
 import gradio as gr
 from gradio.components.plot import PlotData
@@ -63,37 +64,30 @@ def _create_pictures(form: TaskTab) -> None:
         with gr.Row(elem_classes="alignments"):
             with gr.Column(min_width=280):
                 gr.HTML(f"<h3>{_('The LSTM')}</h3>", label=_("The LSTM"))
-                looked = form.show_figure(_additive, _("What the LSTM looked at"), "heatmap-frame")
+                looked = form.show_figure(
+                    partial(alignment, key=ADDITIVE), _("What the LSTM looked at"), "heatmap-frame"
+                )
             with gr.Column(min_width=280):
                 title = _("The Transformer, layer {layer}, head {head}", layer=layer + 1, head=head + 1)
                 gr.HTML(f"<h3>{title}</h3>", label=_("Transformer"))
-                form.show_figure(_of_the_transformer, _("What the Transformer looked at"), "heatmap-frame")
+                own = partial(alignment, key=THE_TRANSFORMER.key)
+                form.show_figure(own, _("What the Transformer looked at"), "heatmap-frame")
         about = f"<h2>{_('Why one vector is not enough')}</h2><p class='quiet'>{_(_LENGTHS)}</p>"
         gr.HTML(about, label=_("BLEU by length"))
         names = {kind.key: _(kind.name) for kind in (*KINDS, THE_TRANSFORMER)}
         by_length = length_figure(figures()["figures"], figures()["lengths"], names)
         figure_place(drawn(by_length), _("BLEU by length"))
-    form.below[chosen] = lambda _output: ADDITIVE
+    form.below[chosen] = lambda _finished: ADDITIVE
 
-    def choose(finished: Finished, key: str) -> PlotData | None:
-        return alignment(finished.output, key)
-
-    chosen.input(for_visitors(choose), [form.kept, chosen], looked, trigger_mode="always_last", **QUICK)
+    chosen.input(for_visitors(alignment), [form.kept, chosen], looked, trigger_mode="always_last", **QUICK)
 
 
-def alignment(output: TaskOutput, key: str) -> PlotData | None:
+def alignment(finished: Finished, key: str) -> PlotData | None:
     """The picture of what the translator called `key` looked at, drawn for the page."""
+    output = finished.output
     assert isinstance(output, TranslatorsOutput)  # noqa: S101
     row = next(row for row in output.rows if row.key == key)
     return drawn(alignment_figure(output, row)) if row.alignment else None
-
-
-def _additive(output: TaskOutput) -> PlotData | None:
-    return alignment(output, ADDITIVE)
-
-
-def _of_the_transformer(output: TaskOutput) -> PlotData | None:
-    return alignment(output, THE_TRANSFORMER.key)
 
 
 def draw_translators(output: TaskOutput) -> str:

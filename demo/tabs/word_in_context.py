@@ -4,6 +4,7 @@ import html
 import json
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from typing import Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
@@ -80,8 +81,13 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
             below = _("Below: how the model reads the first sentence.")
             gr.HTML(f"<p class='quiet'>{below}</p>", label=_("About the picture below"))
             tab.create_reader()
-    tab.below[slider] = lambda output: gr.update(maximum=_typed(output).depth - 1, value=_typed(output).telling)
-    tab.below[grid] = lambda output: draw_layer(_typed(output), _typed(output).telling)
+
+    def at_telling(finished: Finished) -> dict[str, Any]:
+        output = _typed(finished.output)
+        return gr.update(maximum=output.depth - 1, value=output.telling)
+
+    tab.below[slider] = at_telling
+    tab.below[grid] = lambda finished: draw_layer(_typed(finished.output), _typed(finished.output).telling)
     tab.connect()
 
     def move(finished: Finished, layer: int) -> Updates:
@@ -237,8 +243,9 @@ def _plane(output: WordInContextOutput, layer: int) -> PlotData:
     return drawn(word_plane(output, layer))
 
 
-def _telling_plane(output: TaskOutput) -> PlotData:
-    return _plane(_typed(output), _typed(output).telling)
+def _telling_plane(finished: Finished) -> PlotData:
+    output = _typed(finished.output)
+    return _plane(output, output.telling)
 
 
 def _typed(output: TaskOutput) -> WordInContextOutput:

@@ -26,12 +26,13 @@ def fold_out(summary: str, table: str, name: str, more: str = "") -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML already, or whole `<td>` elements; the first cell of a row names it."""
+    """A table whose cells are HTML already, or whole elements; the first cell of a row names it where it is none."""
     head = "".join(f'<th scope="col">{each}</th>' for each in heads)
     body = ""
     for first, *rest in rows:
-        cells = "".join(each if each.startswith("<td") else f"<td>{each}</td>" for each in rest)
-        body += f'<tr><th scope="row">{first}</th>{cells}</tr>'
+        name = first if first.startswith("<td") else f'<th scope="row">{first}</th>'
+        cells = "".join(each if each.startswith(("<td", "<th")) else f"<td>{each}</td>" for each in rest)
+        body += f"<tr>{name}{cells}</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

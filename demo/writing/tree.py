@@ -14,6 +14,7 @@ from demo.runs import DemoService
 from demo.widgets import Updates
 from demo.widgets.figure import drawn, figure_place
 from demo.widgets.notice import create_notice, noticed
+from demo.widgets.tables import fold_out, table
 from models.errors import InputError
 from models.outputs.writing import DecodeTree, StrategyText, TreeNode
 
@@ -65,31 +66,22 @@ def _worth(text: StrategyText) -> str:
 
 def tree_table(tree: DecodeTree) -> str:
     """Every token of the tree, for those who do not see the picture."""
-    rows = "".join(
-        f"<tr><td>{node.depth}</td><td><bdi>{html.escape(token_name(tree.nodes[node.parent]))}</bdi></td>"
-        f"<th scope='row'><bdi>{html.escape(token_name(node))}</bdi></th><td>{number(node.log_probability, '.2f')}</td>"
-        f"<td>{number(node.total, '.2f')}</td><td>{_fate(node)}</td></tr>"
-        for node in tree.nodes[1:]
-    )
-    heads = "".join(
-        f"<th scope='col'>{each}</th>"
-        for each in (
-            _("step"),
-            _("after"),
-            _("token"),
-            _("log-probability"),
-            _("of the draft"),
-            _("what became of it"),
+    rows = [
+        (
+            f"<td>{node.depth}</td>",
+            f"<bdi>{html.escape(token_name(tree.nodes[node.parent]))}</bdi>",
+            f"<th scope='row'><bdi>{html.escape(token_name(node))}</bdi></th>",
+            number(node.log_probability, ".2f"),
+            number(node.total, ".2f"),
+            _fate(node),
         )
-    )
-    summary = ngettext(
-        "The tree as a table ({count} token)", "The tree as a table ({count} tokens)", len(tree.nodes) - 1
-    )
-    return (
-        f"<details class='as-table'><summary>{summary}</summary><div class='table-frame' tabindex='0' role='region' "
-        f"aria-label='{html.escape(_('The tree as a table'))}'>"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
-    )
+        for node in tree.nodes[1:]
+    ]
+    heads = (
+        _("step"), _("after"), _("token"), _("log-probability"), _("of the draft"), _("what became of it")
+    )  # fmt: skip
+    summary = ngettext("The tree as a table ({count} token)", "The tree as a table ({count} tokens)", len(rows))
+    return fold_out(summary, table(heads, rows), _("The tree as a table"))
 
 
 def _end_of(prompt: str) -> str:
@@ -127,7 +119,7 @@ def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Ma
         notice = create_notice()
         text = gr.HTML("", visible=False, label=_("What the tree shows"))
         plot = figure_place(None, _("Tree of drafts"), "tree-frame", visible=False)
-        table = gr.HTML("", visible=False, label=_("The tree as a table"))
+        numbers = gr.HTML("", visible=False, label=_("The tree as a table"))
 
     asked = {**{name: fields[name] for name in _FIELDS}, "num_beams": beams, "max_new_tokens": steps}
 
@@ -141,13 +133,13 @@ def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Ma
             notice: noticed(""),
             text: gr.update(value=tree_text(tree), visible=True),
             plot: gr.update(value=drawn(decode_tree_figure(tree), zoom=True), visible=True),
-            table: gr.update(value=tree_table(tree), visible=True),
+            numbers: gr.update(value=tree_table(tree), visible=True),
         }
 
     draw.click(
         for_visitors(grow),
         [checkpoint, *asked.values()],
-        [notice, text, plot, table],
+        [notice, text, plot, numbers],
         show_progress_on=draw,
         **in_line(service.settings),
     )
