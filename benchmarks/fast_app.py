@@ -23,6 +23,10 @@ class FastModel:
 
     inputs_type = _TextInput
 
+    def __call__(self, text: str) -> SentimentOutput:
+        """The answer, as `/readyz` asks for it."""
+        return self.answer(_TextInput(text))
+
     def answer(self, inputs: _TextInput) -> SentimentOutput:
         """The answer, which depends on nothing but the text."""
         score = score_of(inputs.text)

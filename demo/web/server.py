@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import Sequence
 
 import gradio as gr
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo.settings import SettingError, Settings
@@ -15,6 +17,13 @@ from demo.web import traces
 _FIRST_PORT, _PORTS = 7860, 100
 _LAST_WORDS_S = 3
 _HEARTBEAT = "/gradio_api/heartbeat/"
+_NEW_RUN = re.compile(r"/gradio_api/(queue/join|call/.+)")
+_FETCHED_WITHIN_S = 1.0
+"""How long a process that ends still listens, so that callers fetch what they have asked it for."""
+
+_READ_WITHIN_S = 0.5
+"""How long it then reads calls of those who had connected before it stopped listening."""
+
 _UNREAD_MS = 60_000
 """How long an answer waits for a client that has stopped reading before the connection is closed."""
 
@@ -74,19 +83,30 @@ def _listener(host: str, ports: Sequence[int]) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server whose open streams end when it is told to stop: heartbeats of pages at once, others a little later.
+    """A server that hands its visitors over when it is told to stop, and whose open streams end then.
 
-    uvicorn would wait for them, then cancel them and write the stack of each into the log.
+    A run is asked for by one call and fetched by another, both of the same process. So for a moment it goes on
+    listening, but takes no new runs: these wait until nobody can connect any more, and then are answered 503, after
+    which a proxy finds another process for both of their calls.
+
+    Heartbeats of pages end at once, other streams a little later. uvicorn would wait for them, then cancel them and
+    write the stack of each into the log.
     """
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._stopping, self._hung_up = asyncio.Event(), asyncio.Event()
+        self._leaving, self._stopping, self._hung_up = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._app: ASGIApp = config.app  # type: ignore[assignment]
         config.app = self._answer
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let streams see their clients hang up, while uvicorn waits for them."""
+        """Let callers fetch what they asked for, then streams see their clients hang up, while uvicorn waits."""
+        if self.server_state.connections:
+            self._leaving.set()
+            await asyncio.sleep(_FETCHED_WITHIN_S)
+            for each in self.servers:
+                each.close()
+            await asyncio.sleep(_READ_WITHIN_S)
         self._stopping.set()
         later = asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._hung_up.set)
         await super().shutdown(sockets)
@@ -95,6 +115,11 @@ class _Server(uvicorn.Server):
         await asyncio.to_thread(traces.close)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        if is_post and self._leaving.is_set() and _NEW_RUN.fullmatch(scope["path"]):
+            await self._stopping.wait()
+            await Response(status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
+            return
         is_heartbeat = scope["type"] == "http" and scope["path"].startswith(_HEARTBEAT)
         ends = self._stopping if is_heartbeat else self._hung_up
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,12 +62,12 @@ def slowed(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def serving(folder: Path, **settings: str) -> Iterator[Server]:
+def serving(folder: Path, *, program: Sequence[str] = ("app.py",), **settings: str) -> Iterator[Server]:
     """`python app.py`, ready to answer; its log and its output are in `folder`. It reaches no other host.
 
-    `settings` are environment variables besides.
+    `settings` are environment variables besides, and `program` is what Python runs in the app's place.
     """
-    port = free_port()
+    port = int(settings.get("CLEARHEAD_PORT") or free_port())
     database_url = f"sqlite:///{folder}/runs.sqlite3"
     output = folder / "output.txt"
     environment = os.environ | {
@@ -81,8 +81,8 @@ def serving(folder: Path, **settings: str) -> Iterator[Server]:
     # The app itself is to find out that it is offline.
     environment.pop("HF_HUB_OFFLINE", None)
     with output.open("wb") as written:
-        process = subprocess.Popen(
-            [sys.executable, "app.py"], cwd=ROOT, env=environment, stdout=written, stderr=subprocess.STDOUT
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, *program], cwd=ROOT, env=environment, stdout=written, stderr=subprocess.STDOUT
         )
     try:
         url = f"http://127.0.0.1:{port}/"
