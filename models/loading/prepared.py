@@ -154,8 +154,9 @@ def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: boo
     try:
         _run(command)
         (beside / _SUMS).write_text(json.dumps(sums_of(beside)))
-        shutil.rmtree(folder, ignore_errors=True)
-        # Where another process was quicker, its files are as good.
+        # Where another process was quicker, its files are as good, and may be read by now.
+        if not _is_whole(folder):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             beside.rename(folder)
         if not _is_whole(folder):
