@@ -222,8 +222,8 @@ class AttentionReader:
             self._handler(self._pictures), self.asked, [*self.pictures, self.missed], **_AT_ONCE
         )
 
-    def follow(self, event: Dependency) -> None:
-        """Redraw when `event` has set another run: the answer is shown first, and attention comes after it."""
+    def follow(self, event: Dependency) -> Dependency:
+        """Redraw when `event` has set another run: the answer comes first, and attention after it. Returns that event."""
 
         def redraw(shown: object, chosen: bool, *values: Any) -> Updates:
             asked = Asked(*values)
@@ -239,13 +239,14 @@ class AttentionReader:
                 self.shown: source,
             }
 
-        event.then(
+        drawn: Dependency = event.then(
             for_visitors(redraw),
             [self.shown, self.chosen, *self.asked],
             [self.shown, *self.all, *self.tools, *self._strip],
             show_progress_on=self.plot,
             **in_line(self.service.settings),
         )
+        return drawn
 
     def _connect(self) -> None:
         """Let the controls, the sentence and the sheet redraw what they change."""

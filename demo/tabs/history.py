@@ -103,8 +103,9 @@ def create_history_tab(
     unkept.input(for_visitors(wish), [session, unkept], [session, note], **QUICK)
     reopened = [*page, tabs, *(each for task_tab in task_tabs.values() for each in task_tab.reopened_outputs)]
     opened = runs.select(for_visitors(reopen), here, reopened, **QUICK)
+    # One after another: all of them at once are more runs than one visitor may have.
     for task_tab in task_tabs.values():
-        task_tab.follow(opened)
+        opened = task_tab.follow(opened)
     runs.delete(after(service.delete), here, page, **QUICK)
     runs.clear(after(service.log.unshare), here, page, **QUICK)
     delete_all.click(lambda: gr.update(visible=True), None, question, **QUICK)

@@ -47,8 +47,9 @@ def open_shared_runs(
     demo.load(None, None, address, js=_ADDRESS)
     changed = [notice, tabs, *(each for tab in task_tabs.values() for each in tab.restored_outputs)]
     opened = address.change(for_visitors(open_run), address, changed, **QUICK)
+    # One after another: all of them at once are more runs than one visitor may have.
     for tab in task_tabs.values():
-        tab.follow(opened)
+        opened = tab.follow(opened)
 
 
 def _told(sentence: str, role: str) -> dict[str, Any]:

@@ -145,10 +145,9 @@ class TaskTab(TaskForm):
         linked = self._copy.click(for_visitors(self.link), [self.session, self.kept, *place], self._link, **QUICK)
         linked.success(None, self._link, None, js=_COPY_LINK)
 
-    def follow(self, event: Dependency) -> None:
-        """Let the reader, where there is one, show the attention of what `event` has answered."""
-        if self.task.kinds:
-            self.reader.follow(event)
+    def follow(self, event: Dependency) -> Dependency:
+        """Let the reader, where there is one, show the attention of what `event` has answered. Returns the last event."""
+        return self.reader.follow(event) if self.task.kinds else event
 
     def run(
         self, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
