@@ -223,7 +223,7 @@ class AttentionReader:
         )
 
     def follow(self, event: Dependency) -> Dependency:
-        """Redraw when `event` has set another run: the answer comes first, and attention after it. Returns that event."""
+        """Redraw when `event` has set another run: first the answer, then attention. Returns the event of that."""
 
         def redraw(shown: object, chosen: bool, *values: Any) -> Updates:
             asked = Asked(*values)

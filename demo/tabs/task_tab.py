@@ -146,7 +146,7 @@ class TaskTab(TaskForm):
         linked.success(None, self._link, None, js=_COPY_LINK)
 
     def follow(self, event: Dependency) -> Dependency:
-        """Let the reader, where there is one, show the attention of what `event` has answered. Returns the last event."""
+        """Let the reader, where there is one, show the attention of what `event` answered. Returns the last event."""
         return self.reader.follow(event) if self.task.kinds else event
 
     def run(
