@@ -32,7 +32,8 @@ def settle(page: Page) -> None:
     """Wait until nothing on the page waits for an answer or is still fading: what is half seen has no contrast."""
     page.wait_for_function(
         """() => !document.querySelector('.pending, .generating') && document.getAnimations().every(
-            (each) => each.playState !== 'running' || each.effect.getComputedTiming().iterations === Infinity)"""
+            (each) => each.playState !== 'running' || each.effect.getComputedTiming().iterations === Infinity)""",
+        polling=50,
     )
 
 

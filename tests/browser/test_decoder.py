@@ -81,25 +81,45 @@ class TestSteps:
         expect(samples).to_be_hidden()
 
 
-@pytest.mark.parametrize("tab", ["Translate", "Write on"])
-def test_a_text_goes_on_from_another_token_beside_the_old_one(page: Page, tab: str) -> None:
-    panel = choose_tab(page, tab)
-    panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio").nth(1).click()
-    expect(panel.get_by_role("heading", name="Step 2 of")).to_be_visible()
-    other = panel.get_by_role("button", name="Go on from").nth(1)
-    word = str(other.get_attribute("aria-label")).removeprefix("Go on from ").removesuffix(" instead")
-    other.click()
-    parted = panel.locator(".forked")
-    expect(parted).to_contain_text(f"With “{word}” in place of")
-    expect(parted.get_by_role("region")).to_have_count(2)
-    expect(parted.locator("mark").first).to_be_visible()
-    panel.get_by_role("button", name="Walk through the new text").click()
-    expect(parted).to_be_hidden()
-    expect_live_answer(panel)
-    panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio").nth(1).click()
-    expect(panel.get_by_role("heading", name="Step 2 of")).to_contain_text(f"“{word}” was put in")
-    page.get_by_role("tab", name="History").click()
-    expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_count(1)
+class TestAnotherText:
+    """One history, which each test adds to."""
+
+    @pytest.mark.parametrize(("tab", "runs"), [("Translate", 1), ("Write on", 2)])
+    def test_a_text_goes_on_from_another_token_beside_the_old_one(self, page: Page, tab: str, runs: int) -> None:
+        panel = choose_tab(page, tab)
+        panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio").nth(1).click()
+        expect(panel.get_by_role("heading", name="Step 2 of")).to_be_visible()
+        other = panel.get_by_role("button", name="Go on from").nth(1)
+        word = str(other.get_attribute("aria-label")).removeprefix("Go on from ").removesuffix(" instead")
+        other.click()
+        parted = panel.locator(".forked")
+        expect(parted).to_contain_text(f"With “{word}” in place of")
+        expect(parted.get_by_role("region")).to_have_count(2)
+        expect(parted.locator("mark").first).to_be_visible()
+        panel.get_by_role("button", name="Walk through the new text").click()
+        expect(parted).to_be_hidden()
+        expect_live_answer(panel)
+        panel.get_by_role("radiogroup", name="Written tokens").get_by_role("radio").nth(1).click()
+        expect(panel.get_by_role("heading", name="Step 2 of")).to_contain_text(f"“{word}” was put in")
+        page.get_by_role("tab", name="History").click()
+        expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_count(runs)
+
+    def test_a_translation_can_be_stopped_and_the_next_one_is_answered(self, page: Page, server: Server) -> None:
+        panel = choose_tab(page, "Translate")
+        fill(panel, "Your English text", LONG_TEXT)
+        panel.get_by_label("number input for Beams").fill("8")
+        with slowed(server):
+            press(panel, "Translate")
+            press(panel, "Stop")
+            expect(panel.get_by_role("alert").filter(visible=True)).to_have_text(Stopped.SENTENCE)
+        fill(panel, "Your English text", "The dog sleeps.")
+        press(panel, "Translate")
+        expect_live_answer(panel)
+        expect(panel.get_by_role("alert").filter(visible=True)).to_have_count(0)
+        page.get_by_role("tab", name="History").click()
+        runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
+        expect(runs).to_have_count(4)
+        expect(runs.nth(1)).to_contain_text(Stopped.SENTENCE)
 
 
 def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open) -> None:
@@ -115,21 +135,3 @@ def test_three_strategies_are_drawn_as_one_tree_in_its_own_frame(open_page: Open
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     wide = panel.locator(".tree-frame").evaluate("frame => [frame.scrollWidth, frame.clientWidth]")
     assert wide[0] > wide[1], "the picture scrolls in its frame"
-
-
-def test_a_translation_can_be_stopped_and_the_next_one_is_answered(page: Page, server: Server) -> None:
-    panel = choose_tab(page, "Translate")
-    fill(panel, "Your English text", LONG_TEXT)
-    panel.get_by_label("number input for Beams").fill("8")
-    with slowed(server):
-        press(panel, "Translate")
-        press(panel, "Stop")
-        expect(panel.get_by_role("alert").filter(visible=True)).to_have_text(Stopped.SENTENCE)
-    fill(panel, "Your English text", "The dog sleeps.")
-    press(panel, "Translate")
-    expect_live_answer(panel)
-    expect(panel.get_by_role("alert").filter(visible=True)).to_have_count(0)
-    page.get_by_role("tab", name="History").click()
-    runs = page.get_by_role("list", name="Runs").get_by_role("listitem")
-    expect(runs).to_have_count(2)
-    expect(runs.last).to_contain_text(Stopped.SENTENCE)

@@ -49,24 +49,26 @@ def expect_in_view_now(page: Page, panel: Locator, picture: str, answer: str) ->
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
-def test_every_tab_opens_on_a_recorded_example_with_text_button_answer_and_picture_in_one_view(page: Page) -> None:
-    for tab, button in BUTTONS.items():
-        panel = open_tab(page, tab)
-        expect(panel.locator(".sentence .words").first).to_be_visible()
-        expect(panel.locator(".run-header")).to_contain_text("Recorded example")
-        expect(panel.locator(".block.answer")).not_to_be_empty()
-        expect(panel.locator(".read-out")).to_contain_text("of its weight to")
-        expect_heatmap(panel)
-        expect_in_view(page, panel, ".sentence .words", ".block.answer")
-        panel.get_by_role("button", name=button, exact=True).click()
-        expect_live_answer(panel)
-        expect_in_view(page, panel, ".sentence .words", ".block.answer")
-    panel = open_tab(page, "Inside")
-    expect(panel.locator(".inside-step .pieces").first).to_be_visible()
-    expect_in_view(page, panel, ".inside-step .pieces", ".step-heading")
-
-
 class TestOnePage:
+    def test_every_tab_opens_on_a_recorded_example_with_text_button_answer_and_picture_in_one_view(
+        self, page: Page
+    ) -> None:
+        for tab, button in BUTTONS.items():
+            panel = open_tab(page, tab)
+            expect(panel.locator(".sentence .words").first).to_be_visible()
+            expect(panel.locator(".run-header")).to_contain_text("Recorded example")
+            expect(panel.locator(".block.answer")).not_to_be_empty()
+            expect(panel.locator(".read-out")).to_contain_text("of its weight to")
+            expect_heatmap(panel)
+            expect_in_view(page, panel, ".sentence .words", ".block.answer")
+            panel.get_by_role("button", name=button, exact=True).click()
+            expect_live_answer(panel)
+            expect_in_view(page, panel, ".sentence .words", ".block.answer")
+        panel = open_tab(page, "Inside")
+        expect(panel.locator(".inside-step .pieces").first).to_be_visible()
+        expect_in_view(page, panel, ".inside-step .pieces", ".step-heading")
+        page.set_viewport_size({"width": 1280, "height": 720})
+
     def test_an_answer_that_no_longer_belongs_to_the_text_is_dimmed_and_says_so(self, page: Page) -> None:
         panel = open_tab(page, "Sentiment")
         stale = panel.locator(".result.stale")
@@ -120,8 +122,27 @@ class TestOnePage:
         page.get_by_role("tab", name="Questions").press("Home")
         expect(page.get_by_role("tab", name="Fill the blank")).to_have_attribute("aria-selected", "true")
 
+    def test_tabs_and_steps_have_addresses_back_goes_back_and_a_reload_keeps_the_text(self, page: Page) -> None:
+        page.get_by_role("tab", name="Sentiment").click()
+        expect(page).to_have_url(re.compile(r"\?tab=sentiment$"))
+        page.get_by_role("tabpanel").filter(visible=True).get_by_label("Your text").fill("Mine alone.")
+        page.get_by_role("tab", name="Inside").click()
+        expect(page).to_have_url(re.compile(r"\?inside=tokens$"))
+        panel = page.get_by_role("tabpanel").filter(visible=True)
+        panel.get_by_role("radio", name="2 Tokens become vectors").check()
+        expect(page).to_have_url(re.compile(r"\?inside=vectors&text="))
+        page.go_back()
+        expect(panel.get_by_role("heading", name="1. Text becomes tokens")).to_be_visible()
+        page.go_back()
+        expect(page.get_by_role("tab", name="Sentiment")).to_have_attribute("aria-selected", "true")
+        page.reload()
+        expect(page.get_by_role("tab", name="Sentiment")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tabpanel").filter(visible=True).get_by_label("Your text")).to_have_value("Mine alone.")
 
-def test_on_a_phone_an_answer_out_of_view_is_scrolled_to_and_told_to_screen_readers(open_page: Open) -> None:
+
+def test_on_a_phone_an_answer_out_of_view_is_scrolled_to_and_told_to_screen_readers_and_the_open_tab_is_seen(
+    open_page: Open,
+) -> None:
     page = open_page(viewport={"width": 390, "height": 420})
     panel = open_tab(page, "Sentiment")
     page.evaluate(
@@ -140,53 +161,8 @@ def test_on_a_phone_an_answer_out_of_view_is_scrolled_to_and_told_to_screen_read
     heard = page.evaluate("window.heard")
     assert "Answer: negative" in heard
     assert not any(re.search(r"\bcommon\.", each) for each in heard)
-
-
-def test_on_a_phone_the_open_tab_stands_in_view_among_the_others(open_page: Open) -> None:
-    page = open_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    # The open tab stands in view among the others.
+    page.emulate_media(reduced_motion="reduce")
     expect(page.get_by_role("tab", name="Teach it")).not_to_be_in_viewport()
     page.goto(f"{page.url.split('?')[0]}?tab=teach-it")
     expect(page.get_by_role("tab", name="Teach it")).to_be_in_viewport(ratio=1)
-
-
-def test_tabs_and_steps_have_addresses_back_goes_back_and_a_reload_keeps_the_text(page: Page) -> None:
-    page.get_by_role("tab", name="Sentiment").click()
-    expect(page).to_have_url(re.compile(r"\?tab=sentiment$"))
-    page.get_by_role("tabpanel").filter(visible=True).get_by_label("Your text").fill("Mine alone.")
-    page.get_by_role("tab", name="Inside").click()
-    expect(page).to_have_url(re.compile(r"\?inside=tokens$"))
-    panel = page.get_by_role("tabpanel").filter(visible=True)
-    panel.get_by_role("radio", name="2 Tokens become vectors").check()
-    expect(page).to_have_url(re.compile(r"\?inside=vectors&text="))
-    page.go_back()
-    expect(panel.get_by_role("heading", name="1. Text becomes tokens")).to_be_visible()
-    page.go_back()
-    expect(page.get_by_role("tab", name="Sentiment")).to_have_attribute("aria-selected", "true")
-    page.reload()
-    expect(page.get_by_role("tab", name="Sentiment")).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("tabpanel").filter(visible=True).get_by_label("Your text")).to_have_value("Mine alone.")
-
-
-def test_a_copied_link_opens_the_run_as_it_was_seen_and_history_can_stop_it(open_page: Open) -> None:
-    page = open_page()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    panel = open_tab(page, "Sentiment")
-    panel.get_by_role("button", name="Copy link").first.click()
-    expect(panel.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()").endswith("/?tab=sentiment")
-    panel.get_by_label("Your text").fill("A shared evening.")
-    panel.get_by_role("button", name="Read it", exact=True).click()
-    expect_live_answer(panel)
-    expect(panel.get_by_role("button", name="Copied")).to_have_count(0)
-    panel.get_by_role("button", name="Copy link").first.click()
-    expect(panel.get_by_role("button", name="Copied")).to_be_visible()
-    address = page.evaluate("navigator.clipboard.readText()")
-    guest = open_page(address)
-    expect(guest.get_by_text("You see a run that was shared with you")).to_be_visible()
-    expect(guest.get_by_role("tabpanel").filter(visible=True).get_by_label("Your text")).to_have_value(
-        "A shared evening."
-    )
-    page.get_by_role("tab", name="History").click()
-    expect(page.get_by_text("shared: whoever has the link can see it")).to_be_visible()
-    page.get_by_role("button", name="Stop sharing").click()
-    expect(page.get_by_text("shared: whoever has the link can see it")).to_have_count(0)

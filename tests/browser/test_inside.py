@@ -83,14 +83,3 @@ def test_an_address_opens_its_view(open_page: Open, server: Server) -> None:
     expect(panel.get_by_text(re.compile("In layer 2, head 3, “quiet” gives"))).to_be_visible()
     expect(panel.get_by_role("spinbutton", name="Layer")).to_have_value("2")
     expect(panel.get_by_role("spinbutton", name="Head")).to_have_value("3")
-
-
-def test_no_step_scrolls_sideways(open_page: Open) -> None:
-    page = open_page(viewport={"width": 360, "height": 740})
-    panel = look_inside(page)
-    for width in (360, 768):
-        page.set_viewport_size({"width": width, "height": 740})
-        for step in ("Tokens become vectors", "Encoder and decoder", "Counting"):
-            panel.get_by_role("radio", name=step).check(force=True)
-            expect(panel.locator(".inside-step .read-out").filter(visible=True).first).to_be_visible()
-            assert page.evaluate("document.documentElement.scrollWidth") == width, step

@@ -109,42 +109,20 @@ def test_a_typed_blank_is_followed_and_a_chosen_word_stays_with_another_model(pa
     expect(said).to_contain_text("Which word comes after “door”?")
 
 
-class TestHeads:
-    def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step(self, page: Page) -> None:
+class TestOnePage:
+    def test_what_reaches_a_token_is_drawn_and_said_as_the_sliders_move(self, page: Page) -> None:
         panel = open_tab(page, "Inside")
-        panel.get_by_role("radio", name="Queries, keys").check(force=True)
-        said = panel.locator(".inside-finding .read-out").filter(visible=True)
-        for example, expected in (
-            ("a story", r"In layer 4, head 2, “who” gives 8\d\s%.* to “robot”"),
-            ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 79\s%.* to “robot”"),
-            ("I am a robot", r"In layer 4, head 12, “i” gives 2\d\s%.* to “robot”"),
-            ("what is “it”?", r"In layer 4, head 2, “it” gives 50\s%.* to “animal”"),
-        ):
-            panel.get_by_role("button", name=example, exact=True).click()
-            expect(said).to_have_text(re.compile(expected))
+        panel.get_by_role("radio", name="Masked or not").check(force=True)
+        said = panel.locator(".read-out").filter(has_text="With cached segments")
+        expect(said).to_contain_text("6 layers × 4 tokens = 24 more come within reach.")
+        for name, value in (("Window", "8"), ("Layers", "1"), ("Token", "10")):
+            slider = panel.get_by_role("spinbutton", name=name)
+            slider.fill(value)
+            slider.press("Enter")
+        expect(said).to_contain_text("token 10 can know of the 1 token before it in its window")
+        expect(said).to_contain_text("1 layer × 8 tokens = 8 more come within reach.")
+        expect(panel.get_by_role("region", name="Perplexity by the length of the window")).to_contain_text("256 tokens")
 
-    def test_own_numbers_are_worked_out_when_the_field_is_left_and_spoil_no_picture(self, page: Page) -> None:
-        panel = open_tab(page, "Inside")
-        panel.get_by_role("radio", name="Queries, keys").check(force=True)
-        said = panel.locator(".inside-finding .read-out").filter(visible=True)
-        expect(said).to_contain_text("In layer 4")
-        scores = panel.get_by_role("textbox", name="Scores of one query").filter(visible=True)
-        scores.fill("one")
-        page.keyboard.press("Tab")
-        wrong = panel.get_by_role("alert").filter(visible=True)
-        expect(wrong).to_contain_text("Please write numbers")
-        panel.get_by_role("spinbutton", name="Layer").fill("2")
-        panel.get_by_role("spinbutton", name="Layer").press("Enter")
-        expect(said).to_contain_text("In layer 2")
-        scores.fill("1 1 1 1")
-        page.keyboard.press("Tab")
-        expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.25")
-        expect(wrong).to_have_count(0)
-        panel.get_by_role("button", name="Thinking, Machines").click()
-        expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
-
-
-class TestThingsToTurn:
     def test_sliders_move_the_numbers_by_keyboard_and_a_new_text_turns_them_back(self, page: Page) -> None:
         panel = open_tab(page, "Inside")
         panel.get_by_role("radio", name="Queries, keys").check(force=True)
@@ -195,29 +173,51 @@ class TestThingsToTurn:
         expect(said).to_contain_text("makes “paris”")
         expect(panel.get_by_role("alert").filter(visible=True)).to_have_count(0)
 
+    def test_an_example_chooses_text_model_layer_head_and_word_and_stays_in_its_step(self, page: Page) -> None:
+        panel = open_tab(page, "Inside")
+        panel.get_by_role("radio", name="Queries, keys").check(force=True)
+        said = panel.locator(".inside-finding .read-out").filter(visible=True)
+        for example, expected in (
+            ("a story", r"In layer 4, head 2, “who” gives 8\d\s%.* to “robot”"),
+            ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 79\s%.* to “robot”"),
+            ("I am a robot", r"In layer 4, head 12, “i” gives 2\d\s%.* to “robot”"),
+            ("what is “it”?", r"In layer 4, head 2, “it” gives 50\s%.* to “animal”"),
+        ):
+            panel.get_by_role("button", name=example, exact=True).click()
+            expect(said).to_have_text(re.compile(expected))
 
-def test_what_reaches_a_token_is_drawn_and_said_as_the_sliders_move(page: Page) -> None:
-    panel = open_tab(page, "Inside")
-    panel.get_by_role("radio", name="Masked or not").check(force=True)
-    said = panel.locator(".read-out").filter(has_text="With cached segments")
-    expect(said).to_contain_text("6 layers × 4 tokens = 24 more come within reach.")
-    for name, value in (("Window", "8"), ("Layers", "1"), ("Token", "10")):
-        slider = panel.get_by_role("spinbutton", name=name)
-        slider.fill(value)
-        slider.press("Enter")
-    expect(said).to_contain_text("token 10 can know of the 1 token before it in its window")
-    expect(said).to_contain_text("1 layer × 8 tokens = 8 more come within reach.")
-    expect(panel.get_by_role("region", name="Perplexity by the length of the window")).to_contain_text("256 tokens")
+    def test_own_numbers_are_worked_out_when_the_field_is_left_and_spoil_no_picture(self, page: Page) -> None:
+        panel = open_tab(page, "Inside")
+        panel.get_by_role("radio", name="Queries, keys").check(force=True)
+        said = panel.locator(".inside-finding .read-out").filter(visible=True)
+        expect(said).to_contain_text("In layer 4")
+        scores = panel.get_by_role("textbox", name="Scores of one query").filter(visible=True)
+        scores.fill("one")
+        page.keyboard.press("Tab")
+        wrong = panel.get_by_role("alert").filter(visible=True)
+        expect(wrong).to_contain_text("Please write numbers")
+        panel.get_by_role("spinbutton", name="Layer").fill("2")
+        panel.get_by_role("spinbutton", name="Layer").press("Enter")
+        expect(said).to_contain_text("In layer 2")
+        scores.fill("1 1 1 1")
+        page.keyboard.press("Tab")
+        expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.25")
+        expect(wrong).to_have_count(0)
+        panel.get_by_role("button", name="Thinking, Machines").click()
+        expect(panel.get_by_role("region", name="Softmax of your scores")).to_contain_text("0.88")
 
 
-def test_no_step_has_a_serious_violation(open_page: Open) -> None:
+def test_no_step_has_a_serious_violation_and_none_scrolls_sideways(open_page: Open) -> None:
     page = open_page(viewport={"width": 360, "height": 900}, color_scheme="dark", reduced_motion="reduce")
     panel = open_tab(page, "Inside")
     found = []
     for step in STEPS:
         panel.get_by_role("radio", name=f"{step.number} {step.title}").check(force=True)
         expect_step(panel, step.number)
-        settle(page)
+        for width in (768, 360):
+            page.set_viewport_size({"width": width, "height": 900})
+            settle(page)
+            assert page.evaluate("document.documentElement.scrollWidth") == width, step.title
         panel.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = each.checkVisibility(); })")
         found += [f"{step.title}: {each}" for each in violations(page)]
     assert not found, "\n".join(found)

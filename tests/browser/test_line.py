@@ -46,20 +46,19 @@ class TestPlaceInLine:
             httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=60).raise_for_status()
         expect(panel.get_by_text(re.compile("in line"))).to_have_count(0)
 
-
-def test_a_page_that_is_closed_frees_the_model_and_its_run_says_so(server: Server, page: Page) -> None:
-    panel = choose_tab(page, "Translate")
-    fill(panel, "Your English text", _SLOW[0])
-    panel.get_by_label("number input for Beams").fill("8")
-    visitor = page.context
-    with slowed(server):
-        press(panel, "Translate")
-        expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-        page.close()
-    again = visitor.new_page()
-    again.goto(server.url)
-    again.get_by_role("tab", name="History").click()
-    expect(again.get_by_role("list", name="Runs")).to_contain_text(Stopped.SENTENCE)
+    def test_a_page_that_is_closed_frees_the_model_and_its_run_says_so(self, server: Server, page: Page) -> None:
+        panel = choose_tab(page, "Translate")
+        fill(panel, "Your English text", _SLOW[0])
+        panel.get_by_label("number input for Beams").fill("8")
+        visitor = page.context
+        with slowed(server):
+            press(panel, "Translate")
+            expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+            page.close()
+        again = visitor.new_page()
+        again.goto(server.url)
+        again.get_by_role("tab", name="History").click()
+        expect(again.get_by_role("list", name="Runs")).to_contain_text(Stopped.SENTENCE)
 
 
 def _translation(server: Server) -> int:

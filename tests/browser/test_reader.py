@@ -5,31 +5,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Open
 from tests.browser.reading import choose_tab, expect_live_answer, fill, press
 
 
-def test_marks_and_full_stops_can_be_damped_and_pieces_can_be_seen(page: Page) -> None:
-    panel = choose_tab(page, "Sentiment")
-    fill(panel, "Your text", "An unputdownable thriller.")
-    press(panel, "Read it")
-    expect_live_answer(panel)
-    sentence = panel.locator(".sentence")
-    expect(sentence.get_by_role("button", name="unputdownable", exact=True)).to_be_visible()
-    said = panel.locator(".pointed span").first.inner_text()
-    panel.get_by_label("Damp marks and full stops").check()
-    expect(panel.locator(".heatmap-frame .xtick").filter(has_text="not shown")).to_be_attached()
-    expect(sentence.locator("[data-name='[CLS]'][data-key], [data-name='.'][data-key]")).to_have_count(0)
-    expect(sentence.locator(".rest")).to_have_attribute("data-share", re.compile(r"%$"))
-    expect(panel.locator(".pointed span").first).to_have_text(said)
-    sentence.get_by_role("button", name="thriller", exact=True).click()
-    expect(panel.locator(".pointed")).to_contain_text(re.compile(r"; [\d.]+\s% went to \[CLS\], “.” and \[SEP\]\."))
-    panel.get_by_label("Whole words").uncheck()
-    expect(sentence.get_by_role("button", name="unputdownable", exact=True)).to_have_count(0)
-    expect(sentence.locator(".word").filter(has_text="##").first).to_be_visible()
-
-
-class TestPointing:
+class TestOnePage:
     @pytest.mark.parametrize(
         ("tab", "button", "token"),
         [
@@ -74,6 +53,7 @@ class TestPointing:
         expect(sentence.locator(".pointed")).to_contain_text("“little” gives")
         sentence.get_by_role("button", name="receives", exact=True).click()
         expect(sentence.locator(".pointed")).to_contain_text(re.compile(r"^“little” gets [\d.]+\s% of the weight of “"))
+        sentence.get_by_role("button", name="gives", exact=True).click()
 
     def test_a_french_word_lights_up_english_ones_and_the_other_way_round(self, page: Page) -> None:
         panel = choose_tab(page, "Translate")
@@ -85,24 +65,6 @@ class TestPointing:
         expect(wrote.locator("[data-step]").first).to_be_visible()
         expect(read.locator("[data-step]")).to_have_count(0)
 
-    def test_a_head_is_opened_from_the_sheet_by_keyboard(self, page: Page) -> None:
-        panel = choose_tab(page, "Fill the blank")
-        panel.get_by_role("button", name="All heads at once").click()
-        sheet = panel.locator(".sheet")
-        expect(panel.locator(".sheet-heads")).to_have_text("".join(map(str, range(1, 13))))
-        expect(panel.locator(".sheet-layers")).to_have_text("123456")
-        sheet.get_by_role("button", name=re.compile("^Layer 1, head 1:")).focus()
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("Enter")
-        expect(panel.locator(".pointed")).to_contain_text("in layer 2, head 2")
-        expect(panel.get_by_label("number input for Head")).to_have_value("2")
-        expect(panel.locator(".head-role")).to_contain_text("What this head does with this text")
-        expect(sheet.get_by_role("button", name=re.compile("^Layer 2, head 2:"), pressed=True)).to_be_attached()
-        expect(panel.locator(".pointed")).to_be_in_viewport()
-
-
-class TestTrying:
     @pytest.mark.parametrize(
         ("tab", "column"),
         [
@@ -125,13 +87,48 @@ class TestTrying:
         layer, head = (panel.get_by_label(f"number input for {name}").input_value() for name in ("Layer", "Head"))
         expect(compared).to_contain_text(f"With layer {layer}, head {head} switched off")
 
+    def test_a_head_is_opened_from_the_sheet_by_keyboard(self, page: Page) -> None:
+        panel = choose_tab(page, "Fill the blank")
+        panel.get_by_role("button", name="All heads at once").click()
+        sheet = panel.locator(".sheet")
+        expect(panel.locator(".sheet-heads")).to_have_text("".join(map(str, range(1, 13))))
+        expect(panel.locator(".sheet-layers")).to_have_text("123456")
+        sheet.get_by_role("button", name=re.compile("^Layer 1, head 1:")).focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(panel.locator(".pointed")).to_contain_text("in layer 2, head 2")
+        expect(panel.get_by_label("number input for Head")).to_have_value("2")
+        expect(panel.locator(".head-role")).to_contain_text("What this head does with this text")
+        expect(sheet.get_by_role("button", name=re.compile("^Layer 2, head 2:"), pressed=True)).to_be_attached()
+        expect(panel.locator(".pointed")).to_be_in_viewport()
 
-def test_every_picture_has_a_name_and_a_table(open_page: Open) -> None:
-    panel = choose_tab(open_page(viewport={"width": 360, "height": 740}), "Questions")
-    expect(panel.locator(".heatmap-frame")).to_have_attribute("aria-label", re.compile("^Heatmap. “"))
-    panel.get_by_text("The same as a table").first.click()
-    row = panel.get_by_role("table").first.get_by_role("rowheader").first
-    expect(row).to_be_visible()
-    panel.get_by_label("Damp marks").check()
-    expect(panel.locator(".block.reading")).to_contain_text("not in the picture")
-    expect(row).to_be_visible()
+    def test_marks_and_full_stops_can_be_damped_and_pieces_can_be_seen(self, page: Page) -> None:
+        panel = choose_tab(page, "Sentiment")
+        fill(panel, "Your text", "An unputdownable thriller.")
+        press(panel, "Read it")
+        expect_live_answer(panel)
+        sentence = panel.locator(".sentence")
+        expect(sentence.get_by_role("button", name="unputdownable", exact=True)).to_be_visible()
+        said = panel.locator(".pointed span").first.inner_text()
+        panel.get_by_label("Damp marks and full stops").check()
+        expect(panel.locator(".heatmap-frame .xtick").filter(has_text="not shown")).to_be_attached()
+        expect(sentence.locator("[data-name='[CLS]'][data-key], [data-name='.'][data-key]")).to_have_count(0)
+        expect(sentence.locator(".rest")).to_have_attribute("data-share", re.compile(r"%$"))
+        expect(panel.locator(".pointed span").first).to_have_text(said)
+        sentence.get_by_role("button", name="thriller", exact=True).click()
+        expect(panel.locator(".pointed")).to_contain_text(re.compile(r"; [\d.]+\s% went to \[CLS\], “.” and \[SEP\]\."))
+        panel.get_by_label("Whole words").uncheck()
+        expect(sentence.get_by_role("button", name="unputdownable", exact=True)).to_have_count(0)
+        expect(sentence.locator(".word").filter(has_text="##").first).to_be_visible()
+
+    def test_every_picture_has_a_name_and_a_table(self, page: Page) -> None:
+        panel = choose_tab(page, "Questions")
+        page.set_viewport_size({"width": 360, "height": 740})
+        expect(panel.locator(".heatmap-frame")).to_have_attribute("aria-label", re.compile("^Heatmap. “"))
+        panel.get_by_text("The same as a table").first.click()
+        row = panel.get_by_role("table").first.get_by_role("rowheader").first
+        expect(row).to_be_visible()
+        panel.get_by_label("Damp marks").check()
+        expect(panel.locator(".block.reading")).to_contain_text("not in the picture")
+        expect(row).to_be_visible()

@@ -77,6 +77,31 @@ def share(tool: Locator) -> str:
 
 
 class TestOnePage:
+    def test_a_copied_link_opens_the_run_as_it_was_seen_and_history_can_stop_it(
+        self, page: Page, open_page: Open
+    ) -> None:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        panel = open_tab(page, "Sentiment")
+        panel.get_by_role("button", name="Copy link").first.click()
+        expect(panel.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()").endswith("/?tab=sentiment")
+        panel.get_by_label("Your text").fill("A shared evening.")
+        panel.get_by_role("button", name="Read it", exact=True).click()
+        expect_live_answer(panel)
+        expect(panel.get_by_role("button", name="Copied")).to_have_count(0)
+        panel.get_by_role("button", name="Copy link").first.click()
+        expect(panel.get_by_role("button", name="Copied")).to_be_visible()
+        address = page.evaluate("navigator.clipboard.readText()")
+        guest = open_page(address)
+        expect(guest.get_by_text("You see a run that was shared with you")).to_be_visible()
+        expect(guest.get_by_role("tabpanel").filter(visible=True).get_by_label("Your text")).to_have_value(
+            "A shared evening."
+        )
+        page.get_by_role("tab", name="History").click()
+        expect(page.get_by_text("shared: whoever has the link can see it")).to_be_visible()
+        page.get_by_role("button", name="Stop sharing").click()
+        expect(page.get_by_text("shared: whoever has the link can see it")).to_have_count(0)
+
     def test_the_page_works_from_a_folder_without_a_network(self, page: Page, browser: Browser, tmp_path: Path) -> None:
         panel = run_sentiment(page, "delightful", "A <b>delightful</b> evening.")
         path = save(page, unfold(panel), "Page (HTML)")

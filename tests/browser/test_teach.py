@@ -4,7 +4,6 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Open
 from tests.browser.reading import expect_heatmap, expect_live_answer, fill, open_tab, press
 
 
@@ -19,6 +18,17 @@ def lines_drawn(panel: Locator) -> Locator:
 
 
 class TestOnePage:
+    def test_on_a_phone_nothing_scrolls_sideways_and_the_button_is_in_view(self, page: Page) -> None:
+        desk = page.viewport_size
+        page.set_viewport_size({"width": 360, "height": 800})
+        panel = open_tab(page, "Teach it")
+        expect(lines_drawn(panel)).to_have_count(3)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        box = panel.get_by_role("button", name="Teach it", exact=True).bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 800
+        assert desk
+        page.set_viewport_size(desk)
+
     def test_it_opens_on_what_was_recorded_and_a_ready_set_fills_the_form(self, page: Page) -> None:
         panel = open_tab(page, "Teach it")
         expect(panel.locator(".run-header")).to_contain_text("Recorded example")
@@ -72,12 +82,3 @@ class TestOnePage:
         panel = page.get_by_role("tabpanel").filter(visible=True)
         expect(panel.get_by_label("Class 2", exact=True)).to_have_value("cooking")
         expect(panel.get_by_role("heading", name="The new text: “cooking”")).to_be_visible()
-
-
-def test_on_a_phone_nothing_scrolls_sideways_and_the_button_is_in_view(open_page: Open) -> None:
-    page = open_page(viewport={"width": 360, "height": 800})
-    panel = open_tab(page, "Teach it")
-    expect(lines_drawn(panel)).to_have_count(3)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    box = panel.get_by_role("button", name="Teach it", exact=True).bounding_box()
-    assert box is not None and box["y"] + box["height"] <= 800
