@@ -8,6 +8,7 @@ quicker (docs/experiments/engine.md).
 
 import argparse
 import os
+import signal
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -83,11 +84,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--own", action="append", default=[], choices=list(REGISTRY), metavar="CHECKPOINT",
                         help="a checkpoint with workers of its own")  # fmt: skip
     asked = parser.parse_args(arguments)
-    ray.init(asked.address, include_dashboard=False, log_to_driver=True)
+    ray.init(asked.address, include_dashboard=False, log_to_driver=False)
     serve.start(http_options={"host": asked.host, "port": asked.port, "request_timeout_s": None})
     deploy(asked.replicas, asked.most, asked.waiting, asked.cpus, asked.gpus, asked.model_mb, asked.own)
     print(f"* Workers answer at ray://{asked.host}:{asked.port}", flush=True)
-    threading.Event().wait()
+    ended = threading.Event()
+    # Ray's own answer to a signal is a stack trace.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ended.set())
+    ended.wait()
+    ray.shutdown()
 
 
 if __name__ == "__main__":
