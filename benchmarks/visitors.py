@@ -66,6 +66,13 @@ SETTINGS: dict[str, list[Any]] = {
 """What our endpoints are given after the texts: the same settings as the baseline has."""
 
 
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
 @dataclass(frozen=True)
 class Served:
     """A page that answers at `url`, and its process."""
@@ -77,9 +84,7 @@ class Served:
 @contextmanager
 def served(command: list[str] = OUR_PAGE, settings: dict[str, str] | None = None) -> Iterator[Served]:
     """The page that `command` serves under `settings`, with a database of its own; it is killed afterwards."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = int((settings or {}).get("CLEARHEAD_PORT") or free_port())
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {
             "CLEARHEAD_HOST": "127.0.0.1",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.nginx import NGINX
 from demo.settings import VARIABLES, Settings
-from tests.api.nginx import NGINX
 from tests.api.server import ROOT
 
 _MANIFESTS = sorted((ROOT / "deploy" / "kubernetes").iterdir())

@@ -9,10 +9,10 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from benchmarks.postgres import find_server, running_postgres
 from tests.api.server import Server, serving
 from tests.browser.conftest import opening
 from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press, settle
-from tests.log.postgres import find_server, running_postgres
 
 _PATIENCE_S = 10.0
 """Two seconds are promised; a machine that is busy with other tests may need more."""

@@ -9,9 +9,11 @@ import pytest
 from gradio_client import Client
 from playwright.sync_api import Browser, expect
 
-from tests.api.nginx import proxying
+from benchmarks.nginx import WHY_NOT, proxying
 from tests.api.server import serving
 from tests.browser.reading import choose_tab, expect_live_answer, fill, press
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 
 @pytest.fixture(scope="module")

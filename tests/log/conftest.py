@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.postgres import Postgres, find_server, running_postgres
+from benchmarks.postgres import Postgres, find_server, running_postgres
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from benchmarks.postgres import Postgres
 from demo.log.database import CannotOpen, Database, migrate, open_database, revision_in
 from demo.log.run import with_wish
 from demo.log.session_log import SessionLog
-from tests.log.postgres import Postgres
 from tests.log.runs import finished_run
 
 

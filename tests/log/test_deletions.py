@@ -15,11 +15,11 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
+from benchmarks.postgres import Postgres
 from demo.log.deletions import Deletion, hear_deletions
 from demo.log.run import with_wish
 from demo.log.session_log import LogUnavailable, SessionLog
 from models.errors import InputError
-from tests.log.postgres import Postgres
 from tests.log.processes import ROOT, start_python
 from tests.log.runs import finished_run
 

@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
+from benchmarks.postgres import Postgres
 from demo.log.database import COUNTED_RUNS, RUNS, SESSIONS
 from demo.log.run import with_wish
 from demo.log.session_log import SessionLog
 from demo.log.upkeep import Upkeep, purge
-from tests.log.postgres import Postgres
 from tests.log.processes import ROOT, start_python
 from tests.log.runs import finished_run
 from tests.log.test_database import EARLIER_RELEASES

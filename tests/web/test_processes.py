@@ -17,10 +17,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.nginx import proxying
+from benchmarks.nginx import WHY_NOT, proxying
+from benchmarks.postgres import find_server, running_postgres
 from tests.api.server import Server, free_port, serving
-from tests.log.postgres import find_server, running_postgres
 from tests.web.calls import PATIENCE_S, until
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 _PASSWORD = "the host's own"  # noqa: S105
 _COOKIE = "clearhead_route"

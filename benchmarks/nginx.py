@@ -1,4 +1,4 @@
-"""nginx with `deploy/nginx.conf`, on free ports and with a certificate made for the test."""
+"""nginx with `deploy/nginx.conf`, on free ports and with a certificate made for the moment."""
 
 import os
 import re
@@ -7,25 +7,31 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
-from tests.api.server import ROOT, free_port
+from benchmarks.visitors import ROOT, free_port
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 OPENSSL = shutil.which("openssl")
+WHY_NOT = "" if NGINX and OPENSSL else "nginx or openssl is not installed"
+"""Why nothing here can be used; empty where it can."""
+
+_FIRST_PORT = 7860
 _STARTS_WITHIN_S = 10.0
 
 
-def configuration(folder: Path, app_ports: tuple[int, int], plain_port: int, tls_port: int) -> Path:
+def configuration(folder: Path, app_ports: Sequence[int], plain_port: int, tls_port: int) -> Path:
     """The file for nginx: what hosts are shown, with this machine's ports and paths in the place of theirs."""
     shown = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
+    for port in range(_FIRST_PORT + 2, _FIRST_PORT + len(app_ports)):
+        shown = _with_process(shown, port)
     changes: dict[str, str | Callable[[re.Match[str]], str]] = {
-        "786[01]": lambda port: str(app_ports[int(port[0]) - 7860]),
+        r"\b786\d\b": lambda port: str(app_ports[int(port[0]) - _FIRST_PORT]),
+        r"_786\d\b": lambda port: f"_{app_ports[int(port[0][1:]) - _FIRST_PORT]}",
         r"listen \[::\]:\d+[^;]*;": "",
         r"listen 80;": f"listen 127.0.0.1:{plain_port};",
         r"listen 443 ssl": f"listen 127.0.0.1:{tls_port} ssl",
@@ -33,7 +39,8 @@ def configuration(folder: Path, app_ports: tuple[int, int], plain_port: int, tls
     }
     for old, new in changes.items():
         shown, times = re.subn(old, new, shown)
-        assert times, f"deploy/nginx.conf has no {old}"
+        if not times:
+            raise RuntimeError(f"deploy/nginx.conf has no {old}")
     path = folder / "nginx.conf"
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy"))
     path.write_text(
@@ -42,6 +49,23 @@ def configuration(folder: Path, app_ports: tuple[int, int], plain_port: int, tls
         encoding="utf-8",
     )
     return path
+
+
+def _with_process(shown: str, port: int) -> str:
+    """The file for one process more: lines for it where the file itself says that a host adds them."""
+    home = r"(upstream clearhead%s \{\n[^}]*)(\})"
+    shown, anywhere = re.subn(home % "", rf"\1    server 127.0.0.1:{port} max_fails=0;\n\2", shown)
+    shown, backups = re.subn(home % r"_\d+", rf"\1    server 127.0.0.1:{port} max_fails=0 backup;\n\2", shown)
+    (first,) = re.findall(rf"upstream clearhead_{_FIRST_PORT} \{{[^}}]*\}}\n", shown)
+    # Of two ports, each in the place of the other, so that this process is at home here and the first one is not.
+    own = re.sub(
+        rf"{_FIRST_PORT}|{port}", lambda each: str({_FIRST_PORT: port, port: _FIRST_PORT}[int(each[0])]), first
+    )
+    last = f"    {port - 1} clearhead_{port - 1};\n"
+    shown, mapped = re.subn(last, f"{last}    {port} clearhead_{port};\n", shown)
+    if (anywhere, backups, mapped) != (1, port - _FIRST_PORT, 1):
+        raise RuntimeError("deploy/nginx.conf has another form")
+    return f"{own}\n{shown}"
 
 
 def readable_by_nginx(folder: Path) -> Path:
@@ -56,13 +80,13 @@ def readable_by_nginx(folder: Path) -> Path:
 
 
 @contextmanager
-def proxying(folder: Path, first: int, second: int | None = None) -> Iterator[tuple[str, str, Path]]:
+def proxying(folder: Path, *app_ports: int) -> Iterator[tuple[str, str, Path]]:
     """The proxy's addresses, plain and with TLS, in front of apps at these ports, and its certificate.
 
-    Without a second app nobody listens at the second address of the file. Skips where a program is not installed.
+    Behind one app alone nobody listens at the second address of the file.
     """
     if not (NGINX and OPENSSL):
-        pytest.skip("nginx or openssl is not installed")
+        raise RuntimeError(WHY_NOT)
     folder = readable_by_nginx(folder)
     certificate = folder / "fullchain.pem"
     subprocess.run(  # noqa: S603
@@ -71,11 +95,13 @@ def proxying(folder: Path, first: int, second: int | None = None) -> Iterator[tu
         check=True, capture_output=True,
     )  # fmt: skip
     plain_port, tls_port = free_port(), free_port()
-    given = ["-p", str(folder), "-c", str(configuration(folder, (first, second or free_port()), plain_port, tls_port))]
+    ports = app_ports if len(app_ports) > 1 else (*app_ports, free_port())
+    given = ["-p", str(folder), "-c", str(configuration(folder, ports, plain_port, tls_port))]
     # Before it has read its own file, nginx writes to a log of the system's.
     given += ["-e", str(folder / "error.log")]
     checked = subprocess.run([NGINX, "-t", *given], capture_output=True, text=True)  # noqa: S603
-    assert checked.returncode == 0, checked.stderr
+    if checked.returncode != 0:
+        raise RuntimeError(checked.stderr)
     process = subprocess.Popen([NGINX, *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     try:
         _wait_for(f"http://127.0.0.1:{plain_port}/")
@@ -93,4 +119,4 @@ def _wait_for(url: str) -> None:
             return
         except httpx.TransportError:
             time.sleep(0.05)
-    raise AssertionError("nginx did not answer")
+    raise RuntimeError("nginx did not answer")

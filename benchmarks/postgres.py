@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, which nobody else can reach."""
+"""A PostgreSQL server for tests and benchmarks, which nobody else can reach."""
 
 import os
 import shutil
@@ -34,9 +34,11 @@ class Postgres:
     user: str | None
 
     def stop(self) -> None:
+        """End every connection at once, as if the machine's power were cut."""
         self._control("stop", "-m", "immediate")
 
     def start(self) -> None:
+        """Start the server, and wait until it answers."""
         # No port is opened: the socket's name is all that the number is for.
         options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
         self._control("start", "-o", options, "-l", str(self.folder / "log"))
@@ -59,7 +61,8 @@ class Postgres:
             env={"PATH": "/usr/bin"},
         )
         log = self.folder / "log"
-        assert done.returncode == 0, done.stderr + (log.read_text() if log.exists() else "")
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr + (log.read_text() if log.exists() else ""))
 
 
 @contextmanager
