@@ -10,7 +10,8 @@ import argparse
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 # Read by Ray when it is imported: nobody is told that it is used.
@@ -33,8 +34,8 @@ _ROUTE = "/ask"
 class Replica:
     """A worker as Ray Serve calls it."""
 
-    def __init__(self, model_mb: int) -> None:
-        self._worker = Worker(ModelStore(model_mb * 10**6, DEFAULT_SETTINGS))
+    def __init__(self, store: Callable[[], ModelStore]) -> None:
+        self._worker = Worker(store())
 
     @serve.multiplexed(  # type: ignore[untyped-decorator]
         max_num_models_per_replica=_MODELS_OF_A_REPLICA
@@ -50,8 +51,16 @@ class Replica:
         return await self._worker.answer(call)
 
 
-def deploy(replicas: int, most: int, waiting: int, cpus: float, gpus: float, model_mb: int, own: Sequence[str]) -> None:
-    """Start the deployments, or bring those that run to what is asked for."""
+def deploy(
+    replicas: int,
+    most: int,
+    waiting: int,
+    cpus: float,
+    gpus: float,
+    store: Callable[[], ModelStore],
+    own: Sequence[str] = (),
+) -> None:
+    """Start the deployments, or bring those that run to what is asked for; each worker makes a `store` of its own."""
     scaling: dict[str, Any] = {"min_replicas": replicas, "max_replicas": max(replicas, most)}
     scaling["target_ongoing_requests"] = waiting
     options: dict[str, Any] = {
@@ -63,9 +72,9 @@ def deploy(replicas: int, most: int, waiting: int, cpus: float, gpus: float, mod
         "health_check_timeout_s": 10,
     }
     deployment = serve.deployment(**options)(Replica)
-    serve.run(deployment.bind(model_mb), name="models", route_prefix=_ROUTE)
+    serve.run(deployment.bind(store), name="models", route_prefix=_ROUTE)
     for checkpoint in own:
-        alone = deployment.options(name=checkpoint).bind(model_mb)
+        alone = deployment.options(name=checkpoint).bind(store)
         serve.run(alone, name=checkpoint, route_prefix=f"{_ROUTE}/{checkpoint}")
 
 
@@ -86,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     ray.init(asked.address, include_dashboard=False, log_to_driver=False)
     serve.start(http_options={"host": asked.host, "port": asked.port, "request_timeout_s": None})
-    deploy(asked.replicas, asked.most, asked.waiting, asked.cpus, asked.gpus, asked.model_mb, asked.own)
+    store = partial(ModelStore, asked.model_mb * 10**6, DEFAULT_SETTINGS)
+    deploy(asked.replicas, asked.most, asked.waiting, asked.cpus, asked.gpus, store, asked.own)
     print(f"* Workers answer at ray://{asked.host}:{asked.port}", flush=True)
     ended = threading.Event()
     # Ray's own answer to a signal is a stack trace.

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -58,6 +58,7 @@ class RemoteBackend:
         self._client = httpx2.Client(
             base_url=address, timeout=timeout, limits=unlimited, headers={RELEASE: release()}, trust_env=False
         )
+        self._inputs: dict[tuple[str, Task | None], type] = {}
         self._why_not = ""
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> None:
@@ -72,8 +73,18 @@ class RemoteBackend:
         **options: Asked.kwargs,
     ) -> Result:
         """What `ask` finds out in a worker; raises `WorkersAway` besides."""
+        if ask is asks.read_fields:
+            return self._read(checkpoint, task, *arguments)  # type: ignore[no-any-return, arg-type]
         (result,) = self._values(Request(ask, checkpoint.name, task, arguments, options))
         return result  # type: ignore[no-any-return]
+
+    def _read(self, checkpoint: Checkpoint, task: Task | None, fields: Mapping[str, Any]) -> Any:
+        """The typed inputs that `fields` are; their class, once known, needs no model, and saves a call of each run."""
+        if known := self._inputs.get((checkpoint.name, task)):
+            return known(**fields)
+        (inputs,) = self._values(Request(asks.read_fields, checkpoint.name, task, (fields,), {}))
+        self._inputs[checkpoint.name, task] = type(inputs)
+        return inputs
 
     def write(self, checkpoint: Checkpoint, task: Task, inputs: Any) -> Generator[Any]:
         """An answer as it grows in a worker; raises `WorkersAway` besides."""

@@ -208,6 +208,19 @@ class TestTrouble:
             assert service.run("", Task.SENTIMENT, {"text": "Fine."}).output.tokens
         assert died
 
+    def test_after_the_first_run_of_a_task_each_asks_a_worker_once(self, tmp_path: Path) -> None:
+        worker, asked = Worker(ScriptedStore(ScriptedModel(sentiment, TextClassificationInput))), list[Call]()
+
+        async def count(call: Call) -> Response:
+            asked.append(call)
+            return await worker.answer(call)
+
+        with listening(Starlette(routes=[Route("/ask/{checkpoint}", count, methods=["POST"])])) as address:
+            service = service_over(RemoteBackend(address), tmp_path)
+            for text in ("One.", "Two.", "Three."):
+                assert service.run("", Task.SENTIMENT, {"text": text}).run.inputs == {"text": text}
+        assert len(asked) == 4
+
     def test_an_error_of_a_worker_is_ours_and_its_details_stay_there(self, tmp_path: Path) -> None:
         def fails(_inputs: Any) -> Any:
             raise ZeroDivisionError("a secret of the worker's")

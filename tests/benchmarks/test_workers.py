@@ -1,0 +1,13 @@
+"""A worker of Ray Serve, four, and two of which one is killed, where the benchmark asks them for longer."""
+
+import pytest
+
+
+def test_workers_answer_more_together_and_one_that_is_killed_takes_no_answer_with_it() -> None:
+    pytest.importorskip("ray", reason="ray is not installed")
+    from benchmarks.workers import measure
+
+    found = measure(times=5, seconds=2)
+    assert found.answers_a_second_of_4 > found.answers_a_second_of_1 > 0
+    assert found.answers > 0
+    assert found.other == 0
