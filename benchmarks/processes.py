@@ -254,7 +254,8 @@ async def measure(
     kills = await disturb(processes, postgres, seconds, every_s)
     took_s, so_far, worked_s = time.monotonic() - began, len(seen.seconds), processes.cpu_s
     memory = [each.process.memory_info().rss for each in processes.served.values()]
-    connections = count(postgres, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'processes'")
+    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    connections = count(postgres, f"SELECT count(*) FROM pg_stat_activity WHERE {others}")  # noqa: S608
     for port in list(processes.served):
         await asyncio.to_thread(processes.end, port, kill=False)
         await asyncio.to_thread(processes.start_ready, port)
