@@ -117,6 +117,8 @@ class RemoteBackend:
                 raise WorkersAway(_RENEWED)
             if response.status_code != 200:
                 raise _Broken(f"status {response.status_code}")
+            ended = False
+            # To its end, after which the connection serves the next call.
             for each in read_frames(response.iter_raw()):
                 go_on()
                 match each:
@@ -127,8 +129,9 @@ class RemoteBackend:
                     case Failed():
                         raise RuntimeError("a worker failed; its log says why")
                     case Ended():
-                        return
-            raise _Broken("the answer broke off")
+                        ended = True
+            if not ended:
+                raise _Broken("the answer broke off")
 
     def _fails(self, why: str) -> None:
         if why != self._why_not:

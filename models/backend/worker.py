@@ -93,9 +93,9 @@ class Worker:
                     if step is _ENDED:
                         break
                     send(frame(Value(step)))
+                send(frame(Ended()))
             else:
-                send(frame(Value(result)))
-            send(frame(Ended()))
+                send(frame(Value(result)) + frame(Ended()))
         except InputError as error:
             send(frame(refusal(error)))
         except Exception:
