@@ -3,13 +3,14 @@
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import gradio as gr
 from gradio.components import Component
-from gradio.context import Context, LocalContext
+from gradio.context import LocalContext
 from gradio.data_classes import BlocksConfigDict
 from gradio.mcp import GradioMCPServer
 from gradio.queueing import Event
@@ -52,15 +53,16 @@ class Page(gr.Blocks):
 def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
     """The description of `page` with what the Blocks of `build` say, which differ from it in words and values alone.
 
-    They are numbered as those of `page` are, so that what a browser calls is the same.
+    They are numbered as those of `page` are, so that what a browser calls is the same. Numbers of their own may have
+    gaps: Gradio makes a component for each update of one, in whatever thread an event is answered.
     """
-    numbers = Context.id
-    Context.id = page._id
-    try:
-        components = build().get_config_file()["components"]
-    finally:
-        Context.id = numbers
-    return {**page.described, "components": components}
+    number = itemgetter("id")
+    known, anew = (sorted(each["components"], key=number) for each in (page.described, build().get_config_file()))
+    for old, new in zip(known, anew, strict=True):
+        new["id"] = old["id"]
+        if "component_ids" in new["props"]:
+            new["props"]["component_ids"] = old["props"]["component_ids"]
+    return {**page.described, "components": anew}
 
 
 _LOOKED_UP = """

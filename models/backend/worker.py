@@ -7,6 +7,7 @@ several. It believes whoever reaches it: its port is for the pages' own network.
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isgenerator
@@ -39,6 +40,9 @@ from models.registry import REGISTRY, Checkpoint, find
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 8
+_STEPS_EVERY_S = 0.01
+"""Steps that come quicker than this travel together: a chunk costs what is between worker and page more than a step."""
+
 _ENDED = object()
 
 
@@ -86,14 +90,18 @@ class Worker:
                 model = self._store.load(_checkpoint(asked), silent, asked.task)
                 result = asked.ask(model, *asked.arguments, **asked.options)
             if isgenerator(result):
+                steps, sent_at = b"", 0.0
                 # Each step in a context of its own, as a generator's code may not leave one open between two.
                 while True:
                     with only_while(wanted):
                         step = next(result, _ENDED)
                     if step is _ENDED:
                         break
-                    send(frame(Value(step)))
-                send(frame(Ended()))
+                    steps += frame(Value(step))
+                    if time.monotonic() - sent_at >= _STEPS_EVERY_S:
+                        send(steps)
+                        steps, sent_at = b"", time.monotonic()
+                send(steps + frame(Ended()))
             else:
                 send(frame(Value(result)) + frame(Ended()))
         except InputError as error:

@@ -11,7 +11,7 @@ import pytest
 from demo.recorded import inside_examples, recorded_tokens
 from demo.runs import DemoService
 from demo.settings import Settings
-from demo.tabs.inside import create_inside_tab
+from demo.tabs.inside import InsideTab
 from demo.walk.attention import HEAD
 from demo.walk.counting import COUNTING
 from demo.walk.input import VECTORS
@@ -252,7 +252,7 @@ def test_a_word_is_carried_into_another_sentence_or_a_sentence_tells_what_is_wro
 
 def test_what_was_turned_is_saved_and_another_text_turns_it_back(service: DemoService) -> None:
     with gr.Blocks():
-        tab = create_inside_tab(service)
+        tab = InsideTab(service)
     request = InsideRequest("head", ANIMAL, "clearhead-minilm", 3, 1, 10)
     own = {each.label: each.value for each in tab.own}
     own |= {"Query number": 7, "Added to it": 4.0}

@@ -26,7 +26,7 @@ from demo.settings import Limits, Settings
 from demo.sharing import ReaderSettings
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
-from demo.tabs.inside import create_inside_tab
+from demo.tabs.inside import InsideTab
 from demo.tabs.lecture import LectureViews, known_lectures
 from demo.tabs.names import create_names_tab
 from demo.tabs.question_answering import create_question_answering_tab
@@ -70,7 +70,7 @@ def views(service: DemoService) -> Iterator[LectureViews]:
     with gr.Blocks():
         session = gr.BrowserState("")
         tabs = [create(service, session) for create in creates]
-        yield LectureViews({tab.task: tab for tab in tabs}, create_inside_tab(service))
+        yield LectureViews({tab.task: tab for tab in tabs}, InsideTab(service))
 
 
 def at(name: str, number: int) -> LecturePlace:

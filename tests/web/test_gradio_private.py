@@ -13,7 +13,7 @@ from gradio.utils import LRUCache
 from starlette.testclient import TestClient
 
 from demo.settings import MODEL_QUEUE
-from demo.web.gradio_private import States, component_class, page_scripts
+from demo.web.gradio_private import Page, States, component_class, described_anew, page_scripts
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from tests.api.server import Server
 from tests.web.calls import called, outcome
@@ -102,6 +102,27 @@ def _queue(page: gr.Blocks, running: list[SimpleNamespace], waiting: list[Simple
     page._queue.event_ids_to_events = {each._id: each for each in [*running, *waiting]}  # type: ignore[misc]
     page._queue.event_queue_per_concurrency_id = {MODEL_QUEUE: SimpleNamespace(queue=waiting)}  # type: ignore[dict-item]
     return ModelQueue(page)
+
+
+def test_a_page_in_another_language_keeps_its_numbers_whatever_is_made_meanwhile() -> None:
+    """Gradio makes a component for each update of one, so other visitors' events take numbers while a page is built."""
+
+    def built(word: str, meanwhile: int) -> Page:
+        with Page() as page:
+            gr.HTML(word)
+            for _ in range(meanwhile):
+                gr.HTML("an update", render=False)
+            gr.Dataset(components=[gr.Textbox(render=False)], samples=[[word]])
+            gr.Textbox(label=word)
+        return page
+
+    page = built("word", 0)
+    page.described = page.get_config_file()
+    anew = described_anew(page, lambda: built("mot", 3))
+    assert "mot" in str(anew) and "word" not in str(anew["components"])
+    for old, new in zip(page.described["components"], anew["components"], strict=True):
+        assert (old["id"], old["type"]) == (new["id"], new["type"])
+        assert old["props"].get("component_ids") == new["props"].get("component_ids")
 
 
 def test_visitors_take_turns(page: gr.Blocks) -> None:
