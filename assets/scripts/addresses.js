@@ -56,6 +56,7 @@ const put = (field, text) => {
 };
 // A field that has just been mounted may yet be given the text that the page came with: look again for a while.
 const insist = (panel, texts, looks) => {
+  if (panel.dataset.restored) return;
   texts.forEach((text, place) => {
     const field = fieldsOf(panel)[place];
     if (field && field.value !== text) put(field, text);
@@ -63,6 +64,11 @@ const insist = (panel, texts, looks) => {
   if (looks) setTimeout(insist, 200, panel, texts, looks - 1);
   else panel.dataset.restored = 'yes';
 };
+// A visitor who types meanwhile goes before what was kept.
+document.addEventListener('input', (event) => {
+  const panel = openPanel();
+  if (event.isTrusted && panel?.dataset.restoring) panel.dataset.restored = 'yes';
+}, true);
 const restore = () => {
   const panel = openPanel();
   if (!panel || panel.dataset.restored || !fieldsOf(panel).length) return;
