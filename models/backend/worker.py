@@ -40,7 +40,7 @@ from models.registry import REGISTRY, Checkpoint, find
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 8
-_STEPS_EVERY_S = 0.01
+_STEPS_EVERY_S = 0.02
 """Steps that come quicker than this travel together: a chunk costs what is between worker and page more than a step."""
 
 _ENDED = object()
