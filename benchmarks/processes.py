@@ -221,7 +221,7 @@ class Visitor:
 
 
 async def disturb(processes: Site, postgres: Postgres, seconds: float, every_s: float) -> list[Kill]:
-    """Kill a process every so many seconds, once while PostgreSQL is away, and start each again at once."""
+    """Kill a process at regular intervals, once while PostgreSQL is away, and start each again at once."""
     kills, many = [], int(seconds // every_s)
     for number in range(many):
         await asyncio.sleep(every_s)

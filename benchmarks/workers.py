@@ -70,7 +70,7 @@ class SlowStore(ModelStore):
 
 @dataclass(frozen=True)
 class Found:
-    """What came of it: milliseconds, answers a second by so many workers, and seconds until two answered again.
+    """What came of it: milliseconds, answers a second by one worker and by four, and seconds until two answered again.
 
     Of the calls at the time of the kill, `answers` were answered, `sentences` ended in a sentence for the visitor, and
     `other` in anything else or in another text's answer.

@@ -15,7 +15,7 @@ TRUNK = NAME
 
 
 def trunk_tokenizer() -> PreTrainedTokenizerBase:
-    """Its tokenizer."""
+    """The tokenizer of the trunk."""
     tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
     return tokenizer
 

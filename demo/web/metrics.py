@@ -84,7 +84,7 @@ class Metrics:
                 self._latency.labels(task, str(share)).set_function(partial(self._quantile_ms, share, task))
 
     def waited(self, seconds: float) -> None:
-        """Count a run or a look that has left the line after so many seconds."""
+        """Count a run or a look that has left the line, and the seconds that it waited."""
         self._waited.observe(seconds)
 
     def refused(self, limit: str) -> None:

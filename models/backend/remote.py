@@ -62,7 +62,7 @@ class RemoteBackend:
         self._why_not = ""
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> None:
-        """Nothing: a worker loads a model when it is asked."""
+        """Do nothing, since a worker loads a model when it is asked."""
 
     def ask(
         self,

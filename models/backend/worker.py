@@ -1,7 +1,7 @@
 """A worker: models that answer the pages of other processes over HTTP, as one ASGI application.
 
 `uvicorn --factory models.backend.worker:create_worker` serves one; `models.backend.ray_serve` lets Ray Serve keep
-several. It believes whoever reaches it: its port is for the pages' own network.
+several. It trusts every caller, so its port belongs in the pages' own network.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Worker:
         def send(each: bytes | None) -> None:
             loop.call_soon_threadsafe(found.put_nowait, each)
 
-        self._threads.submit(self._work, asked, send, lambda: not gone.is_set())
+        job = self._threads.submit(self._work, asked, send, lambda: not gone.is_set())
         try:
             while True:
                 try:
@@ -82,6 +82,8 @@ class Worker:
                 yield each
         finally:
             gone.set()
+            # One that has not begun never does.
+            job.cancel()
 
     def _work(self, asked: Request, send: Callable[[bytes | None], None], wanted: Callable[[], bool]) -> None:
         """Send the frames of an answer, then `None`."""

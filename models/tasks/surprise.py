@@ -62,7 +62,7 @@ class ReadText:
 class Surprise(TaskModel[SurpriseInput, tuple[ReadText, ...], tuple[MeasuredText, ...], SurpriseOutput]):
     """A causal model that reads instead of writing, with a masked one, `masked`, beside it.
 
-    It reads one text, or two of them, the one to compare with behind.
+    It reads one text, or two: then the second is the one that the first is compared with.
     """
 
     inputs_type = SurpriseInput
