@@ -1,10 +1,13 @@
 """Serve the site from this process, at the address that the settings, or Gradio's own variables, name."""
 
 import asyncio
+import contextlib
+import math
 import os
 import re
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import gradio as gr
 import uvicorn
@@ -18,10 +21,12 @@ _FIRST_PORT, _PORTS = 7860, 100
 _LAST_WORDS_S = 3
 _HEARTBEAT = "/gradio_api/heartbeat/"
 _NEW_RUN = re.compile(r"/gradio_api/(queue/join|call/.+)")
-_FETCHED_WITHIN_S = 1.0
-"""How long a process that ends still listens, so that callers fetch what they have asked it for."""
+_FETCHED_WITHIN_S = 2.0
+"""How long a process that ends still listens after it took a run, so that the caller fetches the answer."""
 
-_READ_WITHIN_S = 0.5
+_LISTENS_AT_MOST_S = 6.0
+
+_READ_WITHIN_S = 1.0
 """How long it then reads calls of those who had connected before it stopped listening."""
 
 _UNREAD_MS = 60_000
@@ -96,16 +101,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._leaving, self._stopping, self._hung_up = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._taking, self._took_last = 0, -math.inf
         self._app: ASGIApp = config.app  # type: ignore[assignment]
         config.app = self._answer
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let callers fetch what they asked for, then streams see their clients hang up, while uvicorn waits."""
+        self._leaving.set()
+        ends = time.monotonic() + _LISTENS_AT_MOST_S
+        while time.monotonic() < ends and (self._taking or time.monotonic() < self._took_last + _FETCHED_WITHIN_S):
+            await asyncio.sleep(0.05)
+        await self._stop_listening(sockets or [])
         if self.server_state.connections:
-            self._leaving.set()
-            await asyncio.sleep(_FETCHED_WITHIN_S)
-            for each in self.servers:
-                each.close()
             await asyncio.sleep(_READ_WITHIN_S)
         self._stopping.set()
         later = asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._hung_up.set)
@@ -114,12 +121,43 @@ class _Server(uvicorn.Server):
         # uvicorn then ends this process by the signal that it was sent, after which nothing more is called.
         await asyncio.to_thread(traces.close)
 
+    async def _stop_listening(self, listeners: list[socket.socket]) -> None:
+        """Stop listening, and take in those who have connected meanwhile: to close alone would turn them away."""
+        loop = asyncio.get_running_loop()
+        # The kernel listens for as long as one of the two is open.
+        still_open = [each.dup() for each in listeners]
+        for server in self.servers:
+            server.close()
+        connected = []
+        for each in still_open:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    connected.append(each.accept()[0])
+            each.close()
+        for connection in connected:
+            connection.setblocking(False)
+            await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class  # type: ignore[assignment]
+        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_post = scope["type"] == "http" and scope["method"] == "POST"
-        if is_post and self._leaving.is_set() and _NEW_RUN.fullmatch(scope["path"]):
+        if not is_post or not _NEW_RUN.fullmatch(scope["path"]):
+            await self._answer_until_the_end(scope, receive, send)
+        elif self._leaving.is_set():
             await self._stopping.wait()
             await Response(status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
-            return
+        else:
+            self._taking += 1
+            try:
+                await self._answer_until_the_end(scope, receive, send)
+            finally:
+                self._taking -= 1
+                self._took_last = time.monotonic()
+
+    async def _answer_until_the_end(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_heartbeat = scope["type"] == "http" and scope["path"].startswith(_HEARTBEAT)
         ends = self._stopping if is_heartbeat else self._hung_up
 

@@ -8,14 +8,18 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from demo.settings import VARIABLES
-from demo.web.server import _listener
+from demo.web.server import _listener, _Server
 from tests.api.server import ROOT, serving
+from tests.web.calls import called, outcome
 
 
 def test_small_parts_of_an_answer_are_sent_at_once() -> None:
@@ -47,6 +51,40 @@ def test_an_end_with_open_pages_is_quiet(tmp_path: Path) -> None:
             server.process.send_signal(signal.SIGTERM)
             server.process.wait(timeout=30)
         assert server.output.read_text().splitlines()[1:] == []
+
+
+def test_an_end_waits_until_what_was_asked_is_fetched(tmp_path: Path) -> None:
+    """A run is asked for over one connection and fetched over another; between them there may be none."""
+    with serving(tmp_path) as server:
+        call = called(server, "sentiment", ["Is anybody there?", ""])
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        kind, (answer, *_) = outcome(server, "sentiment", call)
+        assert kind == "complete" and answer["label"] in ("positive", "negative")
+        assert server.process.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_who_connects_while_it_stops_listening_is_read() -> None:
+    """Connections that wait to be accepted would be refused, though their calls were delivered."""
+
+    async def answer(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def asked_in_the_same_moment() -> bytes:
+        listener = _listener("127.0.0.1", [0])
+        config = uvicorn.Config(answer, interface="asgi3", lifespan="off", log_config=None, http="h11")
+        server = _Server(config)
+        config.load()
+        server.lifespan = config.lifespan_class(config)
+        await server.startup([listener])
+        with socket.create_connection(listener.getsockname()) as caller:
+            caller.sendall(b"POST /gradio_api/call/sentiment HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n")
+            # Nothing has been accepted yet, for that takes a turn of the loop.
+            await server.shutdown([listener])
+            return caller.recv(1024)
+
+    assert asyncio.run(asked_in_the_same_moment()).startswith(b"HTTP/1.1 503 ")
 
 
 def ended(folder: Path, **settings: str) -> str:
