@@ -139,7 +139,7 @@ class _Server(uvicorn.Server):
             await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> asyncio.Protocol:
-        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class  # type: ignore[assignment]
+        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
         return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
