@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from demo.fields import FIELDS, INSIDE_FIELDS
 from demo.language import _
 from demo.limits import clean, clean_fields, clipped
+from demo.reader.link import ReaderSettings
 from demo.settings import Limits, SettingError
-from demo.sharing import ReaderSettings
 from demo.teaching import expanded
 from demo.tour.questions import ASKS
 from demo.walk.view import InsideRequest

@@ -9,7 +9,7 @@ from gradio.components import Component
 
 from demo.language import N_, _
 from demo.plots.view import AttentionView
-from demo.sharing import ReaderSettings
+from demo.reader.link import ReaderSettings
 from demo.widgets import Updates
 
 KINDS = {

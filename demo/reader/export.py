@@ -23,10 +23,10 @@ from demo.plots.reading import place, read_out
 from demo.plots.template import label
 from demo.plots.view import AttentionView
 from demo.reader.controls import KINDS
+from demo.reader.link import ReaderSettings
 from demo.reader.sentence import coloured_sentence, said
 from demo.runs import DemoService, Finished
 from demo.settings import MODEL_QUEUE
-from demo.sharing import ReaderSettings
 from demo.teaching import by_class
 from demo.theme import script
 from demo.widgets.bars import bars

@@ -18,11 +18,11 @@ from demo.reader.attribution import create_attribution
 from demo.reader.controls import create_controls
 from demo.reader.export import Taken, create_take_away
 from demo.reader.heads import create_head_sheet, head_agreement, sheet
+from demo.reader.link import ReaderSettings
 from demo.reader.sentence import coloured_sentence, said
 from demo.reader.what_if import create_try_it, words_to_replace
 from demo.recorded import Recorded
 from demo.runs import DemoService, Finished
-from demo.sharing import ReaderSettings
 from demo.theme import script
 from demo.widgets import Updates
 from demo.widgets.figure import drawn, figure_place

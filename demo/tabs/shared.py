@@ -8,8 +8,8 @@ import gradio as gr
 
 from demo.events import QUICK, for_visitors
 from demo.language import _
+from demo.reader.link import KEY, link_of
 from demo.runs import DemoService
-from demo.sharing import KEY, link_of
 from demo.tabs.task_tab import TaskTab
 from demo.widgets import Updates
 from models.errors import InputError

@@ -14,9 +14,9 @@ from gradio.events import Dependency
 from demo.events import PROGRESS, QUICK, Stops, for_visitors, in_line, told
 from demo.language import _
 from demo.log.run import Run
+from demo.reader.link import KEY, ReaderSettings
 from demo.reader.reader import Asked, AttentionReader
 from demo.runs import DemoService, Finished
-from demo.sharing import KEY, ReaderSettings
 from demo.tabs.form import TAB_NAMES, TaskForm
 from demo.widgets import Updates
 from demo.widgets.figure import figure_place

@@ -7,9 +7,9 @@ import numpy as np
 from demo.plots.reading import role_of
 from demo.plots.view import AttentionView
 from demo.reader.export import Taken
+from demo.reader.link import ReaderSettings
 from demo.recorded import recorded
 from demo.runs import Finished
-from demo.sharing import ReaderSettings
 from models.inside.formulas import shares
 from models.inside.outputs import BlockNumbers, Guess, HeadNumbers, LayerGuesses, Lens, Look, Stage, Station, VectorPath
 from models.outputs.attention import Attention

@@ -21,9 +21,9 @@ from demo.lectures import (
     place_of,
 )
 from demo.plots.view import is_resting_place, shown, view_of
+from demo.reader.link import ReaderSettings
 from demo.runs import DemoService
 from demo.settings import Limits, Settings
-from demo.sharing import ReaderSettings
 from demo.tabs.completion import create_completion_tab
 from demo.tabs.fill_mask import create_fill_mask_tab
 from demo.tabs.inside import InsideTab

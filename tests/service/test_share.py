@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo.sharing import ReaderSettings, link_of
+from demo.reader.link import ReaderSettings, link_of
 
 PLACE = ReaderSettings("cross", "head", layer=3, head=11, words=False, specials=False, step=7)
 
