@@ -25,7 +25,8 @@ from demo.runs import DemoService, Finished
 from demo.theme import launch_options
 from demo.web.admission import Admission
 from demo.web.gate import Gate
-from demo.web.gradio_private import States, page_scripts, write_tool_answers
+from demo.web.gradio_private import States, write_tool_answers
+from demo.web.gradio_scripts import page_scripts
 from demo.web.headers import PackedPage, SecurityHeaders, preview_route
 from demo.web.host import Readiness, routes
 from demo.web.languages import Languages

@@ -1,10 +1,12 @@
-"""The one file that relies on names which Gradio does not document; `tests/web/test_gradio_private.py` checks them."""
+"""The one file that relies on names which Gradio does not document; `tests/web/test_gradio_private.py` checks them.
+
+What is changed in the scripts that Gradio sends is in `gradio_scripts.py`.
+"""
 
 from abc import ABCMeta
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -63,58 +65,6 @@ def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
         if "component_ids" in new["props"]:
             new["props"]["component_ids"] = old["props"]["component_ids"]
     return {**page.described, "components": anew}
-
-
-_LOOKED_UP = """
-if (this.indexed !== t) {
-  this.indexed = t;
-  this.names = new Map();
-  for (const event of t) {
-    const names = new Map([...event.targets].reverse());  // of several the first counts
-    for (const [id, name] of names) if (name) this.names.set(id, [...(this.names.get(id) ?? []), name]);
-  }
-}
-const n = this.names.get(e.id) ?? [];
-"""
-_FOUND = """
-let nodes = new WeakMap;
-function Z(e, t) {
-  let known = nodes.get(e);
-  if (!known) {
-    nodes.set(e, known = new Map);
-    const note = (node) => { known.set(node.id, node); node.children?.forEach(note); };
-    note(e);
-  }
-  return known.get(t) ?? null;
-}
-"""
-_SET_ARGUMENTS = "async set_event_args(e,t){"
-_CHANGED_SCRIPTS = {
-    "core": {
-        # Gradio's own searches all events of the page for each component.
-        "let n=t.filter(t=>t.targets.find(([t])=>t===e.id))"
-        ".map(t=>{let n=t.targets.find(([t])=>t===e.id);return n?n[1]:null}).filter(Boolean);": _LOOKED_UP,
-        # Gradio's own searches the tree of components for each change of one, and changes hundreds at each event.
-        "function Z(e,t){if(e.id===t)return e;"
-        "if(e.children)for(let n of e.children){let e=Z(n,t);if(e)return e}return null}": _FOUND,
-        # Where a part of the tree is replaced.
-        "a.children=i.children,": "a.children=i.children,nodes=new WeakMap,",
-    },
-    # Gradio's own searches the tree of components for each event, twice, and then finds that there is nothing to set.
-    "Blocks": {_SET_ARGUMENTS: f"{_SET_ARGUMENTS}if(!Object.keys(t).length)return()=>{{}};"},
-}
-
-
-def page_scripts() -> dict[str, str]:
-    """Two of Gradio's scripts by their address, without searches that take most of the time of an event."""
-    assets, scripts = Path(gr.__file__).parent / "templates" / "frontend" / "assets", {}
-    for name, changes in _CHANGED_SCRIPTS.items():
-        (file,) = assets.glob(f"{name}-*.js")
-        text = file.read_text(encoding="utf-8")
-        for before, after in changes.items():
-            text = text.replace(before, after)
-        scripts[f"/assets/{file.name}"] = text
-    return scripts
 
 
 def asker_is_there() -> Callable[[], bool]:
