@@ -67,7 +67,7 @@ const insist = (panel, texts, looks) => {
 // A visitor who types meanwhile goes before what was kept.
 document.addEventListener('input', (event) => {
   const panel = openPanel();
-  if (event.isTrusted && panel?.dataset.restoring) panel.dataset.restored = 'yes';
+  if (event.isTrusted && panel) panel.dataset.restored = 'yes';
 }, true);
 const restore = () => {
   const panel = openPanel();
@@ -87,7 +87,13 @@ const bringIn = () => {
   const [tab, all] = [button, strip].map((each) => each.getBoundingClientRect());
   strip.scrollBy({left: tab.left + tab.width / 2 - all.left - all.width / 2, behavior: gentle()});
 };
-new MutationObserver(() => { restore(); bringIn(); }).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['aria-selected', 'style', 'class']});
+let due = false;
+const oncePerFrame = () => {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => { due = false; restore(); bringIn(); });
+};
+new MutationObserver(oncePerFrame).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['aria-selected', 'style', 'class']});
 document.addEventListener('input', () => setTimeout(remember));
 setInterval(remember, 2000);
 

@@ -1,6 +1,6 @@
 // An answer belongs to a text: where the text was changed since, the answer is dimmed and says so. A new answer is
 // brought into view and told to screen readers. Gradio asks for `showAnswer` when a run is over.
-const openPanel = () => [...document.querySelectorAll('[role="tabpanel"]')].find((each) => each.offsetParent);
+const {openPanel} = window.clearhead;
 const gentle = () => (matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
 
 // Scroll to an element only where its beginning is out of view, so that nothing moves without need.

@@ -1,7 +1,7 @@
 // The bar of a lecture: links and keys (also those that clickers send) turn to another step; the page stays. On a
 // screen for a room, sentence and picture are all that is shown, fitted to it, until the key `m` brings the rest.
 // `element`, `trigger` and `watch` come from Gradio.
-const {t} = window.clearhead;
+const {t, openPanel} = window.clearhead;
 const BACK = ['ArrowLeft', 'PageUp'], NEXT = ['ArrowRight', 'PageDown'], WHOLE = ['m', 'M'];
 const FIELDS = 'input, textarea, select, [contenteditable], audio, video';
 const MOVED_BY_ARROWS = '[role=radio], [role=tab], [role=option], [role=slider], [role=menuitem], [role=treeitem], .words, .js-plotly-plot, [tabindex="0"][role=region]';
@@ -17,7 +17,6 @@ element.after(said);
 
 let shown = '', unfolded = false, whole = false, focused = null;
 const bar = () => element.querySelector('.lecture-step');
-const openPanel = () => [...document.querySelectorAll('[role="tabpanel"]')].find((each) => each.offsetParent);
 
 function go(link) {
   if (!link?.href) return;

@@ -1,4 +1,4 @@
-// How scripts speak the visitor's language. In front of this the server writes `texts`, translations by their English,
+// What all scripts share: how they speak the visitor's language, and which tab is open. In front of this the server writes `texts`, translations by their English,
 // with all plural forms of what is counted, and `plural`, which says the right one of them. English needs neither.
 {
   const {texts = {}, plural = (count) => Number(count !== 1)} = window.clearhead ?? {};
@@ -6,6 +6,10 @@
   window.clearhead = {
     t: (sentence, values = {}) => filled(texts[sentence] ?? sentence, values),
     nt: (one, many, count, values = {}) => filled((texts[one] ?? [one, many])[plural(count)], {count, ...values}),
+    openPanel: () => {
+      const button = document.querySelector('.task-tabs [role="tab"][aria-selected="true"]');
+      return document.getElementById(button?.id.replace(/-button$/, '') ?? '');
+    },
   };
 }
 // Gradio speaks for itself in places, in the browser's language, and calls the whole page by it.

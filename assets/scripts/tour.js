@@ -1,11 +1,10 @@
 // A tour: the card at the foot of the page asks about the visitor's own run. Where a visitor is, the sentence and which
 // answers were right stays in this browser; the server is sent it with each event and keeps nothing.
 // `element`, `trigger` and `watch` come from Gradio.
-const {t, nt} = window.clearhead;
+const {t, nt, openPanel} = window.clearhead;
 const KEPT = 'clearhead-tour', LOOK_EVERY_MS = 500, ANSWER_WITHIN_MS = 10000;
 const body = document.body, root = document.documentElement;
 const query = () => new URLSearchParams(location.search);
-const openPanel = () => [...document.querySelectorAll('[role="tabpanel"]')].find((each) => each.offsetParent);
 const plain = (text) => text.replace(/\s+/g, ' ').trim();
 
 const said = document.createElement('p');

@@ -24,8 +24,14 @@ def unfold_settings(panel: Locator) -> Locator:
     """The panel with its settings, the model and all else that is folded in the left column open."""
     folded = panel.locator(".beside .fold > button:not(.open)")
     while folded.count():
-        folded.first.click()
+        open_fold(folded.first)
     return panel
+
+
+def open_fold(button: Locator) -> None:
+    """Open what is folded below `button`; its fields are set once more at the next frame, and lose what is typed."""
+    button.click()
+    button.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
 
 def settle(page: Page) -> None:

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.reading import choose_tab, expect_live_answer, fill, find, press
+from tests.browser.reading import choose_tab, expect_live_answer, fill, find, open_fold, press
 
 
 class TestOnePage:
@@ -29,7 +29,7 @@ class TestOnePage:
 
     def test_a_text_takes_the_colours_of_a_cell_chosen_by_name_or_by_number(self, page: Page) -> None:
         panel = choose_tab(page, "Before")
-        panel.get_by_role("button", name="Single cells").click()
+        open_fold(panel.get_by_role("button", name="Single cells"))
         fold = panel.locator(".tool").filter(has_text="what one number of an LSTM watches")
         answer = fold.locator(".block.answer")
         expect(answer).to_contain_text(re.compile(r"Cell \d+ watches"))

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, open_tab, press
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, open_fold, open_tab, press
 
 
 class TestOnePage:
@@ -29,7 +29,7 @@ class TestOnePage:
 
     def test_endings_are_ranked_by_two_models_and_reopened_from_the_history(self, page: Page) -> None:
         panel = choose_tab(page, "Two sentences")
-        panel.get_by_role("button", name="Which ending?").click()
+        open_fold(panel.get_by_role("button", name="Which ending?"))
         fill(panel, "The beginning", "The baby began to cry.")
         panel.get_by_label("Endings").fill("Its mother took it in her arms.")
         press(panel, "Rank them")

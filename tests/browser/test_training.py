@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.reading import expect_live_answer, fill, open_tab, press
+from tests.browser.reading import expect_live_answer, fill, open_fold, open_tab, press
 from tests.browser.test_accessibility import violations_by_day_and_night
 
 TEXT = "The wind blew, and the red boat sailed far out on the lake. The wind slept, and the red boat slept too. " * 3
@@ -15,7 +15,7 @@ def opened(page: Page) -> Locator:
     panel = open_tab(page, "Training")
     form = panel.locator(".tool").filter(has_text="A tiny model that learns")
     if not form.get_by_role("button", name="Watch it learn").is_visible():
-        panel.get_by_role("button", name="A tiny model that learns").click()
+        open_fold(panel.get_by_role("button", name="A tiny model that learns"))
     return form
 
 

@@ -2,12 +2,12 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.reading import choose_tab, press
+from tests.browser.reading import choose_tab, open_fold, press
 
 
 def test_a_sentence_goes_through_five_translators_and_another_attention_is_drawn(page: Page) -> None:
     panel = choose_tab(page, "Translate")
-    panel.get_by_role("button", name="Translating before Transformers").click()
+    open_fold(panel.get_by_role("button", name="Translating before Transformers"))
     fold = panel.locator(".tool").filter(has_text="Why one vector is not enough")
     rows = fold.locator(".translators li")
     expect(rows).to_have_count(5)
