@@ -47,21 +47,19 @@ COMES_BACK_WITHIN_S = 30.0
 
 @dataclass(frozen=True)
 class Kill:
-    """The process at `port` was killed between two moments, maybe while runs waited for the database since `waits`."""
+    """The process at `port` was killed between two moments."""
 
     port: str
     sent: float
     gone: float
-    waits: float = float("inf")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a visitor has seen: the texts that were asked about, when the answer came and from which process."""
+    """What a visitor has seen: the texts that were asked about, and whether the answer was said to be in the log."""
 
     texts: set[str]
-    came: float
-    port: str
+    logged: bool
 
 
 @dataclass
@@ -82,8 +80,8 @@ class Found:
 
     `cut_off` calls failed because they were in a process that was killed, and the same question asked once more was
     answered; `failed` counts all other failures. Of the answers that were seen, `missing` ones are not in the log,
-    `wrong` ones have other texts there, `foreign` ones answered another text, and `not_kept` ones waited in the memory
-    of a process that was killed while the database was away: above such an answer the page says that it is not kept.
+    `wrong` ones have other texts there, and `foreign` ones answered another text. `not_kept` ones are not there either,
+    and said so: each waited in the memory of a process that was killed while the database was away.
     """
 
     processes: int
@@ -204,9 +202,8 @@ class Visitor:
         except (httpx.HTTPError, RuntimeError, ValueError) as error:
             self._seen.failures.append((began, time.monotonic(), ports | {self._port}, f"{endpoint}: {error!r}"[:200]))
             return False
-        came = time.monotonic()
-        self._seen.seconds.append(came - began)
-        self._seen.answers[answer["run_id"]] = Answer({each for each in data if self._is_text(each)}, came, self._port)
+        self._seen.seconds.append(time.monotonic() - began)
+        self._seen.answers[answer["run_id"]] = Answer({each for each in data if self._is_text(each)}, answer["logged"])
         if self._quick:
             self._seen.foreign += abs(answer["scores"]["positive"] - score_of(data[0])) > 1e-9
         return True
@@ -225,13 +222,11 @@ async def disturb(processes: Site, postgres: Postgres, seconds: float, every_s: 
     kills, many = [], int(seconds // every_s)
     for number in range(many):
         await asyncio.sleep(every_s)
-        port, waits = list(processes.served)[number % len(processes.served)], float("inf")
+        port = list(processes.served)[number % len(processes.served)]
         if number == many // 2:
-            waits = time.monotonic()
             await asyncio.to_thread(postgres.stop)
             await asyncio.sleep(AWAY_S / 2)
-        gone = await asyncio.to_thread(processes.end, port, kill=True)
-        kills.append(Kill(port, gone.sent, gone.gone, waits))
+        kills.append(await asyncio.to_thread(processes.end, port, kill=True))
         print(f"killed {number + 1} of {many} times", file=sys.stderr)
         starting = asyncio.create_task(asyncio.to_thread(processes.start, port))
         if number == many // 2:
@@ -264,7 +259,7 @@ async def measure(
     await visits
     logged = texts_in(database_url)
     cut_off, failed = judged(seen, kills)
-    not_kept, missing = lost(seen, kills, logged)
+    lost = Counter(answer.logged for run, answer in seen.answers.items() if run not in logged)
     p50, p95 = np.quantile(seen.seconds or [0.0], [0.5, 0.95])
     return Found(
         processes=len(processes.served),
@@ -275,11 +270,11 @@ async def measure(
         p50_s=round(float(p50), 3),
         p95_s=round(float(p95), 3),
         cut_off=cut_off,
-        not_kept=not_kept,
+        not_kept=lost[False],
         seen_while_restarted=len(seen.seconds) - so_far,
         failed=sum(failed.values()),
         foreign=seen.foreign,
-        missing=missing,
+        missing=lost[True],
         wrong=sum(not each.texts <= logged[run] for run, each in seen.answers.items() if run in logged),
         failures=dict(failed),
         database_connections=connections,
@@ -295,15 +290,6 @@ def judged(seen: Seen, kills: Sequence[Kill]) -> tuple[int, Counter[str]]:
         if not any(each.port in ports and began <= each.gone and ended >= each.sent for each in kills):
             failed[said] += 1
     return len(seen.failures) - sum(failed.values()), failed
-
-
-def lost(seen: Seen, kills: Sequence[Kill], logged: dict[str, set[str]]) -> tuple[int, int]:
-    """Of the answers that are not in the log: those that waited in a process that was killed, and all others."""
-    missing = [answer for run, answer in seen.answers.items() if run not in logged]
-    not_kept = sum(
-        any(each.port == answer.port and each.waits <= answer.came <= each.gone for each in kills) for answer in missing
-    )
-    return not_kept, len(missing) - not_kept
 
 
 def texts_in(database_url: str) -> dict[str, set[str]]:

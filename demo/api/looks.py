@@ -50,7 +50,7 @@ def add_look_endpoints(service: DemoService) -> None:
                 Sentence("This run has no such attention; it has: {kinds}.", kinds=", ".join(attentions)), "kind"
             )
         chosen = attentions[kind or next(iter(attentions))]
-        return {**answered(run), "kind": chosen.kind, "kinds": list(attentions)}, chosen
+        return {**answered(run, logged=service.is_kept(run)), "kind": chosen.kind, "kinds": list(attentions)}, chosen
 
     def attention(
         request: gr.Request,
@@ -122,7 +122,7 @@ def add_look_endpoints(service: DemoService) -> None:
         found = service.attribution(source, target)
         first = next(iter(service.attention(source).values()))
         agreed = agreement(found, first.matrix(), first.masked)
-        return shaped(Attributed, found, **answered(run), agreement=agreed)
+        return shaped(Attributed, found, **answered(run, logged=service.is_kept(run)), agreement=agreed)
 
     def ablate(request: gr.Request, run_id: str, layer: int, head: int = MEAN, kind: str = "") -> Comparison:
         """Answer again with one head of the model switched off, or all heads of a layer, and compare.
@@ -136,7 +136,7 @@ def add_look_endpoints(service: DemoService) -> None:
         layer, head = _place(layer, head)
         kind = short_text(kind, Sentence("The kind"), "kind")
         run, source = run_of(request, run_id)
-        return _comparison(run, service.ablate(source, layer, head, kind))
+        return _comparison(run, service.ablate(source, layer, head, kind), logged=service.is_kept(run))
 
     def replace_token(request: gr.Request, run_id: str, position: int, token: str) -> Comparison:
         """Answer again with another word in the place of one token, and compare.
@@ -148,7 +148,7 @@ def add_look_endpoints(service: DemoService) -> None:
         """
         position = whole_number(position, Sentence("The position"), "position")
         run, source = run_of(request, run_id)
-        return _comparison(run, service.replace_token(source, position, token))
+        return _comparison(run, service.replace_token(source, position, token), logged=service.is_kept(run))
 
     def inside(
         text: str, layer: int = 0, head: int = 0, position: int = -1, checkpoint: str = "", kind: str = ""
@@ -198,9 +198,9 @@ def _place(layer: object, head: object) -> tuple[int, int]:
     return whole_number(layer, Sentence("The layer"), "layer"), whole_number(head, Sentence("The head"), "head")
 
 
-def _comparison(run: Run, changed: Changed) -> Comparison:
-    shape, shared = SHAPES[run.task], answered(run)
-    answers = [answer_of(shape, run, each) for each in (changed.before, changed.after)]
+def _comparison(run: Run, changed: Changed, *, logged: bool) -> Comparison:
+    shape, shared = SHAPES[run.task], answered(run, logged=logged)
+    answers = [answer_of(shape, run, each, logged=logged) for each in (changed.before, changed.after)]
     before, after = ({name: value for name, value in each.items() if name not in shared} for each in answers)
     return {**shared, "before": before, "after": after, "changed": _said(before) != _said(after)}
 

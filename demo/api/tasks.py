@@ -27,7 +27,7 @@ def add_task_endpoints(service: DemoService) -> None:
     def run(shape: Callable[..., Shape], request: gr.Request, checkpoint: str, **fields: Any) -> Shape:
         (task,) = (task for task, each in SHAPES.items() if each is shape)
         done = service.run(session_to_log(service, request), task, fields, checkpoint)
-        return answer_of(shape, done.run, done.output)
+        return answer_of(shape, done.run, done.output, logged=service.is_kept(done.run))
 
     def fill_mask(request: gr.Request, text: str, top_k: int = 5, checkpoint: str = "", word: str = "") -> FilledMasks:
         """Fill the blanks of a text with the likeliest tokens (BERT's masked language model).
@@ -294,7 +294,7 @@ def add_writing_endpoints(service: DemoService) -> None:
         token_id = whole_number(token_id, Sentence("The id of the token"), "token_id")
         fields = fork_fields(run, service.output_of(run), step, token_id)
         done = service.run(session_to_log(service, request), run.task, fields, run.checkpoint)
-        return answer_of(Completion, done.run, done.output)
+        return answer_of(Completion, done.run, done.output, logged=service.is_kept(done.run))
 
     for endpoint in (decode_tree, fork):
         add_endpoint(endpoint, concurrency_id=MODEL_QUEUE, concurrency_limit=service.settings.concurrency)

@@ -16,7 +16,9 @@ def test_a_damaged_log_is_left_as_it_is_and_the_app_answers_and_comes_back_by_it
     path.write_bytes(garbage)
     with serving(tmp_path) as server:
         client = Client(server.url, verbose=False, analytics_enabled=False)
-        run_id = client.predict("A quiet film.", api_name="/sentiment")["run_id"]
+        answer = client.predict("A quiet film.", api_name="/sentiment")
+        assert not answer["logged"]
+        run_id = answer["run_id"]
         assert client.predict(run_id, api_name="/attention")["weights"]
         assert [run["id"] for run in client.predict(api_name="/session_runs")] == [run_id]
         assert path.read_bytes() == garbage
@@ -26,6 +28,9 @@ def test_a_damaged_log_is_left_as_it_is_and_the_app_answers_and_comes_back_by_it
         while "the session log is written again" not in server.output.read_text():
             assert time.monotonic() < ends
             time.sleep(0.2)
+        assert client.predict("A loud film.", api_name="/sentiment")["logged"]
+        # What waited for the database is in it by now.
+        assert client.predict(run_id, api_name="/attention")["logged"]
         server.kill()
     assert SessionLog(server.database_url).get(run_id) is not None
 
@@ -33,7 +38,9 @@ def test_a_damaged_log_is_left_as_it_is_and_the_app_answers_and_comes_back_by_it
 def test_a_caller_who_wants_nothing_kept_leaves_nothing(server: Server) -> None:
     wish = {"X-Clearhead-Keep": "no"}
     client = Client(server.url, verbose=False, analytics_enabled=False, headers=wish)
-    run_id = client.predict("A marmalade film.", api_name="/sentiment")["run_id"]
+    answer = client.predict("A marmalade film.", api_name="/sentiment")
+    assert not answer["logged"]
+    run_id = answer["run_id"]
     assert client.predict(run_id, api_name="/attention")["weights"]
     assert client.predict(api_name="/session_runs") == []
     folder = Path(server.database_url.removeprefix("sqlite:///")).parent

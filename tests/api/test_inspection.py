@@ -102,7 +102,9 @@ def test_attribution_has_targets(client: Client) -> None:
 def test_an_answer_without_a_layer_stands_beside_the_answer(client: Client, task: Task) -> None:
     given = answer_of(client, task)
     comparison = client.predict(given["run_id"], 0, api_name="/ablate")
-    own = {name: value for name, value in given.items() if name not in ("run_id", "duration_ms", "checkpoint")}
+    own = {
+        name: value for name, value in given.items() if name not in ("run_id", "duration_ms", "logged", "checkpoint")
+    }
     # Both sides are computed exactly, as every look inside; the answer may have been rounded on the way.
     assert _near(comparison["before"], own)
     assert comparison["after"].keys() == own.keys()

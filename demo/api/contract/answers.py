@@ -76,15 +76,16 @@ def _as_json(kind: Any, value: Any) -> Any:
     return value
 
 
-def answered(run: Run) -> Answered:
+def answered(run: Run, *, logged: bool) -> Answered:
     """The fields that every answer of `run` has."""
     used = LoadedCheckpoint(run.checkpoint, run.revision, run.license, run.precision, run.engine)
-    return {"run_id": run.id, "duration_ms": run.duration_ms, "checkpoint": shaped(CheckpointUsed, used)}
+    found = shaped(CheckpointUsed, used)
+    return {"run_id": run.id, "duration_ms": run.duration_ms, "logged": logged, "checkpoint": found}
 
 
-def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput) -> Shape:
+def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput, *, logged: bool) -> Shape:
     """The answer of a run's task, whose `TypedDict` is `shape`."""
-    own: dict[str, Any] = {**answered(run)}
+    own: dict[str, Any] = {**answered(run, logged=logged)}
     match output:
         case FillMaskOutput():
             own["sequences"] = [each.text for each in output.sequences]

@@ -14,10 +14,15 @@ class CheckpointUsed(TypedDict):
 
 
 class Answered(TypedDict):
-    """The fields that every answer has."""
+    """The fields that every answer has.
+
+    `logged` says whether the run outlives a restart of the host: not while the database fails, nor where the caller
+    wanted nothing kept.
+    """
 
     run_id: str
     duration_ms: float
+    logged: bool
     checkpoint: CheckpointUsed
 
 
