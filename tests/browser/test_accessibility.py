@@ -23,6 +23,17 @@ PUT_ASIDE = """() => {
     });
 }"""
 """What is in closed tabs has no violations, and axe-core walks through all of it, at each tab through more."""
+UNTIL_STILL = """() => new Promise((still) => {
+    let timer;
+    const watched = new MutationObserver(again);
+    function again() {
+        clearTimeout(timer);
+        timer = setTimeout(() => { watched.disconnect(); still(); }, 150);
+    }
+    watched.observe(document.body, {childList: true, subtree: true});
+    again();
+})"""
+"""Plots of closed tabs are drawn anew as well where the light changes, and fail where they are put aside meanwhile."""
 PUT_BACK = "() => window.aside.forEach(([panel, held]) => panel.append(held))"
 
 _RULES = {"light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "dark": ["color-contrast"]}
@@ -38,6 +49,7 @@ def violations(page: Page, light: str = "light") -> list[str]:
 
 def found_now(page: Page, light: str) -> list[str]:
     settle(page)
+    page.evaluate(UNTIL_STILL)
     page.evaluate(PUT_ASIDE)
     options = {"runOnly": _RULES[light], "resultTypes": ["violations"]}
     response = Axe().run(page, _WHERE, options).response

@@ -177,6 +177,8 @@ class TestOnePage:
         panel = open_tab(page, "Inside")
         panel.get_by_role("radio", name="Queries, keys").check(force=True)
         said = panel.locator(".inside-finding .read-out").filter(visible=True)
+        # What is drawn for the step may come after an example that is chosen meanwhile, and with the word before.
+        settle(page)
         for example, expected in (
             ("a story", r"In layer 4, head 2, “who” gives 8\d\s%.* to “robot”"),
             ("the Second Law of Robotics", r"In layer 4, head 2, “it” gives 79\s%.* to “robot”"),

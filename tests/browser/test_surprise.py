@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press
+from tests.browser.reading import choose_tab, expect_heatmap, expect_live_answer, fill, press, settle
 
 
 def opened(page: Page) -> Locator:
@@ -59,6 +59,7 @@ class TestOnePage:
         form = panel.locator(".task").last
         expect(form.get_by_role("heading", name="Reads like a model’s text:")).to_contain_text("%")
         expect(form.locator(".answer p").first).to_contain_text("by people, the detector takes")
+        settle(page)
         form.get_by_text("How often it takes a text for a model’s").click()
         expect(form.get_by_role("row", name="news")).to_be_visible()
         page.get_by_role("tab", name="History").click()

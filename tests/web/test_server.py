@@ -56,6 +56,8 @@ def test_an_end_with_open_pages_is_quiet(tmp_path: Path) -> None:
 def test_an_end_waits_until_what_was_asked_is_fetched(tmp_path: Path) -> None:
     """A run is asked for over one connection and fetched over another; between them there may be none."""
     with serving(tmp_path) as server:
+        # The first answer loads the model, which may take longer than a process that ends still lives.
+        outcome(server, "sentiment", called(server, "sentiment", ["A quiet film.", ""]))
         call = called(server, "sentiment", ["Is anybody there?", ""])
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.5)
