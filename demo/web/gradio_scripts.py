@@ -1,8 +1,8 @@
-"""Gradio's own scripts with a few places changed that cost a page of many components most of its time.
+"""Gradio's own scripts, changed in the few places that cost a page of many components most of its time.
 
-Each change is a text that stands in a script of this version of Gradio, and what stands in its place; another version
-has to be read anew, and `tests/web/test_gradio_private.py` fails on it. What each brings is measured in
-`docs/experiments/page.md`.
+Each change replaces a text that stands once in a script of this version of Gradio. Another version has to be read anew,
+and `tests/web/test_gradio_private.py` fails on it. `docs/experiments/page.md` says what the changes were measured to
+bring.
 """
 
 from pathlib import Path
@@ -43,9 +43,9 @@ CHANGES = {
         "if(e.children)for(let n of e.children){let e=Z(n,t);if(e)return e}return null}": _FIND_BY_ID,
         # Where a part of the tree is replaced.
         "a.children=i.children,": "a.children=i.children,nodes=new WeakMap,",
-        # Before it changes anything but a value it copies all that the component holds, and all within it, lest the
-        # value that a visitor has typed be lost. Whether an event waits, goes on or has ended changes no value, and is
-        # said to every component that any event has touched.
+        # Before it changes anything but a value, it copies the whole state of the component and of all components in
+        # it, so that a value which a visitor has typed is not lost. A new status of an event (waiting, running, done)
+        # changes no value, but is sent to every component that has been the output of any event.
         "r&&!(`value`in t)&&": "r&&!(`value`in t||`loading_status`in t)&&",
     },
     # The events.
@@ -55,7 +55,7 @@ CHANGES = {
     },
     # The sign that something is awaited.
     "statustracker": {
-        # That of the page itself is gone once it is loaded, while its clock goes on at every frame.
+        # The one of the loading page is removed when the page is there, but its clock would run on at every frame.
         "W&&ze()": "W&&U&&ze()",
     },
 }

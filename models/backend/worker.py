@@ -41,7 +41,7 @@ from models.registry import REGISTRY, Checkpoint, find
 _log = logging.getLogger(__name__)
 _AT_ONCE = 8
 _STEPS_EVERY_S = 0.02
-"""Steps that come quicker than this travel together: a chunk costs what is between worker and page more than a step."""
+"""Steps that follow within this time are sent in one chunk: each chunk costs the proxy more work than a step does."""
 
 _ENDED = object()
 

@@ -29,7 +29,7 @@ def unfold_settings(panel: Locator) -> Locator:
 
 
 def open_fold(button: Locator) -> None:
-    """Open what is folded below `button`; its fields are set once more at the next frame, and lose what is typed."""
+    """Open what is folded below `button`; Gradio sets its fields again at the next frame, over what is typed before."""
     button.click()
     button.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 

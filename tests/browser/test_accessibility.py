@@ -33,7 +33,7 @@ UNTIL_STILL = """() => new Promise((still) => {
     watched.observe(document.body, {childList: true, subtree: true});
     again();
 })"""
-"""Plots of closed tabs are drawn anew as well where the light changes, and fail where they are put aside meanwhile."""
+"""Waits until nothing has been drawn for a moment: a plot of a closed tab that is put aside while it is drawn fails."""
 PUT_BACK = "() => window.aside.forEach(([panel, held]) => panel.append(held))"
 
 _RULES = {"light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "dark": ["color-contrast"]}
