@@ -39,7 +39,7 @@ from demo.tabs.written_by import create_written_by_form
 from demo.theme import ASSETS, script
 from demo.tour.events import create_tour_bar, create_tour_offer, open_tours
 from demo.tour.files import tours_of
-from demo.web.gradio_private import Page, described_anew
+from demo.web.gradio_private import Page, described_anew, without_apps
 from demo.web.headers import MOTTO
 from demo.web.identity import SessionSigner, host_secret, signed_session
 from demo.web.languages import switch
@@ -100,9 +100,9 @@ def _build(service: DemoService) -> Page:
     lectures = known_lectures(settings)
     tours = tours_of(settings.tours, settings.limits)
     demo: Page
-    with Page(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
-        # First, because it makes Gradio build its app once more, which takes long once the page is full. How long the
-        # line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a bare 503.
+    with without_apps(), Page(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
+        # How long the line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a
+        # bare 503.
         demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)
         # Before the tabs, which may not take their names.
         for add_endpoints in (add_task_endpoints, add_writing_endpoints, add_session_endpoints, add_look_endpoints):

@@ -83,6 +83,8 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
         **launch_options(),
     )
     (gradio_app,) = [each.app for each in app.routes if isinstance(each, Mount) and isinstance(each.app, App)]
+    # Gradio's queue answers events in the name of the app that the Blocks made for themselves, and these made none.
+    demo.app = gradio_app
     states = gradio_app.state_holder = States(demo, shown)
 
     def forget(is_meant: Callable[[Origin], bool]) -> None:
