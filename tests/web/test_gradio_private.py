@@ -9,12 +9,14 @@ import gradio as gr
 import httpx
 import pytest
 from fastapi import FastAPI
+from gradio.blocks import BlocksConfig
+from gradio.routes import App
 from gradio.state_holder import SessionState
 from gradio.utils import LRUCache
 from starlette.testclient import TestClient
 
 from demo.settings import MODEL_QUEUE
-from demo.web.gradio_private import Page, States, component_class, described_anew
+from demo.web.gradio_private import Page, States, component_class, described_anew, without_apps
 from demo.web.gradio_scripts import CHANGES, page_scripts
 from demo.web.model_queue import CALLER, SESSION, ModelQueue
 from tests.api.server import Server
@@ -103,6 +105,19 @@ def _queue(page: gr.Blocks, running: list[SimpleNamespace], waiting: list[Simple
     page._queue.event_ids_to_events = {each._id: each for each in [*running, *waiting]}  # type: ignore[misc]
     page._queue.event_queue_per_concurrency_id = {MODEL_QUEUE: SimpleNamespace(queue=waiting)}  # type: ignore[dict-item]
     return ModelQueue(page)
+
+
+def test_a_page_makes_one_app_and_is_described_once_with_how_it_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    make_app, describe = App.configure_app, BlocksConfig.get_config
+    monkeypatch.setattr(App, "configure_app", lambda *given: made.append("an app") or make_app(*given))
+    monkeypatch.setattr(BlocksConfig, "get_config", lambda *given: made.append("a description") or describe(*given))
+    with without_apps(), Page() as page:
+        gr.Textbox("a", label="Text")
+    assert not made
+    gr.mount_gradio_app(FastAPI(), page, path="/", ssr_mode=False, mcp_server=True)
+    assert sorted(made) == ["a description", "an app"]
+    assert page.config["mcp_server"] and page.config["components"][0]["props"]["label"] == "Text"
 
 
 def test_a_page_in_another_language_keeps_its_numbers_whatever_is_made_meanwhile() -> None:
