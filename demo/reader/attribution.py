@@ -34,7 +34,7 @@ _HELP = N_(
     "small steps, and the pushes of each word are added up; Sundararajan and others, 2017.)"
 )
 _DECISIONS = [(N_("The whole answer"), "answer"), (N_("Where it starts"), "start"), (N_("Where it ends"), "end")]
-# What can be asked: the label of the field, and what an empty one stands for.
+# For each task the label of the field for the target, and what an empty field stands for.
 _ASKED = {
     Task.SENTIMENT: (N_("For which label"), N_("empty: the likeliest one")),
     Task.NAMES: (N_("For which label"), N_("empty: that of the first name; #2 is the second name")),
@@ -54,9 +54,10 @@ def create_attribution(
     chosen: Sequence[Component],
     see: Callable[[Finished, str, str, int, int], AttentionView],
 ) -> list[Component]:
-    """A folded section whose result is returned; none for translation, where every word is a decision of its own.
+    """Create a folded section and return its result; nothing for tasks such as translation, where each word is a decision.
 
-    `chosen` are the reader's kind, way of reading heads, layer, head and words, and `see` the view of the first four.
+    `chosen` are the reader's controls for kind, way of reading heads, layer, head and whole words; `see` returns the
+    view for the values of the first four.
     """
     if task not in _ASKED and task is not Task.QUESTION_ANSWERING:
         return []
@@ -93,9 +94,9 @@ def create_attribution(
 
 
 def attribution_text(attribution: Attribution, agreement: float | None, words: bool = True) -> str:
-    """The tokens (or `words`, whose scores are the sums of their pieces') with their scores, in colours and in words.
+    """The scores of the tokens, or of `words` as sums over their tokens, as HTML: coloured text, sentences and a table.
 
-    `agreement` is the rank correlation with the attention in the picture, if there is one.
+    `agreement` is the rank correlation with the attention in the picture, `None` where it is undefined.
     """
     named = _named(attribution, words)
     greatest = max((abs(score) for _word, score in named), default=0.0) or 1.0
@@ -148,7 +149,7 @@ def _signed(score: float) -> str:
 
 
 def _named(attribution: Attribution, words: bool) -> list[tuple[str, float]]:
-    """The words to show, each with its score; the model's own marks are left out."""
+    """The words (or tokens) to show, each with its score; special tokens such as [CLS] are left out."""
     tokens = attribution.tokens
     places = words_of(tokens) if words else tuple((place,) for place in range(len(tokens)))
     return [
@@ -159,7 +160,7 @@ def _named(attribution: Attribution, words: bool) -> list[tuple[str, float]]:
 
 
 def _most(target: str, named: list[tuple[str, float]]) -> str:
-    """The strongest push up and the strongest push down."""
+    """A sentence on the words with the greatest and the least score."""
     if not named:
         return _("There is no word here that could count.")
     up, down = max(named, key=lambda each: each[1]), min(named, key=lambda each: each[1])

@@ -17,7 +17,7 @@ KINDS = {
     "decoder": N_("Within the text it writes (decoder)"),
     "cross": N_("From each written word to the text (cross-attention)"),
 }
-"""The kinds of attention, as a page that stands by itself explains them."""
+"""The names of the kinds of attention on a saved page, which has no controls to explain them."""
 
 _NAMES = {"encoder": N_("Encoder"), "decoder": N_("Decoder"), "cross": N_("Cross-attention")}
 _PARTS = [
@@ -32,9 +32,9 @@ _WAYS = {"head": N_("One head"), "mean": N_("Mean"), "maximum": N_("Maximum"), "
 
 @dataclass(frozen=True, eq=False)
 class ReaderControls:
-    """The kind of attention, the way of reading heads, layer and head, and two switches for the text.
+    """The controls for the kind of attention, the way of reading heads, layer and head, and two switches for the text.
 
-    Where the text is a pair of sentences, `part` chooses what of their attention is shown.
+    For a pair of sentences, `part` chooses whose tokens are the queries and whose the keys.
     """
 
     kind: gr.Radio
@@ -52,7 +52,7 @@ class ReaderControls:
 
     @property
     def inputs(self) -> list[Component]:
-        """All of them, in the order of their fields here."""
+        """All controls, in the order of their fields here."""
         return [*self.place, self.words, self.damped, *([self.part] if self.part else [])]
 
     def show(self, view: AttentionView) -> Updates:
@@ -60,7 +60,7 @@ class ReaderControls:
         return {control: gr.update(**settings) for control, settings in zip(self.place, _settings(view), strict=True)}
 
     def turn_to(self, place: ReaderSettings, kinds: Sequence[str]) -> Updates:
-        """The updates that set the controls to `place` before it is known what there is; `show` then says what is."""
+        """The updates that set the controls to `place` before a run's layers and heads are known; `show` follows."""
         return {
             self.kind: gr.update(value=place.kind) if place.kind in kinds else gr.skip(),
             self.how: gr.update(choices=[(_(name), way) for way, name in _WAYS.items()], value=place.how),
@@ -73,7 +73,7 @@ class ReaderControls:
 
 
 def create_controls(view: AttentionView, *, of_pair: bool) -> ReaderControls:
-    """The controls, set to `view`, for the reader to render where they belong; those `of_pair` know two sentences."""
+    """Create the controls, set to `view`, for the reader to render; `of_pair` adds the one for two sentences."""
     kind, how, layer, head = _settings(view)
     parts = [(_(name), part) for name, part in _PARTS]
     number: dict[str, Any] = {"step": 1, "buttons": [], "elem_classes": "reader-number", "min_width": 120}
@@ -101,7 +101,7 @@ def create_controls(view: AttentionView, *, of_pair: bool) -> ReaderControls:
 
 
 def _settings(view: AttentionView) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Kind, way, layer and head; one head has a layer of its own, and several may be of all layers (0)."""
+    """The settings of kind, way, layer and head; layer 0 (all layers) is offered unless a single head is shown."""
     one = view.how == "head"
     ways = [(_(name), way) for way, name in _WAYS.items() if way != "rollout" or view.kind != "cross"]
     kinds = [(_(_NAMES.get(kind, kind)), kind) for kind in view.kinds]

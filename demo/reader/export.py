@@ -1,4 +1,4 @@
-"""Export of what is on screen: a picture, CSV, JSON, a link, or a page that stands by itself."""
+"""Export of what the reader shows: a picture, CSV, JSON, a link, or a self-contained HTML page."""
 
 import csv
 import html
@@ -43,9 +43,9 @@ from models.registry import REGISTRY
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """The picture on screen: `view` as it is shown, the setting of the controls, and the run that it is from.
+    """The picture on screen: its run, `view` as it is shown, the controls' settings (`place`) and the head's role.
 
-    The run's id is empty for a recorded example, and for a run of somebody else.
+    The run's id is empty for a recorded example and for another visitor's run.
     """
 
     finished: Finished
@@ -93,7 +93,7 @@ def as_csv(taken: Taken) -> str:
     lines.writerows((name, safe_cell(value)) for name, value in taken.made_by.items())
     lines.writerows([[], ["from \\ to", *map(_name, view.key_tokens)]])
     for token, weights, masked in zip(view.query_tokens, view.weights, view.masked, strict=True):
-        # As text, a number of 32 bits has the fewest digits that give it back.
+        # `astype(str)` writes a float32 with the fewest digits that restore it.
         lines.writerow([_name(token), *np.where(masked, "", weights.astype(str))])
     return file.getvalue()
 
@@ -111,7 +111,7 @@ def as_json(taken: Taken) -> str:
 
 
 def _name(token: Token) -> str:
-    """A token as the picture has it, but whole."""
+    """A token's name as in the picture, but not cut short."""
     return str(safe_cell(token.text.strip() or label(token)))
 
 
@@ -135,7 +135,7 @@ _LONG = 300
 
 
 def as_page(taken: Taken) -> str:
-    """Input, answer, the text in colours, the heatmap, its numbers, and what made them, as one HTML file."""
+    """Input, answer, coloured text, heatmap, its numbers, and the model that made them, as one HTML file."""
     run, view = taken.finished.run, taken.view
     title = _("{task}: what the model looked at", task=_(TASK_TITLES[run.task]))
     known = REGISTRY.get(run.checkpoint)
@@ -164,7 +164,7 @@ def as_page(taken: Taken) -> str:
 
 
 def taken_part(taken: Taken) -> str:
-    """Input, answer, the text in colours and the heatmap with its numbers, as a part of a page."""
+    """Input, answer, coloured text and the heatmap with its numbers, as a section of a page."""
     run, view = taken.finished.run, taken.view
     return (
         f'<section class="taken reader prose">{_given(run)}<h2>{_("Answer")}</h2>{_answer(taken.finished.output)}'
@@ -175,7 +175,7 @@ def taken_part(taken: Taken) -> str:
 
 
 def taken_script() -> str:
-    """The script of the coloured sentence as Gradio would run it, with nothing to watch, for each part of a page."""
+    """JavaScript that runs the coloured sentence's script in each `taken_part` as Gradio would, but watches nothing."""
     given = "const element = part.querySelector('.sentence-box'), watch = () => {};"
     own = script("coloured_sentence.js") + script("taken_page.js")
     return f"{script_texts()}\nfor (const part of document.querySelectorAll('.taken')) {{\n{given}\n{own}}}"
@@ -198,7 +198,7 @@ def _given(run: Run) -> str:
 
 
 def _as_text(value: object) -> str:
-    """A field as text, with the examples of each class in a paragraph."""
+    """A field as text; of a list of examples, each class is a line."""
     if not isinstance(value, list | tuple):
         return str(value)
     classes = by_class(value)
@@ -246,9 +246,9 @@ _HELP = N_(
 def create_take_away(
     service: DemoService, session: gr.BrowserState, take: Callable[..., Taken], asked: Sequence[Component]
 ) -> list[Component]:
-    """A folded section to take away what `take` says is on screen, from the values of `asked`, a run first.
+    """Create the folded section that exports what is on screen: `take` of the values of `asked`, the first a run.
 
-    The components that belong to one run and are cleared for another: a line on what was saved, and the link.
+    Returns the components that belong to one run and are cleared for another: a line on what was saved, and the link.
     """
     with gr.Accordion(_("Take it away: picture, numbers, page, link"), open=False, elem_classes="tool"):
         gr.HTML(f'<p class="quiet">{_(_HELP)}</p>')
@@ -271,12 +271,12 @@ def create_take_away(
         return _shared_link(key, taken.place.as_fragment(), service.history_is_kept)
 
     def unshare(session_id: str, finished: Finished, *_values: Any) -> str:
-        # Not what is on screen: sharing ends also where that is forgotten.
+        # `take` would fail for a run whose text was forgotten, and sharing must end for that, too.
         service.log.unshare(finished.run.id, session_id)
         return f'<p role="status">{_("No longer shared: the link leads nowhere now.")}</p>'
 
     picture.click(None, None, saved, js=script("save_picture.js"))
-    # What may have to capture attention anew waits in the line of the models.
+    # Exports may have to capture attention again, so they wait in the queue of the models.
     computed: dict[str, Any] = QUICK | {"queue": True, "concurrency_id": MODEL_QUEUE}
     for button, make in zip(files, _FILES.values(), strict=True):
         file.connect(button, partial(written, make), asked, **computed)
@@ -286,7 +286,7 @@ def create_take_away(
 
 
 def _shared_link(key: str, place: str, lasting: bool) -> str:
-    """The address of a shared run, which the page's script completes, with buttons to copy it and to take it back."""
+    """The address of a shared run, which the page's script completes, with buttons to copy it and to stop sharing."""
     who = _("Whoever has this address can see this run.")
     if not lasting:
         who += " " + _("This host keeps no log at the moment, so the link stops working when it restarts.")

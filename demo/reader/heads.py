@@ -1,4 +1,4 @@
-"""All heads as one picture, and which of them look at the same word."""
+"""A sheet with a thumbnail of every head, and groups of the heads that look at the same word."""
 
 import html
 from collections import Counter
@@ -29,7 +29,7 @@ _ABOUT_GROUPS = N_(
 
 
 def create_head_sheet() -> tuple[gr.Accordion, gr.HTML, gr.HTML]:
-    """A folded section, and in it the groups of heads for the chosen word and the sheet, which are still empty."""
+    """Create a folded section and, still empty in it, the groups of heads for the chosen word and the sheet."""
     with gr.Accordion(_("All heads at once"), open=False, elem_classes="tool heads-tool") as section:
         choose = script("head_sheet.js")
         agreement = gr.HTML("", js_on_load=choose, elem_classes="agreement-box", label=_("Heads that agree"))
@@ -39,7 +39,7 @@ def create_head_sheet() -> tuple[gr.Accordion, gr.HTML, gr.HTML]:
 
 
 def sheet(attention: Attention) -> str:
-    """The picture with a button over each thumbnail, layers and heads numbered from 1, and how many heads do what."""
+    """The sheet: a button over each thumbnail, layers and heads numbered from 1, and the number of heads per role."""
     geometry, found = sheet_geometry(attention), roles.head_roles(attention)
     # Numbers stand above the columns and beside the rows, in the middle of each.
     across = "".join(
@@ -83,7 +83,7 @@ def _cell(geometry: SheetGeometry, role: HeadRole) -> str:
 
 
 def _count(found: tuple[HeadRole, ...]) -> str:
-    """How many heads have which role, the most frequent first."""
+    """A sentence on how many heads have each role, the most frequent first and heads without a clear one last."""
     counts = Counter(role.role for role in found)
     last = {role: counts.pop(role) for role in (roles.BROAD, roles.NONE) if role in counts}
     said = [_look(role, heads) for role, heads in (*counts.most_common(), *last.items())]
@@ -91,7 +91,7 @@ def _count(found: tuple[HeadRole, ...]) -> str:
 
 
 def _look(role: str, heads: int) -> str:
-    """How many heads have `role`, as a part of a sentence."""
+    """The part of a sentence that says that `heads` heads have `role`."""
     match role:
         case roles.PREVIOUS:
             return ngettext(
@@ -119,7 +119,7 @@ def _look(role: str, heads: int) -> str:
 
 
 def head_agreement(attention: Attention, word: tuple[int, ...]) -> str:
-    """The heads of `attention` by what the query `word` (places of its tokens) looks at in them, as HTML."""
+    """The heads of `attention` as HTML, grouped by the word that the query `word` (indices of its tokens) looks at."""
     _keys, rows = word_rows(attention, word)
 
     def drawn(group: HeadGroup) -> str:
@@ -147,7 +147,7 @@ def head_agreement(attention: Attention, word: tuple[int, ...]) -> str:
             )
         return f'<section><h4>{finding}</h4><div class="head-chips">{chips}</div></section>'
 
-    # What idle heads rest on, and what looks at no word in particular, says the least and has the most heads.
+    # Heads that rest on marks or full stops, or look at no single word, say the least and are the most: fold them.
     telling, others, left = "", "", 0
     for group in head_groups(attention, word):
         if any(not is_resting_place(attention.key_tokens[place]) for place in group.word):

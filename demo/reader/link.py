@@ -1,4 +1,4 @@
-"""Links to a shared run, and what they say about the view."""
+"""Links to a shared run: its key in the query of the address, and the reader's settings in the fragment."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 from models.explain.aggregation import WAYS
 
 KEY = "shared"
-"""The name of a link's key in the page's address."""
+"""The query parameter that holds the key of a shared run."""
 
 _LOOKS_LIKE_A_KEY = r"[A-Za-z0-9_-]{1,64}"
 _LONGEST_ADDRESS = 500
@@ -16,7 +16,7 @@ _MOST_STEPS = 9_999
 
 @dataclass(frozen=True)
 class ReaderSettings:
-    """The settings of a reader: layers, heads and steps count from 1; step 0 is the whole text, layer 0 all of them."""
+    """The settings of a reader: layers, heads and steps count from 1; step 0 is the whole text, layer 0 all layers."""
 
     kind: str = ""
     how: str = "mean"
@@ -28,7 +28,7 @@ class ReaderSettings:
     part: str = ""
 
     def as_fragment(self) -> str:
-        """The place as the part of an address behind `#`, which browsers keep to themselves."""
+        """The settings as the fragment of an address (after `#`), which browsers do not send to the server."""
         settings = {name: int(value) if isinstance(value, bool) else value for name, value in vars(self).items()}
         for name in ("step", "part"):
             if not settings[name]:
@@ -38,14 +38,14 @@ class ReaderSettings:
 
 @dataclass(frozen=True)
 class Link:
-    """An address taken apart: the key of a run, and the place to open it at."""
+    """A parsed address: the key of a run, and the reader's settings to open it with."""
 
     key: str
     place: ReaderSettings
 
 
 def link_of(address: str) -> Link:
-    """The link in an address's query and fragment; what is no setting of the reader there counts as not given."""
+    """Parse the query and fragment of an address; an invalid setting gets its default, an invalid key is empty."""
     before, _, fragment = address[:_LONGEST_ADDRESS].partition("#")
     given = dict(parse_qsl(fragment))
     plain = ReaderSettings()
@@ -65,7 +65,7 @@ def link_of(address: str) -> Link:
 
 
 def _number(text: str | None, otherwise: int) -> int:
-    """A whole number as links have them."""
+    """`text` as a whole number of digits only, up to `_MOST_STEPS`; else `otherwise`."""
     if text is None or not text.isascii() or not text.isdigit() or int(text) > _MOST_STEPS:
         return otherwise
     return int(text)

@@ -42,15 +42,15 @@ _ABOUT = N_(
     "<em>attention</em>. A <em>layer</em> is one round of mixing, and a <em>head</em> one of several mixers in it."
 )
 _AT_ONCE: dict[str, Any] = {"trigger_mode": "always_last", **QUICK}
-"""The options of an event that needs no model, or attention that is in memory already."""
+"""The options of an event that needs no model, or only attention that is in memory."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The values of a reader's components: layers and heads count from 1, layer 0 is all of them.
+    """The values of a reader's components: layers and heads count from 1, layer 0 is all layers.
 
     `step` is the written token up to which attention is shown, counted from 1, 0 for the whole text; `word` is the
-    place of the chosen word among the rows, -1 for the one to begin with; `unfolded` whether the sheet shows.
+    index of the chosen word among the rows, -1 for the one to begin with; `unfolded`: whether the sheet is open.
     """
 
     finished: Finished
@@ -67,18 +67,19 @@ class Asked:
 
     @property
     def place(self) -> ReaderSettings:
-        """The settings of the reader as links have them."""
+        """The reader's settings, as a link holds them."""
         place = self.kind, self.how, int(self.layer), int(self.head), self.words, not self.damped
         return ReaderSettings(*place, self.step, self.part)
 
 
 class AttentionReader:
-    """The controls and the pictures, which open on the recorded `example`; its controls capture the rest when moved.
+    """The controls and the pictures, which open on the recorded `example`; other attention is captured when asked for.
 
-    `finished` is the run to read, `shown` whose attention is in the pictures. `chosen` says whether the visitor, a link
-    or a lecture chose what to show; until then each run opens on the token and the head that say most. `step` and
-    `word` are as in `Asked`. `missed` changes when a redraw found its attention no longer in memory. `decided` is the
-    strip under a completion that says which layer decided each token; it follows the run as the pictures do.
+    `finished` is the run to read, `shown` the source of the attention in the pictures. `chosen` says whether the
+    visitor, a link or a lecture chose what to show; until then each run opens on the token and the head that say most.
+    `step` and `word` are as in `Asked`. `missed` changes when a redraw finds its attention no longer in memory.
+    `decided` is the strip under a completion that says which layer decided each token; it follows the run as the
+    pictures do.
     """
 
     def __init__(
@@ -124,12 +125,12 @@ class AttentionReader:
 
     @property
     def asked(self) -> list[Component]:
-        """The fields of `Asked`, in their order."""
+        """The components whose values are the fields of `Asked`, in order."""
         return [self.finished, self.step, self.word, self.unfolded, *self.controls.inputs]
 
     @property
     def subject(self) -> list[Component]:
-        """The components that another run changes before its attention is there."""
+        """The components that another run changes before its attention is captured."""
         return [self.finished, self.step, self.word, *self._strip]
 
     @property
@@ -139,7 +140,7 @@ class AttentionReader:
 
     @property
     def all(self) -> list[Component]:
-        """The components that another source or kind changes."""
+        """The components that attention of another run or kind changes."""
         return [*self.controls.inputs, *self.pictures, self.agreement, self.sheet]
 
     @property
@@ -148,26 +149,26 @@ class AttentionReader:
         return [self.word_to_replace, *self._results]
 
     def turn_to(self, finished: Finished, own: bool = True) -> Updates:
-        """The updates that make `finished` the run to read; one that is not the visitor's `own` has no id here."""
+        """The updates that make `finished` the run to read, without its id unless it is the visitor's `own`."""
         run = replace(finished.run, id=finished.run.id if own else "", session_id="", answer=None)
         turned: Updates = {self.finished: replace(finished, run=run), self.step: 0, self.word: -1}
         return turned | dict.fromkeys(self._strip, "")
 
     def turn_to_place(self, place: ReaderSettings) -> Updates:
-        """The updates that set the controls as `place` says; drawing follows."""
-        # Even a run with the same text is drawn anew, for it may be at another place.
+        """The updates that set the controls to `place`; the caller draws next."""
+        # `None` makes even a run with the same text be drawn again, for its settings may differ.
         turned: Updates = {self.step: place.step, self.chosen: True, self.shown: None}
         return self.controls.turn_to(place, self.example.view.kinds) | turned
 
     def see(self, finished: Finished, kind: str, how: str, layer: int, head: int) -> AttentionView:
-        """The view that the controls ask for, captured if need be; raises `InputError`.
+        """The view that the controls ask for, its attention captured if need be; raises `InputError`.
 
-        One head of layer 0, which is all layers, is the head that the reader opens on.
+        A single head in layer 0, which stands for all layers, is the head that the reader opens on.
         """
         first = self.example.view
         at_first = (kind, how) == (first.kind, first.how) and layer in (0, first.layer + 1)
         if finished.source == self.example.source and at_first and (not layer or head == first.head + 1):
-            # The numbers that the page opened on stay what they were; another machine might round them otherwise.
+            # Keep the recorded numbers that the page opened on; this machine might round them differently.
             return first
         attentions = self.service.attention(finished.source)
         there = _of_kind(attentions, kind)
@@ -175,12 +176,12 @@ class AttentionReader:
         if how == "head" and not layer:
             layer, head = opened.layer + 1, opened.head + 1
         elif how == "head":
-            # Another model may have fewer of them.
+            # Another model may have fewer layers or heads.
             layer, head = min(layer, there.layers), min(max(head, 1), there.heads)
         return view_of(attentions, there.kind, int(layer) - 1, int(head) - 1, how, opened)
 
     def read(self, finished: Finished, place: ReaderSettings) -> Taken:
-        """What the reader shows of a run at `place`; raises `InputError`."""
+        """The picture of a run with the settings `place`; raises `InputError`."""
         view = self.see(finished, place.kind, place.how, place.layer, place.head)
         not_yet = len(finished.source.written) - place.step if place.step else 0
         there = replace(
@@ -208,7 +209,7 @@ class AttentionReader:
         return self.controls.show(taken.view) | self.draw(taken)
 
     def clear_tools(self, finished: Finished) -> Updates:
-        """The updates that take away what was found out about another run, and offer the words of this one."""
+        """The updates that clear the tools' results for another run, and offer the words of this one to replace."""
         try:
             first = _of_kind(self.service.attention(finished.source), "")
             words = words_to_replace(_read(first, finished.source.written), opening(finished.output, first).key)
@@ -217,13 +218,13 @@ class AttentionReader:
         return {**dict.fromkeys(self._results, ""), self.word_to_replace: gr.update(**words)}
 
     def walk(self, slider: Component, event: Dependency) -> None:
-        """After `event`, show attention as it was when the written token at `slider` had just been written."""
+        """After `event`, show attention as it was once the token whose number is in `slider` had been written."""
         event.then(lambda step: int(step), slider, self.step, **QUICK).then(
             self._handler(self._pictures), self.asked, [*self.pictures, self.missed], **_AT_ONCE
         )
 
     def follow(self, event: Dependency) -> Dependency:
-        """Redraw when `event` has set another run: first the answer, then attention. Returns the event of that."""
+        """Redraw attention after `event` has shown the answer of another run; returns the event that redraws."""
 
         def redraw(shown: object, chosen: bool, *values: Any) -> Updates:
             asked = Asked(*values)
@@ -249,7 +250,7 @@ class AttentionReader:
         return drawn
 
     def _connect(self) -> None:
-        """Let the controls, the sentence and the sheet redraw what they change."""
+        """Wire the controls, the sentence and the sheet to redraw what they change."""
         controls = self.controls
         switches = [each for each in (controls.words, controls.damped, controls.part) if each]
         choice: Updates = {self.chosen: True}
@@ -317,7 +318,7 @@ class AttentionReader:
         return self.show(taken) | (self._heads(replace(asked, kind=taken.view.kind)) if asked.unfolded else folded)
 
     def _heads(self, asked: Asked) -> Updates:
-        """All heads of one kind of attention, and which of them agree on the chosen word."""
+        """The updates that draw all heads of one kind of attention, and groups that agree on the chosen word."""
         try:
             attention = _of_kind(self.service.attention(asked.finished.source), asked.kind)
         except InputError as error:
@@ -326,7 +327,7 @@ class AttentionReader:
         return {self.agreement: head_agreement(attention, word), self.sheet: sheet(attention)}
 
     def _decided(self, finished: Finished) -> Updates:
-        """The layers that decided the tokens of a completion, nothing for other tasks."""
+        """The update of the strip of layers that decided the tokens of a completion; empty for other tasks."""
         try:
             return {
                 strip: with_terms(decided_strip(finished.output, self.service.decided(finished.source)))
@@ -336,7 +337,7 @@ class AttentionReader:
             return dict.fromkeys(self._strip, "")
 
     def _handler(self, draw: Callable[[Asked], Updates], also: Updates | None = None) -> Callable[..., Updates]:
-        """A handler of the fields of an `Asked` that draws at once where it can, and makes the updates `also`."""
+        """A handler that draws from the values of `asked`, at once where it can, and also makes the updates `also`."""
 
         def draw_or_wait(*values: Any) -> Updates:
             return {**self._at_once(draw, Asked(*values)), **(also or {})}
@@ -344,15 +345,15 @@ class AttentionReader:
         return for_visitors(draw_or_wait)
 
     def _at_once(self, draw: Callable[[Asked], Updates], asked: Asked) -> Updates:
-        """What `draw` makes of `asked` if that needs no model; else everything is drawn in the line of the models."""
+        """The updates of `draw(asked)` if it needs no model; else one that redraws everything in the models' queue."""
         source = asked.finished.source
         if source.is_forgotten or self.service.holds_attention(source):
             return self._drawn(draw, asked)
-        # Another value than before, which starts the event in the line.
+        # A new value triggers `missed.change`, which waits in that queue.
         return {self.missed: str(time.monotonic_ns())}
 
     def _drawn(self, draw: Callable[[Asked], Updates], asked: Asked) -> Updates:
-        """What `draw` makes of `asked`; what cannot be had is told where pictures would stand."""
+        """The updates of `draw(asked)`; an `InputError` hides the pictures and shows its sentence."""
         try:
             return draw(asked)
         except InputError as error:
@@ -365,12 +366,12 @@ def _of_kind(attentions: Attentions, kind: str) -> Attention:
 
 
 def _read(first: Attention | AttentionView, written: tuple[int, ...]) -> tuple[Token, ...]:
-    """Of the keys of the attention that is shown first, the tokens that the model was given and did not write."""
+    """The keys of the attention that is shown first, without the tokens that the model wrote itself."""
     return first.key_tokens[: len(first.key_tokens) - len(written)] if first.kind == "decoder" else first.key_tokens
 
 
 def _word_at(attention: Attention, asked: Asked, first: int) -> tuple[int, ...]:
-    """The places of the tokens of the chosen word, of the one at token `first` where none was chosen."""
+    """The indices of the tokens of the chosen word, or of the word with token `first` if none was chosen."""
     words = words_of(attention.query_tokens)
     if asked.word < 0:
         return next(word for word in words if first in word)

@@ -1,4 +1,4 @@
-"""The sentence whose words are coloured by attention, one sentence on what it shows, and the numbers as a table."""
+"""The text with its words coloured by attention, a sentence on what they show, and the weights as a table."""
 
 import base64
 import html
@@ -22,8 +22,8 @@ _MASKED, _WHOLE = 65535, 65534
 def coloured_sentence(view: AttentionView) -> str:
     """The tokens of `view` as buttons, and its weights as little-endian uint16 `[query, key]` in base64.
 
-    A weight of one is 65534; 65535 marks what may not be looked at. Two texts stand one below the other. Below them
-    one sentence reads out one word; the page's script fills its templates anew for every word that is chosen.
+    A weight of one is 65534; 65535 marks masked cells. Two texts stand one below the other. A sentence below them
+    reads out one word; the page's script fills its templates for every word that is chosen.
     """
     levels = np.where(view.masked, _MASKED, np.rint(np.clip(view.weights, 0, 1) * _WHOLE)).astype("<u2")
     top = scale_top(view)
@@ -81,7 +81,7 @@ def _texts(view: AttentionView) -> str:
 def _text(
     name: str, tokens: Sequence[Token], queries: Sequence[int | None], own: Sequence[int | None], more: str = ""
 ) -> str:
-    """The `tokens` as buttons with their places among `queries` and keys, `None` where they have none, then `more`."""
+    """The `tokens` as buttons with their indices as query and as key (`own`), `None` for none; then the HTML `more`."""
     words = ""
     for token, query, key in zip(tokens, queries, own, strict=False):
         text = html.escape(named(token))
@@ -128,7 +128,7 @@ _CAUTION = N_(
 
 
 def said(view: AttentionView, role: HeadRole | None, live: bool = True) -> str:
-    """The text beside the picture of `view`; `live` is whether visitors can choose another head and come closer."""
+    """The text beside the picture of `view`; `live`: whether visitors can choose another head and zoom in."""
     tokens = max(len(view.query_tokens), len(view.key_tokens))
     unknown = dict.fromkeys(token.text for token in (*view.query_tokens, *view.key_tokens) if token.is_unknown)
     notes = [
@@ -156,7 +156,7 @@ _MOST_ROWS = 128
 
 
 def attention_table(view: AttentionView) -> str:
-    """The numbers of `view`, folded away; a row is a query, as in the picture."""
+    """The weights of `view` as a folded table, a row per query as in the picture; of many keys only the strongest."""
     keys = list(map(tables.named, view.key_tokens))
     weights = np.where(view.masked, -1.0, view.weights)[:_MOST_ROWS]
     if len(keys) <= _WHOLE_COLUMNS:

@@ -1,4 +1,4 @@
-"""What if: a head switched off, or a word replaced, and both answers side by side."""
+"""What-if experiments: a head or layer switched off, or a word replaced, and both answers side by side."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -52,9 +52,9 @@ _WITH_BLANKS = (
 def create_try_it(
     service: DemoService, task: Task, finished: gr.State, place: Sequence[Component], words: Mapping[str, Any]
 ) -> tuple[gr.Dropdown, gr.HTML]:
-    """A folded section; the field for the word, which `words` are the settings of, and the place of both answers.
+    """Create the folded section; returns its list of words, with the settings `words`, and the place of both answers.
 
-    `place` are the reader's kind, way of reading heads, layer and head.
+    `place` are the reader's controls for kind, way of reading heads, layer and head.
     """
     with gr.Accordion(_("Try it: change one thing and compare"), open=False, elem_classes="tool"):
         gr.HTML(f'<p class="quiet">{_(_HELP)}</p>')
@@ -95,9 +95,9 @@ def create_try_it(
 
 
 def words_to_replace(tokens: Sequence[Token], first: int = -1) -> dict[str, Any]:
-    """The words of a text as choices, numbered as they stand, each with the places of its first and last token.
+    """The settings of a list of a text's words, numbered as they stand; a value is `first-last`, indices of tokens.
 
-    Chosen is the word with token `first`, else the first content word, else the first word.
+    The word with token `first` is selected, else the first content word, else the first word.
     """
     words = [
         (place, word)
@@ -110,7 +110,7 @@ def words_to_replace(tokens: Sequence[Token], first: int = -1) -> dict[str, Any]
 
 
 def _replaced(service: DemoService, finished: Finished, word: str, by: str) -> tuple[Changed, str]:
-    """The answers with the old and with the new word, and a name for the new one: what it was given."""
+    """The answers with the old and with the new word, and a heading for the second."""
     if not word:
         raise InputError(Sentence("This text has no word to replace."))
     first, _hyphen, last = word.partition("-")
@@ -124,9 +124,9 @@ def _replaced(service: DemoService, finished: Finished, word: str, by: str) -> t
 def _switched_off(
     service: DemoService, finished: Finished, change: str, kind: str, layer: int, head: int
 ) -> tuple[Changed, str]:
-    """The answers with and without what the reader shows, and a name for the latter: what was switched off.
+    """The answers with and without the head or layer that the reader shows, and a heading for the second.
 
-    Where the reader shows all layers together, it is the layer and head that the reader opens on.
+    If the reader shows all layers together, the layer and head that it opens on are switched off.
     """
     if layer < 1:
         attentions = service.attention(finished.source)
@@ -139,7 +139,7 @@ def _switched_off(
 
 
 def _compared(before: TaskOutput, after: TaskOutput, name: str) -> str:
-    """A sentence on the change, then both answers; `name` says what the second one was given."""
+    """A sentence on the change, then both answers, as HTML; `name` is the heading of the second."""
     before, after = _without_new_blank(before, after), _without_new_blank(after, before)
     shares = _shares(before), _shares(after)
     if isinstance(before, SurpriseOutput) and isinstance(after, SurpriseOutput):
@@ -165,7 +165,7 @@ def _without_new_blank(output: TaskOutput, other: TaskOutput) -> TaskOutput:
 
 
 def _surprise_changed(before: float, after: float) -> str:
-    """What became of a text's bits per token."""
+    """A sentence on how a text's bits per token changed."""
     was, now = number(before, ".2f"), number(after, ".2f")
     if was == now:
         return _("Nothing that shows: the surprise stays at {bits} bits per token.", bits=now)
@@ -175,13 +175,13 @@ def _surprise_changed(before: float, after: float) -> str:
 
 
 _Shares = dict[str, float]
-"""Candidates for one blank, labels or spans, each with its share of one."""
+"""The candidates for one answer (words for a blank, labels or spans), each with its share, from 0 to 1."""
 
 _NO_ANSWER = N_("no answer in this text")
 
 
 def _shares(output: TaskOutput) -> list[_Shares]:
-    """The candidates that an answer names, for each blank; the likeliest of those that read alike."""
+    """The candidates of an answer, for each blank; of those that read alike, the likeliest. Empty for written texts."""
     match output:
         case FillMaskOutput():
             named = [[(each.text, each.score) for each in blank] for blank in output.predictions]
@@ -211,7 +211,7 @@ def _shares(output: TaskOutput) -> list[_Shares]:
 
 
 def _best(output: TaskOutput) -> str:
-    """The answer, of the first blank where there are several."""
+    """The answer as text, for the first blank if there are several."""
     if isinstance(output, QuestionAnsweringOutput):
         return output.answers[0].text.strip() if output.answered else _(_NO_ANSWER)
     first = _shares(output)[0]
@@ -240,7 +240,7 @@ def _answer_changed(before: TaskOutput, after: TaskOutput) -> str:
 
 
 def _tables(before: Sequence[_Shares], after: Sequence[_Shares], name: str) -> str:
-    """A table for each blank, the candidates down, the likeliest after the change first, and both shares across."""
+    """A table for each blank: a row per candidate, the likeliest after the change first, with both shares."""
     tables = []
     blanks = list(zip(before, after, strict=False))
     for blank, (old, new) in enumerate(blanks, start=1):
@@ -264,7 +264,7 @@ def _candidate(text: str, in_both: bool) -> str:
 
 
 def _way(before: float | None, after: float | None) -> str:
-    """Up or down, where both shares are known and do not read alike."""
+    """An arrow up or down; empty if a share is unknown or both read alike."""
     if before is None or after is None or percent(before) == percent(after):
         return ""
     said, arrow = (_("more than before"), "▲") if after > before else (_("less than before"), "▼")
@@ -290,7 +290,7 @@ def _written(output: TaskOutput) -> str:
 
 
 def _text_changed(before: str, after: str) -> str:
-    """Where two texts part."""
+    """A sentence on where two texts first differ."""
     if before == after:
         return _("Nothing that shows: the text is the same, word for word.")
     first, second = before.split(), after.split()
@@ -309,7 +309,7 @@ def _text_changed(before: str, after: str) -> str:
 
 
 def _side_by_side(first: str, second: str, name: str) -> str:
-    """Two texts in columns, the words of each that the other has not in `<mark>`."""
+    """Two texts in columns, with the words of each that the other lacks in `<mark>`."""
     words = first.split(" "), second.split(" ")
     marked = ["", ""]
     for change, *places in SequenceMatcher(None, *words, autojunk=False).get_opcodes():

@@ -1,1 +1,1 @@
-"""Following a decoder as it writes."""
+"""Parts of the page that follow a decoder as it writes."""

@@ -1,4 +1,4 @@
-"""The steps of a decoder on the page: each token with its alternatives, and the text that goes on from another one."""
+"""The steps of a decoder: each token with its alternatives, and the text that is written on from one of these."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -26,7 +26,7 @@ from models.registry import Task
 from models.wording import Sentence
 
 DrawAnswer = Callable[[Run, TaskOutput, int], str]
-"""From a run, its output and the chosen step, counted from 1 and 0 for the last, to the answer as HTML."""
+"""Draws an answer as HTML from a run, its output and the chosen step, counted from 1 (0: the last)."""
 
 
 def growing(
@@ -38,7 +38,7 @@ def growing(
     is_wanted: Callable[[], bool],
     progress: Progress = silent,
 ) -> Generator[Finished]:
-    """The run as it grows, while it `is_wanted`; a translation comes whole. Closing the iterator stops it too."""
+    """Yield the run as it grows, until it is not wanted or the iterator is closed; a translation comes whole."""
     if not task.grows:
         with only_while(is_wanted):
             done = service.run(session_id, task, fields, checkpoint, progress)
@@ -53,7 +53,7 @@ def growing(
 
 
 def growing_answer(run: Finished) -> str:
-    """The text so far of a run that is being written, nothing once it is finished."""
+    """The text so far, as HTML, of a run that is being written; empty once it is finished."""
     output = run.output
     if not isinstance(output, CompletionOutput) or output.finished:
         return ""
@@ -61,10 +61,10 @@ def growing_answer(run: Finished) -> str:
 
 
 class DecoderSteps:
-    """The slider, the table of the chosen step, and the other text where a visitor let it part.
+    """The slider, the table of the chosen step, and the other text that is written on from an alternative token.
 
-    It opens on the last step of the recorded example. `run_id` is whose text is walked through, empty for the example;
-    `forked` that of the other text.
+    It opens on the last step of the recorded example. `run_id` is the id of the run whose steps are shown, empty for
+    the example; `forked` is that of the other text.
     """
 
     def __init__(self, service: DemoService, task: Task) -> None:
@@ -109,7 +109,7 @@ class DecoderSteps:
         }
 
     def part(self, text: str, *, writing: bool = False, forked: str = "") -> Updates:
-        """The updates that show the other text; `forked` is its run once it is finished."""
+        """The updates that show the other text; `forked` is the id of its run once it is finished."""
         return {
             self.other: gr.update(value=text, visible=bool(text)),
             self.stop: gr.update(visible=writing),
@@ -125,9 +125,9 @@ class DecoderSteps:
         adopt: Callable[[Finished], Updates],
         adopted: list[Component],
     ) -> tuple[list[Dependency], Dependency]:
-        """Wire the events; `adopt` shows a run in the tab, by changing `adopted`.
+        """Wire the events; `adopt` returns the updates of `adopted` that show a run in the tab.
 
-        Returns the events that choose another step, and the one that takes the other text over.
+        Returns the events that choose another step, and the one that replaces the tab's run by the other text's.
         """
         stops = Stops()
 
@@ -177,7 +177,7 @@ class DecoderSteps:
         return [chosen, slid], taken
 
     def _seen(self, run_id: str) -> tuple[Run, TaskOutput]:
-        """The run with this id and its output; raises `InputError` when it was deleted."""
+        """The run with this id, or the recorded example, and its output; raises `InputError` when it was deleted."""
         if not run_id:
             example = recorded(self.task)
             return example.run, example.output
@@ -186,7 +186,7 @@ class DecoderSteps:
 
 
 def _forked(run: Run, before: TaskOutput, step: int, place: int) -> dict[str, Any]:
-    """The fields of the run that goes on from alternative `place` at `step`."""
+    """The fields of a run that continues from alternative `place` (from 0) at `step`; raises `InputError`."""
     generated = generated_of(before)
     if not 1 <= step <= len(generated) or not 0 <= place < len(generated[step - 1].alternatives):
         raise InputError(Sentence("There is no such token to go on from."))
@@ -198,7 +198,7 @@ def _within(step: int, output: TaskOutput) -> int:
 
 
 def _table(run: Run, output: TaskOutput, step: int) -> str:
-    """The table of `step`, nothing for a run that was logged before its steps were kept or that wrote nothing."""
+    """The table of `step`; empty for a run that was logged before steps were kept or that wrote nothing."""
     generated = generated_of(output)
     if not generated:
         return ""

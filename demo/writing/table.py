@@ -1,4 +1,4 @@
-"""Every step of a decoder as a table: the token, its probability, and the likeliest others."""
+"""A step of a decoder as a table: the token, its probability, and the likeliest others."""
 
 import html
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ def step_table(
 ) -> str:
     """The step that chose token `number`, counted from 1, after the text `before`; the first `kept` were given.
 
-    Each alternative has a button to go on from it, where the run was logged with what that needs.
+    Each alternative has a button to go on from it, if the run was logged with the ids of its tokens.
     """
     each = generated[number - 1]
     drawn = each.drawn is not None
@@ -112,12 +112,12 @@ def _bar(share: float) -> str:
 
 
 def _after(others: Sequence[Alternative], place: int, barred: Collection[int], fields: Mapping[str, Any]) -> str:
-    """The share that the settings left of an alternative, or the name of the one that cut it."""
+    """A cell with the probability of an alternative after the settings, or with the setting that cut it."""
     other = others[place]
     if other.drawn:
         return f"<td>{_bar(other.drawn)}</td>"
     top_k = int(fields.get("top_k", 0))
-    # What the loop guard cuts leaves its rank to the next.
+    # Tokens that the loop guard cuts do not count towards top-k.
     rank = sum(before.id not in barred for before in others[:place])
     if other.id in barred:
         cut = _("cut by the loop guard")
@@ -163,5 +163,5 @@ def _tail(before: str) -> str:
 
 
 def token_name(text: str) -> str:
-    """A token as a table names it: its space left out, blanks named."""
+    """The name of a token in a table: without its space, and a sign for white space alone."""
     return label(Token(text, text, 0))

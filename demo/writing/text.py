@@ -1,4 +1,4 @@
-"""A text as it was written: its tokens, which layer decided each, and texts side by side."""
+"""Written texts as HTML: tokens to choose among, the layer that decided each, and texts side by side."""
 
 import html
 import math
@@ -29,12 +29,12 @@ _SEED = N_("Model and settings are the same; chance starts again from the seed w
 
 
 def choosing() -> str:
-    """Run in the page: tells which token was chosen, by pointer or by keyboard."""
+    """JavaScript that triggers `select` with the step of the token chosen by pointer or keyboard."""
     return script("written_tokens.js")
 
 
 def decided_strip(output: TaskOutput, layers: Sequence[int | None]) -> str:
-    """The written tokens with their layers, which count from 0 here and from 1 on the page; nothing without layers."""
+    """The written tokens with the layer that decided each, from 0 here and from 1 on the page; empty without layers."""
     generated = generated_of(output)
     if not layers or len(layers) != len(generated):
         return ""
@@ -48,7 +48,7 @@ def decided_strip(output: TaskOutput, layers: Sequence[int | None]) -> str:
 
 
 def _when_decided(layers: Sequence[int | None]) -> str:
-    """How early the tokens were decided; half is of those that any layer decided."""
+    """A sentence on how early the tokens were decided: the median over those that any layer decided."""
     known = sorted(layer for layer in layers if layer is not None)
     never = len(layers) - len(known)
     if not known:
@@ -74,7 +74,7 @@ def _decided(text: str, layer: int | None, last: int) -> str:
 
 
 def written_text(prompt: str, output: TaskOutput, step: int = 0) -> str:
-    """The prompt and what was written after it; `step` counts the chosen token from 1, 0 for the last."""
+    """The prompt and the text after it; `step` is the number of the chosen token from 1, 0 for the last."""
     assert isinstance(output, CompletionOutput)  # noqa: S101
     if not output.generated:
         return _written(prompt)
@@ -88,20 +88,20 @@ def written_text(prompt: str, output: TaskOutput, step: int = 0) -> str:
 
 
 def growing_text(prompt: str, text: str) -> str:
-    """A text while it grows: nothing but the text, so that every token is a small message."""
+    """A text while it grows, without buttons for its tokens, so that every update is a small message."""
     return _written(prompt, f"{html.escape(text)}<span class='caret' aria-hidden='true'></span>", ' aria-live="off"')
 
 
 def _written(prompt: str, after: str = "", attributes: str = "") -> str:
-    """The prompt, without the spaces at its end, which no model reads, and the HTML of what comes after it."""
+    """The prompt without trailing spaces, which no model reads, then the HTML `after` it."""
     read = html.escape(prompt.rstrip(" \t\u00a0"))
     return f'<p class="written" dir="auto"{attributes}><span class="prompt">{read}</span>{after}</p>'
 
 
 def token_group(output: TaskOutput, step: int) -> str:
-    """The written tokens to choose among, `step` chosen, counted from 1.
+    """The written tokens as a radio group with number `step`, counted from 1, chosen.
 
-    A token that is only some bytes of a character stands with the next one.
+    A token that is only some bytes of a character is shown with the next one.
     """
     tokens = "".join(
         _token(number, chunk, each, number == step)
@@ -140,13 +140,13 @@ def _per_token(score: float) -> str:
 
 
 def generated_of(output: TaskOutput) -> tuple[GeneratedToken, ...]:
-    """The tokens that a decoder wrote, with what they were worth."""
+    """The tokens that a decoder wrote, with their probabilities and alternatives."""
     assert isinstance(output, CompletionOutput | TranslationOutput)  # noqa: S101
     return output.generated
 
 
 def chunks(output: TaskOutput) -> list[str]:
-    """The part of the text that each token stands for, nothing lost: some tokens are only bytes of a character."""
+    """Split the text into a part for each token, without loss; some tokens are only bytes of a character."""
     generated = generated_of(output)
     text = output.translations[0].text if isinstance(output, TranslationOutput) else str(getattr(output, "text", ""))
     parts, position = [], 0
@@ -154,27 +154,27 @@ def chunks(output: TaskOutput) -> list[str]:
         if each.token.end >= 0:
             end = each.token.end
         else:
-            # A run that was logged before tokens had places.
+            # A run that was logged before tokens had offsets.
             piece = each.token.text if text.startswith(each.token.text, position) else each.token.text.strip()
             found = text.find(piece, position, position + len(piece) + _SEARCHED) if piece else position
             end = position if found < 0 or each.token.special else found + len(piece)
         parts.append(text[position:end])
         position = end
     if parts:
-        # What no token was found for belongs to the last one that is text.
+        # Text that matches no token goes to the last token that is text.
         last = max((index for index, each in enumerate(generated) if not each.token.special), default=0)
         parts[last] += text[position:]
     return parts
 
 
 def several_texts(texts: Sequence[CompletionOutput], names: Sequence[str]) -> str:
-    """The texts in columns, in each the tokens marked where it parts from the others."""
+    """The texts in columns, with the tokens marked at which each first differs from the others."""
     ids = [[each.token.id for each in text.generated] for text in texts]
     alike = _alike(ids)
     columns = ""
     for number, (text, name) in enumerate(zip(texts, names, strict=True)):
         others = [*ids[:number], *ids[number + 1 :]]
-        # Where it parts from all, and from the one that it has most in common with.
+        # Where it first differs from the whole group, and from the text with which it shares the longest beginning.
         places = {alike, max(_alike([ids[number], other]) for other in others)}
         parts = (
             f"<mark>{html.escape(part)}</mark>" if place in places else html.escape(part)
@@ -188,12 +188,12 @@ def several_texts(texts: Sequence[CompletionOutput], names: Sequence[str]) -> st
 
 
 def _alike(texts: Sequence[Sequence[int]]) -> int:
-    """With how many tokens, given by their ids, all the texts begin."""
+    """The number of tokens, compared by id, that all the texts begin with."""
     return sum(1 for _same in takewhile(lambda ids: len(set(ids)) == 1, zip(*texts, strict=False)))
 
 
 def _where_they_part(texts: Sequence[CompletionOutput], alike: int) -> str:
-    """After how many tokens the texts part, and with which, in a sentence."""
+    """A sentence on after how many tokens the texts first differ, and in which tokens."""
     parting = [each.generated[alike] for each in texts if alike < len(each.generated)]
     both = len(texts) == 2
     if not parting:
@@ -226,7 +226,7 @@ def _quoted(each: GeneratedToken) -> str:
 
 
 def forked_text(step: int, before: TaskOutput, after: TaskOutput, run: Run) -> str:
-    """The texts `before` and `after`, the output of `run`, side by side; they part at token `step`, counted from 1."""
+    """`before` and `after`, the output of `run`, side by side; they first differ at token `step`, counted from 1."""
     old, new = generated_of(before), generated_of(after)
     old_ids, new_ids = ([each.token.id for each in tokens] for tokens in (old, new))
     matched = SequenceMatcher(None, old_ids, new_ids, autojunk=False)
@@ -260,7 +260,7 @@ def forked_text(step: int, before: TaskOutput, after: TaskOutput, run: Run) -> s
 
 
 def _unshared(parts: Sequence[str], shared: set[int]) -> str:
-    """The parts of a text, those that are not `shared` marked."""
+    """The parts of a text, with those whose index is not in `shared` marked."""
     texts = groupby(enumerate(parts), key=lambda each: each[0] in shared)
     joined = ((is_shared, html.escape("".join(part for _place, part in each))) for is_shared, each in texts)
     return "".join(text if is_shared else f"<mark>{text}</mark>" for is_shared, text in joined)

@@ -23,7 +23,7 @@ _HEADINGS = {"greedy": N_("Greedy search"), "beam": N_("Beam search"), "sample":
 
 
 def tree_finding(tree: DecodeTree) -> str:
-    """The finding of comparing the three texts, as the picture's title."""
+    """A sentence that compares the three texts, as the picture's title."""
     greedy, beam, sample = tree.texts
     if tree.num_beams == 1 or beam.ids == greedy.ids:
         found = _("Beam search ended with the same text as greedy search")
@@ -65,7 +65,7 @@ def _worth(text: StrategyText) -> str:
 
 
 def tree_table(tree: DecodeTree) -> str:
-    """Every token of the tree, for those who do not see the picture."""
+    """Every token of the tree as a folded table, for visitors who do not see the picture."""
     rows = [
         (
             f"<td>{node.depth}</td>",
@@ -109,7 +109,7 @@ _LEAD = N_(
 
 
 def create_strategy_tree(service: DemoService, checkpoint: Component, fields: Mapping[str, Component]) -> None:
-    """The folded section, which draws with the chosen `checkpoint` and the tab's `fields` when a visitor asks."""
+    """Create the folded section, which draws the tree for the chosen `checkpoint` and the tab's `fields` on request."""
     with gr.Accordion(_("Three strategies in one picture"), open=False, elem_classes="tool"):
         gr.HTML(f'<p class="quiet">{_(_LEAD)}</p>')
         with gr.Row(elem_classes="settings"):
