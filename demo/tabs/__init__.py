@@ -1,1 +1,1 @@
-"""The tabs: one form, one result and one typed handler per task, then the history and what this is about."""
+"""The tabs of the page: one per task with its form, result and handlers, then Inside, History and About."""

@@ -1,4 +1,4 @@
-"""About: what this is, how to read it, what is kept, the models with their licences, and the host's choice."""
+"""About: how to read the page, what is kept, the models with their licences, and the host's default models."""
 
 import html
 from collections.abc import Callable, Mapping
@@ -56,9 +56,9 @@ _NOT_FROM_HERE = N_("The default models can be changed only from the machine tha
 
 
 def create_about_tab(service: DemoService, tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
-    """The tab; nothing on it changes but the host's choice of the default models, which `task_tabs` follow.
+    """Create the tab, static but for the host's choice of default models, which the pickers of `task_tabs` follow.
 
-    Its buttons open others of the `tabs` with an example.
+    The buttons of its last section open one of the `tabs` with an example.
     """
     settings = service.settings
     with gr.Tab(_("About"), id="about", elem_id="tab-about", alignment="right") as tab:
@@ -98,9 +98,9 @@ def _section(title: str, *paragraphs: str, anchor: str = "") -> str:
 
 
 def _create_choice(service: DemoService, task_tabs: Mapping[Task, TaskTab], tab: gr.Tab) -> None:
-    """What the tabs begin with, and for the host's own browser the buttons that change it.
+    """Create the line on the default models and, for a browser on the host itself, the buttons that change them.
 
-    Elsewhere a visitor could fill the host's disk, and change the page for all others.
+    From elsewhere a visitor could fill the host's disk, and change the page for all others.
     """
     settings, defaults = service.settings, service.defaults
     words = _choice_in_words(service, may_change=False)
@@ -150,7 +150,7 @@ def _create_choice(service: DemoService, task_tabs: Mapping[Task, TaskTab], tab:
 
 
 def _choice_in_words(service: DemoService, may_change: bool) -> str:
-    """What the tabs begin with, and how that is changed."""
+    """Sentences on the models that the tabs begin with, and on how to change them, as HTML."""
     published = [task for task in Task if service.defaults.of(task).hub_id]
     if not published:
         begin = _("The tabs begin with the bundled models.")

@@ -1,4 +1,4 @@
-"""Single cells: a second form in the tab of earlier models, a text in the colours of one cell of a character LSTM."""
+"""Single cells: a second form in the tab Before Transformers, a text coloured by one cell of a character LSTM."""
 
 import html
 from typing import Any
@@ -53,7 +53,7 @@ def create_cells_form(service: DemoService, session: gr.BrowserState, generation
     form.connect()
 
     def choose(finished: Finished, cell: int | None) -> Updates:
-        """The text in the colours of another cell."""
+        """The updates that colour the text by another cell."""
         output, cell = _typed(finished.output), int(cell or 0)
         found = [each for each in output.cells if each.cell == cell]
         if not found:
@@ -73,7 +73,7 @@ def _first(finished: Finished) -> int:
 
 
 def choices_of(output: TaskOutput) -> list[tuple[str, int]]:
-    """The named cells with their numbers."""
+    """The cells that watch something, as choices of label and number."""
     return [(_choice(each), each.cell) for each in _typed(output).cells if each.watches]
 
 
@@ -87,13 +87,13 @@ def _choice(cell: WatchedCell) -> str:
 
 
 def draw_first(output: TaskOutput) -> str:
-    """The text in the colours of the first cell."""
+    """The text coloured by its first cell."""
     output = _typed(output)
     return draw_cell(output, output.cells[0])
 
 
 def draw_cell(output: CellsOutput, cell: WatchedCell) -> str:
-    """The text as it was read, in the colours of `cell`, with its number at each character and the next guesses."""
+    """The text as it was read, coloured by `cell`, with its state and the likeliest next characters at each place."""
     characters = "".join(
         _character(each, state, guesses, first=not place)
         for place, (each, state, guesses) in enumerate(zip(output.read, cell.states, output.guesses, strict=True))
@@ -136,7 +136,7 @@ def _said(each: str, state: float, guesses: tuple[Prediction, ...]) -> str:
     return _(
         "After {character}: {state}. Likeliest next: {guesses}.",
         character=_quoted(each),
-        # Adding 0 makes 0 of -0.
+        # Adding 0 turns -0.0 into 0.0.
         state=decimals(round(state, 2) + 0),
         guesses=", ".join(f"{_quoted(guess.text)} {percent(guess.score)}" for guess in guesses),
     )
@@ -147,7 +147,7 @@ def _quoted(character: str) -> str:
 
 
 def _notes(output: CellsOutput) -> str:
-    """What was made of the text, and how few cells have a name."""
+    """Notes on how the text was read, and on how few cells have a name."""
     found = figures()[output.model]
     notes = [
         _(

@@ -127,7 +127,7 @@ def create_completion_tab(service: DemoService, session: gr.BrowserState) -> Tas
 
 
 def few_shot_note(name: str) -> str:
-    """A sentence on what the checkpoint called `name` makes of a prompt that shows solved cases."""
+    """A note on few-shot prompts and on how well the checkpoint `name` follows them, as HTML."""
     try:
         checkpoint = find(name, Task.COMPLETION)
     except CheckpointUnavailable:
@@ -151,12 +151,12 @@ def few_shot_note(name: str) -> str:
 
 
 def _next_seed(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields with the seed after theirs; after the last one, the first."""
+    """The fields with the next seed; the last one is followed by 0."""
     return {**fields, "seed": (int(fields["seed"] or 0) + 1) % _SEEDS}
 
 
 def _shown_beside(runs: Sequence[Finished]) -> dict[str, Any]:
-    """The update that shows the texts of the runs side by side; nothing where there are none, or one is empty."""
+    """The update that shows the texts of the runs side by side; nothing if there are none, or one is empty."""
     texts = [run.output for run in runs if isinstance(run.output, CompletionOutput) and run.output.generated]
     names = [_("Seed {seed}", seed=run.run.seed) for run in runs]
     shown = several_texts(texts, names) if runs and len(texts) == len(runs) else ""

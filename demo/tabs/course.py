@@ -1,4 +1,4 @@
-"""The calls that courses on Transformers begin with, each as a button into its tab and as a line of Python."""
+"""The calls that courses on Transformers begin with, each with a button to its tab and a line of Python."""
 
 import html
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ CHAPTER: dict[str, tuple[Task, bool]] = {
     "translation": (Task.TRANSLATION, False),
     "feature-extraction": (Task.WORD_IN_CONTEXT, True),
 }
-"""What `pipeline` calls each task, the task here, and whether transformers 5 still has that pipeline."""
+"""For each task name of `pipeline`, the task here, and whether transformers 5 still has that pipeline."""
 
 _TITLE = N_("A course’s first chapter, running")
 _SAID = N_(
@@ -36,7 +36,7 @@ _GONE = N_("gone from transformers 5")
 
 
 def create_course(tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
-    """The section: a row for each call, whose button fills the form of its tab with an example and opens it."""
+    """Create the section: a row for each call, whose button opens its tab with an example in the form."""
     said = f'<h2 id="course">{_(_TITLE)}</h2><p>{_(_SAID)}</p>'
     gr.HTML(f'<div class="prose-page">{said}</div>', label=_("A course’s first chapter"))
     for name, (task, lasts) in CHAPTER.items():
@@ -57,7 +57,7 @@ def create_course(tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab]) -> None:
 
 
 def call(task: Task) -> str:
-    """The line of Python that asks what the first example of `task` asks, all settings as they are by default."""
+    """The line of Python that runs the first example of `task` with default settings."""
     fields = FIELDS[task]
     given = {name: value for name, value in examples_of(task)[0].fields.items() if fields[name].is_text}
     return f'load_model("{task.endpoint}")({", ".join(f"{name}={value!r}" for name, value in given.items())})'

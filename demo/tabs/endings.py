@@ -28,10 +28,10 @@ _PICTURE = N_(
 
 
 class EndingsForm(TaskTab):
-    """The form; the reader then shows the beginning with the ending that is likeliest to come next."""
+    """The form; the tab's reader then shows the beginning with the ending that is likeliest to come next."""
 
     def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """The beginning, and the endings one a line."""
+        """The values of the fields by their names, with the lines of the endings as a list."""
         fields = super().named(values)
         return {**fields, "endings": [line for line in str(fields["endings"] or "").splitlines() if line.strip()]}
 
@@ -52,7 +52,7 @@ def create_endings_form(service: DemoService, session: gr.BrowserState, pairs: T
 
 
 def draw_endings(output: TaskOutput) -> str:
-    """Both rankings side by side, and in a sentence whether they agree on the first."""
+    """Both rankings side by side, and a sentence on whether they agree on the first."""
     assert isinstance(output, EndingsOutput)  # noqa: S101
     by_follows, by_words = (
         [output.endings[place] for place in order] for order in (output.by_follows, output.by_log_probability)
@@ -89,7 +89,7 @@ def draw_endings(output: TaskOutput) -> str:
 
 
 def _ranked(name: str, rows: Sequence[tuple[str, float, str]]) -> str:
-    """Endings with the width of their bar, a share of one, and their number."""
+    """A list called `name` of `rows`: an ending, the length of its bar (from 0 to 1), and its number as text."""
     items = "".join(
         f'<li{" class=wins" if not place else ""}><span class="bar-name"><bdi>{html.escape(text)}</bdi></span>'
         f'<span class="bar-track" aria-hidden="true"><span style="width:{100 * share:.2f}%"></span></span>'

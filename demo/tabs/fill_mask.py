@@ -56,7 +56,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
         known = _masked_words(typed) or aligned(tuple(words), words_of(typed))
         return {chips: token_chips(typed), hidden: known}
 
-    # Whoever types another text, or blanks out another word, asks after another word, too.
+    # The visitor's own word belongs to the old text and blank, so it is cleared for another.
     gr.on([text.input, chips.select], lambda: "", None, word, **QUICK)  # fmt: skip
     tab.connect()
     chips.select(choose, [text, hidden], [text, hidden, chips], **QUICK)
@@ -65,7 +65,7 @@ def create_fill_mask_tab(service: DemoService, session: gr.BrowserState) -> Task
 
 
 def draw_answer(output: TaskOutput) -> str:
-    """Bars for each mask, the filled texts, and where the visitor's own word stands."""
+    """Bars for each mask, the rank of the visitor's own word there, and the filled texts."""
     assert isinstance(output, FillMaskOutput)  # noqa: S101
     several = len(output.predictions) > 1
     masks = ""
@@ -107,5 +107,5 @@ def _own_word(standings: tuple[WordStanding, ...], mask: int) -> str:
 
 
 def _masked_words(text: str) -> tuple[str, ...]:
-    """The words behind the masks, where `text` is one of the examples."""
+    """The words that the masks replaced if `text` is one of the examples; else none."""
     return next((each.masked_words for each in examples_of(Task.FILL_MASK) if each.fields["text"] == text), ())

@@ -1,4 +1,4 @@
-"""The form of a tab: the fields that are asked, the button and the examples, and how a run's fields come back to it."""
+"""The form of a tab: its fields, button and examples, and how the fields of a run are put back into it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,16 +39,16 @@ TAB_NAMES = {
     Task.TRAINING_STEP: "training",
     Task.TINY_MODEL: "training",
 }
-"""How addresses name the tabs: `?tab=sentiment`. The id of a tab's element is `tab-` and this."""
+"""The names of the tabs in addresses, as in `?tab=sentiment`; the id of a tab's element is `tab-` and its name."""
 
 
 class TaskForm:
-    """What a tab asks, made from top to bottom inside `page`.
+    """The form of a task, whose parts are created from top to bottom inside `page`.
 
-    `fields` are what is asked, by the names of the task's inputs, and `notices` the places for a sentence beside those
-    that need one. `opens` is the id of the tab that all this stands in.
+    `fields` are its components by the names of the task's inputs, `notices` the places for messages beside some of
+    them. `opens` is the id of the form's tab.
 
-    A second form in a tab is folded away under the columns of the `first`, whose model it shares.
+    A second form in a tab is folded away under the columns of the `first`, whose model picker it shares.
     """
 
     tab: gr.Tab
@@ -69,7 +69,7 @@ class TaskForm:
 
     @contextmanager
     def page(self, title: str = "") -> Iterator[None]:
-        """Holds the two columns, under this title or that of the task."""
+        """A context for the two columns, under `title` or that of the task."""
         title = title or _(TASK_TITLES[self.task])
         if self.first:
             with self.tab, gr.Accordion(title, open=False, elem_classes="tool") as self.fold, two_columns():
@@ -80,7 +80,7 @@ class TaskForm:
 
     @contextmanager
     def asking(self, button: str, hint: str) -> Iterator[None]:
-        """Holds the fields for the visitor's own words; below them stand a hint, the buttons and the examples."""
+        """A context for the visitor's text fields; below them stand a hint, the buttons and the examples."""
         with asking():
             yield
             gr.HTML(f'<p class="quiet hint">{hint}</p>', label=_("What to do"))
@@ -93,21 +93,21 @@ class TaskForm:
             self._examples = examples([next(iter(self.fields.values()))], labels, labels)
 
     def create_text(self, name: str, label: str = "", **more: Any) -> gr.Textbox:
-        """The field called `name` for the visitor's own words, and below it the place for a sentence about it."""
+        """Create the field `name` for the visitor's own text and, below it, the place for messages about it."""
         self.fields[name] = text = visitor_text(in_lines(self.example.run.fields[name]), label, **more)
         self.notices[name] = create_notice()
         return text
 
     @contextmanager
     def settings(self, about: str) -> Iterator[None]:
-        """Holds the settings and the model picker, folded away; `about` says below them what the tab shows."""
+        """A context for the settings and the model picker, folded away; `about` says below them what the tab shows."""
         with gr.Column(elem_classes="beside"):
             with gr.Accordion(_("Settings and model"), open=False, elem_classes="fold settings"):
                 yield
             lead(about, _("About this tab"))
 
     def create_slider(self, name: str, **more: Any) -> gr.Slider:
-        """The slider of the field called `name`."""
+        """Create the slider of the field `name`."""
         given = FIELDS[self.task][name].slider
         assert given is not None  # noqa: S101
         self.fields[name] = slider = gr.Slider(
@@ -122,20 +122,20 @@ class TaskForm:
         return slider
 
     def create_radio(self, name: str, label: str, offered: Iterable[tuple[str, str]]) -> gr.Radio:
-        """The choice for the field called `name` among a few values, each with what visitors read for it."""
+        """Create the radio buttons of the field `name`; `offered` pairs the text of each with its value."""
         choices = [(_(said), value) for said, value in offered]
         self.fields[name] = radio = gr.Radio(choices, value=self.example.run.fields[name], label=label)
         return radio
 
     def create_seed(self, meaning: str) -> gr.Number:
-        """The number from which chance starts."""
+        """Create the field of the random seed; `meaning` explains it to visitors."""
         self.fields["seed"] = seed = gr.Number(
             self.example.run.fields["seed"], label=_("Seed"), info=meaning, precision=0, minimum=0
         )
         return seed
 
     def create_picker(self) -> None:
-        """The choice of a model."""
+        """Create the model picker."""
         self.picker = create_checkpoint_picker(self.task, self.service.defaults)
 
     @property
@@ -145,11 +145,11 @@ class TaskForm:
 
     @property
     def form(self) -> list[Block]:
-        """Every component that other fields in the form change."""
+        """Every component that changes when the form is filled in."""
         return list(self.fields.values())
 
     def fill(self, fields: Mapping[str, Any]) -> Updates:
-        """The updates that put `fields`, by the names of the task's inputs, into the form; what it lacks stays."""
+        """The updates that put `fields`, by the names of the task's inputs, into the form; other fields stay."""
         return {
             self.fields[name]: in_lines(value) if isinstance(value, list | tuple) else value
             for name, value in fields.items()
@@ -161,17 +161,17 @@ class TaskForm:
         return dict(zip(self.fields, values, strict=True))
 
     def buttons(self, *, writing: bool) -> Updates:
-        """Stop while the model writes, and the button that starts it while it does not."""
+        """The updates that show Stop while the model is `writing`, and otherwise the button that starts it."""
         return {self.run_button: gr.update(visible=not writing), self.stop_button: gr.update(visible=writing)}
 
     def fields_of_example(self, number: int) -> Updates:
-        """The fields of an example; a text that it leaves out is empty, and a setting is as the page opened with it."""
+        """The updates that fill in an example; a text that it leaves out is emptied, a setting gets its first value."""
         given, known = examples_of(self.task)[number].fields, FIELDS[self.task]
         left_out = {name: "" if known[name].is_text else field.value for name, field in self.fields.items()}
         return self.fill(left_out | given)
 
     def refuse(self, error: InputError) -> Updates:
-        """The sentence beside its field; a checkpoint that cannot be had gives way to the bundled one."""
+        """The updates that show the error beside its field; the bundled checkpoint replaces one that is unavailable."""
         updates, sentence = self.clear(), _(error.sentence)
         if error.field == "checkpoint":
             updates[self.picker] = checkpoints_for(self.task)[0].name
@@ -180,5 +180,5 @@ class TaskForm:
         return updates
 
     def clear(self) -> Updates:
-        """No sentence anywhere."""
+        """The updates that clear all messages."""
         return {notice: noticed("") for notice in (*self.notices.values(), self.notice)}

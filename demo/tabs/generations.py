@@ -58,7 +58,7 @@ def create_generations_tab(service: DemoService, session: gr.BrowserState) -> Ta
     """The tab with its events; its answer shows how each model reads, and below it how far gradients reach."""
 
     def reading_of(run: Run, output: TaskOutput) -> GenerationsReading | None:
-        """How the models read the text of `run`; nothing where that cannot be had any more."""
+        """How the models read the text of `run`; `None` if that is no longer available."""
         source = source_of(run, output)
         if source == tab.example.source:
             return tab.example.reading
@@ -110,7 +110,7 @@ def create_generations_tab(service: DemoService, session: gr.BrowserState) -> Ta
 
 
 def without_word(text: str, index: int) -> str:
-    """`text` without its word number `index`, counted from 0, and without a space too many."""
+    """`text` without its word number `index`, counted from 0, and without a double space in its place."""
     words = words_of(text)
     if not 0 <= index < len(words):
         return text
@@ -123,7 +123,7 @@ def names_of(rows: tuple[GenerationRow, ...]) -> dict[str, str]:
 
 
 def draw_answer(output: GenerationsOutput, reading: GenerationsReading | None) -> str:
-    """What most of them say, who changes its mind, and a row for each model that opens into how it reads."""
+    """How many models say positive, which change their minds, and a row for each that opens into how it reads."""
     positive = sum(row.label == POSITIVE for row in output.rows)
     if not positive:
         headline = _("All of them say negative")

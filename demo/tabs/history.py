@@ -1,4 +1,4 @@
-"""History: the runs of this browser's session, to reopen, delete and take home."""
+"""History: the runs of this browser's session, to reopen, delete and download."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,16 +20,16 @@ _LEAD = N_("What this browser has run, newest first. Opening a run brings back i
 FORGOTTEN = N_(
     "This host forgets all runs when it restarts, which may happen on any day: download what you want to keep."
 )
-"""Said where the log does not outlive the process: on the disk of a Space."""
+"""The notice on a host whose log does not outlive the process, on the disk of a Space."""
 
 UNKEPT = N_("Do not keep my runs")
-"""The switch that turns keeping off."""
+"""The label of the switch that turns keeping off."""
 
 
 def create_history_tab(
     service: DemoService, session: gr.BrowserState, tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab], note: gr.HTML
 ) -> None:
-    """The tab with its events; opening a run selects the tab of its task in `tabs`, `note` follows what is kept."""
+    """The tab with its events; opening a run selects its task's tab in `tabs`, `note` says whether runs are kept."""
     size: dict[str, Any] = {"min_width": 150, "scale": 0}
     with gr.Tab(_("History"), id="history", elem_id="tab-history", alignment="right") as tab:
         lead(_(_LEAD))
@@ -51,7 +51,7 @@ def create_history_tab(
             keep = gr.Button(_("Keep them"), **size)
         listed = run_list((), service.history_is_kept)
         runs = gr.HTML(listed, js_on_load=PRESSED, elem_classes="run-list", label=_("Runs"))
-        # How many of the newest runs come before the page that is shown.
+        # The number of runs that are newer than those of the page that is shown.
         skipped = gr.State(0)
         with gr.Row(elem_classes="history-actions"):
             newer, older = (gr.Button(name, visible=False, **size) for name in (_("Newer runs"), _("Older runs")))
@@ -59,7 +59,7 @@ def create_history_tab(
     page = [runs, skipped, newer, older]
 
     def show(session_id: str, skip: int = 0) -> Updates:
-        """The page after the newest `skip` runs; the one before where that is empty, after a deletion."""
+        """The updates that list the page after the newest `skip` runs, or the one before if a deletion emptied it."""
         found: tuple[Run, ...] = ()
         while session_id and not (found := service.history(session_id, RUNS_OF_A_PAGE + 1, skip)) and skip:
             skip = max(0, skip - RUNS_OF_A_PAGE)
@@ -103,7 +103,7 @@ def create_history_tab(
     unkept.input(for_visitors(wish), [session, unkept], [session, note], **QUICK)
     reopened = [*page, tabs, *(each for task_tab in task_tabs.values() for each in task_tab.reopened_outputs)]
     opened = runs.select(for_visitors(reopen), here, reopened, **QUICK)
-    # One after another: all of them at once are more runs than one visitor may have.
+    # One after another: all tabs at once would exceed the runs that one visitor may have at a time.
     for task_tab in task_tabs.values():
         opened = task_tab.follow(opened)
     runs.delete(after(service.delete), here, page, **QUICK)

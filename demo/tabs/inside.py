@@ -51,17 +51,17 @@ def _any_value(_list: gr.Dropdown, payload: object) -> object:
 
 
 _WordList = component_class(gr.Dropdown, "WordList", preprocess=_any_value)
-"""A list that takes a value which it no longer offers; what it means is for `ChosenWord.read` to say."""
+"""A dropdown that accepts a value which it no longer offers; `ChosenWord.read` parses it."""
 
 
 class InsideTab:
     """The tab with its events: the controls that all steps share, the stepper, and components for each step.
 
-    It opens on the first step of its first example, with the `lectures` on offer.
+    It opens on the first step of its first example, and lists the `lectures`.
 
-    `shared` and `own` are the inputs of all steps and of single ones, `turned` what turning to another step changes at
-    once, and `drawn` what drawing one may change. `exports` are the buttons that save a lecture, by its name; `here` is
-    the end of the address of what is drawn.
+    `shared` and `own` are the inputs of all steps and of single ones, `turned` the components that turning to another
+    step changes at once, and `drawn` those that drawing one may change. `exports` are the buttons that save a lecture,
+    by its name; `here` holds the query of the address of the step that is drawn.
     """
 
     def __init__(self, service: DemoService, lectures: Collection[Lecture] = ()) -> None:
@@ -182,7 +182,7 @@ class InsideTab:
         file.connect(numbers, self.numbers_file, self.inputs, **queued)
 
     def _connect(self, line: Mapping[str, Any]) -> None:
-        """Let the stepper turn the page, and every control draw the step that is shown."""
+        """Wire the stepper to turn to another step, and every control to redraw the step that is shown."""
         drawing: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": self.heading, **line}
         show, show_untouched = for_visitors(self.show), for_visitors(self.show_untouched)
         turns = [
@@ -192,7 +192,7 @@ class InsideTab:
             self.whole.select(for_visitors(self.go_to), None, self.turned, **QUICK),
         ]
         for turned in turns:
-            # Whoever turns on before a step is drawn gets the last one, and no empty one.
+            # With `always_last`, a visitor who turns on before a step is drawn gets the last step and no empty one.
             turned.then(show, self.inputs, self.drawn, **drawing)
         tried = self.examples.click(for_visitors(self.try_example), self.examples, self.shared, **QUICK)
         tried.then(show_untouched, self.inputs, self.drawn, **drawing)
@@ -213,20 +213,20 @@ class InsideTab:
         return [request.text, request.checkpoint, request.layer + 1, request.head + 1, word]
 
     def show(self, step: str, *asked: Any) -> Updates:
-        """The picture of the step, or a sentence beside the field that is to be mended."""
+        """The updates that draw the step, or an error message beside the field to correct."""
         try:
             return self.picture(step, *asked)
         except InputError as error:
             return self._refused(error)
 
     def show_untouched(self, step: str, *asked: Any) -> Updates:
-        """The picture of the step for another text or model, with all that can be turned as it was at first."""
+        """The updates that draw the step for another text or model, with the `own` inputs at their first values."""
         untouched: Updates = {each: each.value for each in self.own}
         shown = self.show(step, *asked[: len(self.shared)], *untouched.values())
         return {each: gr.update(value=value) for each, value in untouched.items()} | shown
 
     def show_turn(self, turn: Turn, step: str, *asked: Any) -> Updates:
-        """What is turned in the step, drawn anew, or a sentence beside the field that is to be mended."""
+        """The updates that redraw the part of the step that `turn` controls, or an error message beside a field."""
         values = dict(zip(self.inputs[1:], asked, strict=True))
         try:
             request = self.inside.checked(self._request(step, values))[0]
@@ -236,7 +236,7 @@ class InsideTab:
         return {**self._silent, **terms_linked(dict(zip(turn.outputs, pictures, strict=True)))}
 
     def picture(self, step: str, *asked: Any) -> Updates:
-        """The picture of the step and no sentence anywhere; raises `InputError`."""
+        """The updates that draw the step and clear all messages; raises `InputError`."""
         values = dict(zip(self.inputs[1:], asked, strict=True))
         wanted = self._request(step, values)
         request, place = self.inside.checked(wanted)
@@ -245,21 +245,21 @@ class InsideTab:
         for part in built.parts:
             drawn = part.draw(request, *(values[each] for each in part.inputs))
             pictures |= zip(part.outputs, drawn, strict=True)
-        # The words belong to the text as it stands in the field.
+        # A word's value holds a hash of the text as it stands in the field, not of the cleaned one.
         controls = self._set_to(replace(request, text=wanted.text), place)
         choices = {control: controls[control] for control in self.choices.values()}
         for control, update in choices.items():
-            # Somebody quick may have chosen something else by the time that this arrives.
+            # Do not set back what the visitor may choose before this arrives.
             if update["value"] == values[control]:
                 del update["value"]
         if "value" not in choices[self.choices["position"]]:
-            # A word says whose list it is of: this list is there, too.
+            # A word's value names its text and model: if it is unchanged, the list is the right one already.
             del choices[self.choices["position"]]
         whole = self._whole(request, place)
         return {**terms_linked(self._silent | choices | pictures), self.whole: whole, self.here: request.to_query()}
 
     def _whole(self, request: InsideRequest, place: WalkChoices) -> str:
-        """The whole model with the part that the step is about; the seventh step always is the translator's."""
+        """The picture of the whole model with the step's part marked; step 7 is always about the translation model."""
         checkpoint, sizes = REGISTRY[request.checkpoint], place.sizes
         if request.step == "translation":
             checkpoint = find("", Task.TRANSLATION)
@@ -269,20 +269,20 @@ class InsideTab:
         return whole_picture(checkpoint, sizes, request.step, request.layer, vectors)
 
     def _request(self, step: str, values: Mapping[Component, Any]) -> InsideRequest:
-        """The request that the values make, with a word that belongs to the text."""
+        """The request of the controls' values, with the chosen word carried over to the text and model."""
         text, checkpoint, layer, head, position = (values[each] for each in self.shared)
         asked = InsideRequest(step, text, checkpoint, int(layer) - 1, int(head) - 1)
         chosen = ChosenWord.read(position)
         return self.inside.follow(asked, chosen) if chosen else asked
 
     def part(self, step: str, *asked: Any) -> tuple[str, list[str]]:
-        """The step as a part of a page to save, and the figures in it; raises `InputError`."""
+        """The step as HTML for a page to save, and the figures in it; raises `InputError`."""
         chosen, request = self._asked_for(step, *asked)
         outputs = [each for part in self.built[step].parts for each in part.outputs]
         return step_part(chosen, request, outputs, self.picture(step, *asked))
 
     def page_file(self, step: str, *asked: Any) -> TextFile:
-        """The step as a page of its own; raises `InputError`."""
+        """The step as a self-contained page; raises `InputError`."""
         body, figures = self.part(step, *asked)
         title = _("Inside: {step}", step=_(_BY_KEY[step].title))
         page = offline_page(title, f"<main>{body}</main>", figures=figures)
@@ -304,7 +304,7 @@ class InsideTab:
         return _BY_KEY[step], self.inside.checked(request)[0]
 
     def turn(self, step: str) -> Updates:
-        """The frame of the step, at once and still as it was drawn last."""
+        """The updates that turn to the step at once; its pictures stay as they were last drawn."""
         chosen = _BY_KEY[step]
         return {
             self.stepper: step,
@@ -316,7 +316,7 @@ class InsideTab:
         }
 
     def go_to(self, event: gr.EventData) -> Updates:
-        """Turns to the step of a part of the whole, and to its layer if it has one."""
+        """The updates that turn to the step of a part of the whole picture, and to its layer if it has one."""
         turned = self.turn(event.step if event.step in _BY_KEY else STEPS[0].key)
         if hasattr(event, "layer"):
             layer = self.choices["layer"]
@@ -324,12 +324,12 @@ class InsideTab:
         return turned
 
     def _move(self, key: str, by: int) -> Updates:
-        """Turns to the step `by` places on."""
+        """The updates that turn to the step `by` places on, within the first and the last."""
         number = min(max(_BY_KEY[key].number + by, 1), len(STEPS))
         return self.turn(STEPS[number - 1].key)
 
     def open(self, request: InsideRequest) -> Updates:
-        """The controls set to `request`, and the frame of its step; draw it next."""
+        """The updates that set the controls to `request` and turn to its step; the caller draws it next."""
         try:
             checked, place = self.inside.checked(request)
         except InputError:
@@ -337,11 +337,11 @@ class InsideTab:
         return both(self._set_to(replace(checked, text=request.text), place), self.turn(request.step))
 
     def try_example(self, number: int) -> Updates:
-        """The controls set to an example, in the step that is shown; raises `InputError` where it is too long here."""
+        """The updates that set the controls to an example; raises `InputError` if it is too long for this host."""
         return self._set_to(*self.inside.checked(inside_examples()[number].request))
 
     def _set_to(self, request: InsideRequest, place: WalkChoices | None) -> Updates:
-        """The controls at `request`, with the choices of `place`, the other ones as they are without."""
+        """The updates that set the controls to `request`, and their choices to those of `place` if it is given."""
         values = zip(self.shared, self.values(request), strict=True)
         updates: Updates = {control: gr.update(value=value) for control, value in values}
         if place is not None:
@@ -359,7 +359,7 @@ class InsideTab:
 
 
 def _moves(controls: Iterable[Component]) -> list[Any]:
-    """The events of controls that were moved; of a text, that it is done with."""
+    """The events that a control was moved: `input`, but `submit` and `blur` for a text field."""
     return [
         event
         for each in controls
@@ -368,12 +368,12 @@ def _moves(controls: Iterable[Component]) -> list[Any]:
 
 
 def both(first: Updates, then: Updates) -> Updates:
-    """One update for what both change: of the same thing, a value or whether it is seen, the later one holds."""
+    """Merge two updates; where both set the same property of a component, `then` wins."""
     return first | {block: first[block] | update if block in first else update for block, update in then.items()}
 
 
 def _words_of(request: InsideRequest, pieces: Sequence[Piece]) -> list[tuple[str, str]]:
-    """The tokens of the text of `request`, counted from 1, each with its value."""
+    """The tokens of the text of `request` as choices: a label counted from 1, and a `ChosenWord` as value."""
     return [
         (f"{place + 1}: {piece.piece.strip('Ġ▁') or '␣'}", str(ChosenWord.of(replace(request, position=place))))
         for place, piece in enumerate(pieces)

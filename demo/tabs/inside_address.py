@@ -1,4 +1,4 @@
-"""Addresses of the steps of Inside: the page opens at one, goes back to one, and is told that of what was drawn."""
+"""Addresses of the steps of Inside: the page opens at one, goes back to one, and gets that of the drawn step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ from demo.widgets import Updates
 
 
 def open_addresses(inside: InsideTab, demo: gr.Blocks, tabs: gr.Tabs, masthead: gr.HTML) -> None:
-    """Let `inside` show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.
+    """Make `inside` show the view of an address (`InsideRequest.to_query`) that the page is opened at, or goes back to.
 
-    The script of `masthead` tells of the latter; it is told what was drawn, so that the page's address follows.
+    The script of `masthead` triggers `select` for the latter; it gets the address of each drawn step for the page.
     """
 
     def arrive(query: Mapping[str, str], own: Sequence[Any]) -> Updates:

@@ -1,4 +1,4 @@
-"""A lecture on the page: a step at a time for a room, and the whole of it as one file."""
+"""A lecture on the page: one step at a time for a room, and the whole lecture as one file."""
 
 import asyncio
 import html
@@ -46,11 +46,11 @@ from models.errors import InputError
 from models.registry import Task
 
 Picture = tuple[str, list[str]]
-"""What a step shows, as HTML, and the figures in it."""
+"""A step's picture as HTML, and the figures in it."""
 
 
 def lecture_file(lecture: Lecture, task_tabs: Mapping[Task, TaskTab], inside: InsideTab) -> TextFile:
-    """The file of `lecture`; raises `InputError` for a step that cannot be computed now."""
+    """The whole `lecture` as a page; raises `InputError` for a step that cannot be computed now."""
     sections, figures = [], []
     for number, step in enumerate(lecture.steps, start=1):
         picture, drawn = _picture(step.view, task_tabs, inside)
@@ -71,17 +71,17 @@ def _picture(view: InsideRequest | TaskView, task_tabs: Mapping[Task, TaskTab], 
         return inside.part(view.step, *inside.values(view), *(each.value for each in inside.own))
     tab = task_tabs[view.task]
     done = tab.service.answer(view.task, dict(view.fields), view.checkpoint)
-    # Nobody's run.
+    # This answer is not logged, so no run has its id.
     finished = Finished(replace(done.run, id=""), done.output, done.source)
     return taken_part(tab.reader.read(finished, view.place)), []
 
 
 _HERE = """location.href.split('#')[0] + (matchMedia('(min-width: 1000px)').matches
   ? '#room-' + Math.max(1, Math.min(innerWidth / 1280, innerHeight / 720, 4)).toFixed(2) : '')"""
-"""In the page: its address, and on a screen for a room after a hash how much larger than 1280 × 720 pixels it is."""
+"""JavaScript for the page's address; on a screen for a room, with its scale over 1280 × 720 pixels as the fragment."""
 
 _ADDRESS = f"() => new URLSearchParams(location.search).has('{LECTURE}') ? {_HERE} : ''"
-"""Run in the page as it opens: its whole address, which the server might see otherwise behind a proxy."""
+"""JavaScript for a page that opens in a lecture: its whole address, which a server behind a proxy may see otherwise."""
 
 
 def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
@@ -90,7 +90,7 @@ def known_lectures(settings: Settings) -> Mapping[str, Lecture]:
 
 
 def create_lecture_bar() -> gr.HTML:
-    """The place of the bar, above the tabs; it takes no room outside a lecture."""
+    """The place of the bar, above the tabs; it takes no space outside a lecture."""
     return gr.HTML(
         "", js_on_load=script("lecture_bar.js"), elem_classes="lecture-bar", padding=False, label=_("Lecture")
     )
@@ -106,7 +106,7 @@ def open_lectures(
     task_tabs: Mapping[Task, TaskTab],
     inside: InsideTab,
 ) -> None:
-    """Let addresses set the page: the bar and the fields at once, then the view, computed once for all visitors.
+    """Make addresses set the page: the bar and the fields at once, then the view, computed once for all visitors.
 
     The buttons of `inside` save a whole lecture as a file. `host` is the address that the app listens on.
     """
@@ -137,7 +137,7 @@ def open_lectures(
         return _fitted(await views.view(place), address) if place else {views.waiting[0]: gr.skip()}
 
     for name, button in inside.exports.items():
-        # A whole lecture waits in the line of the models.
+        # A lecture is computed step by step, so saving it waits in the queue of the models.
         make = partial(lecture_file, lectures[name], task_tabs, inside)
         file.connect(button, make, [], queue=True, concurrency_id=MODEL_QUEUE)
     demo.load(None, None, address, js=_ADDRESS)
@@ -156,7 +156,7 @@ def open_lectures(
 
 
 class LectureViews:
-    """The views of all steps. Each is computed once and kept: a room opens the same step at the same moment.
+    """The views of all steps, each computed once and kept, because a room opens the same step at the same moment.
 
     They are kept by lecture, number of the step and language.
     """
@@ -170,7 +170,7 @@ class LectureViews:
 
     @property
     def outputs(self) -> list[Block]:
-        """Everything that a view may change."""
+        """Every component that a view may change."""
         of_tasks = [
             each
             for tab in self.task_tabs.values()
@@ -182,39 +182,39 @@ class LectureViews:
 
     @property
     def waiting(self) -> list[Component]:
-        """Where it is seen that a view is being computed."""
+        """The components that show that a view is being computed."""
         return [self.inside.heading, *(tab.answer for tab in self.task_tabs.values())]
 
     def frame(self, step: LectureStep) -> Updates:
-        """The updates of a view before anything is computed: the fields, and the frame of a step of Inside."""
+        """The updates of a view before anything is computed: a task's fields, or the controls of a step of Inside."""
         if isinstance(step.view, InsideRequest):
             return self.inside.open(step.view)
         tab = self.task_tabs[step.view.task]
         return tab.fill(step.view.fields)
 
     async def view(self, place: LecturePlace) -> Updates:
-        """The answer or the picture; raises `InputError` for one that cannot be had now.
+        """The updates that show the step's view; raises `InputError` if it cannot be computed now.
 
-        Whoever asks while it is computed waits on the loop that serves the page and holds no thread.
+        Callers wait for it on the event loop and hold no thread.
         """
         flight = self._flight((place.lecture.name, place.number, language()), place.step)
         try:
-            # One who leaves does not end it for the others.
+            # `shield`: a caller who leaves must not cancel it for the others.
             view = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(flight)), LONGEST_WAIT_S)
         except TimeoutError:
             raise InputError(TOO_LONG) from None
-        # Gradio takes updates apart as it sends them.
+        # Copies, because Gradio takes updates apart as it sends them.
         return {block: dict(value) if isinstance(value, dict) else value for block, value in view.items()}
 
     async def question(self, place: LecturePlace) -> Question | None:
-        """What the step asks the room, which its answer makes; raises `InputError` where that cannot be had now."""
+        """The step's question to the room, made from the model's answer, or `None`; raises `InputError` as `view` does."""
         if place.step.question is None:
             return None
         await self.view(place)
         return self._questions[place.lecture.name, place.number, language()]
 
     def _flight(self, key: tuple[str, int, str], step: LectureStep) -> "Future[Updates]":
-        """The computation of a view, which is kept once it has ended well."""
+        """The future of a view, whose computation starts if need be; it is kept unless it fails."""
 
         def forget_failed(flight: "Future[Updates]") -> None:
             if flight.exception():
@@ -227,7 +227,7 @@ class LectureViews:
         return self._flights[key]
 
     def _computed(self, key: tuple[str, int, str], step: LectureStep) -> Updates:
-        # No call is answered in this thread.
+        # This thread answers no call, so it has no language of its own.
         with spoken(key[2]):
             return self._spoken(key, step)
 
@@ -254,7 +254,7 @@ class LectureViews:
 
 
 def _fitted(updates: Updates, address: str) -> Updates:
-    """The figures among `updates` with the type of a room, where the page at `address` says that it has one."""
+    """`updates` with figures scaled for a room, if the `address` of the page ends in a scale (`_HERE`)."""
     found = re.search(r"#room-([1-4]\.[0-9]{2})$", address)
     if not found:
         return updates
@@ -270,7 +270,7 @@ def _fitted(updates: Updates, address: str) -> Updates:
 
 
 def _is_own(request: gr.Request) -> bool:
-    """Whether the page was opened on this computer itself, under a name of its own that no proxy passed on."""
+    """Whether the page was opened on this computer: client and `Host` header are local, so no proxy is between."""
     client = request.client.host if request.client else ""
     return leads_only_here(f"http://[{client}]/" if ":" in client else f"http://{client}/") and leads_only_here(
         f"http://{request.headers.get('host', '')}/"

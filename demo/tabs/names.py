@@ -55,7 +55,7 @@ def create_names_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
 
 
 def draw_answer(text: str, output: TaskOutput) -> str:
-    """How many names of each kind, the text with its names marked, and every token's probabilities folded below."""
+    """The number of names of each kind, the text with its names marked, and a folded table of probabilities."""
     assert isinstance(output, NamesOutput)  # noqa: S101
     shown, end = "", 0
     for name in output.entities:
@@ -72,7 +72,7 @@ def draw_answer(text: str, output: TaskOutput) -> str:
 
 
 def found(output: NamesOutput) -> str:
-    """How many names of each kind there are, in a sentence."""
+    """A sentence on how many names of each kind there are."""
     kinds = [each.label for each in output.entities]
     counts = [_counted(kind, count) for kind in _KINDS if (count := kinds.count(kind))]
     if not counts:
@@ -95,7 +95,7 @@ def _counted(kind: str, count: int) -> str:
 
 
 def _marked(text: str, kind: str, score: float) -> str:
-    """A name in its text, with its kind and its score below it."""
+    """A name marked in its text, with its kind and probability."""
     said = html.escape(_(_KINDS[kind]))
     return (
         f'<mark class="name" data-kind="{kind}"><bdi>{html.escape(text)}</bdi>'

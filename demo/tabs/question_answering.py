@@ -1,4 +1,4 @@
-"""Questions: where in a text the answer stands, with a fine-tuned encoder."""
+"""Questions: extractive question answering with a fine-tuned encoder."""
 
 import html
 
@@ -101,7 +101,7 @@ def draw_answer(context: str, output: TaskOutput) -> str:
 
 
 def _spans(finished: Finished) -> PlotData:
-    """How likely the answer starts and ends at each token."""
+    """The figure of the probabilities that the answer starts and ends at each token."""
     return drawn(span_probabilities(_typed(finished.output)))
 
 

@@ -20,31 +20,31 @@ from demo.tour.questions import Question, shown_choice
 from demo.walk.step import track
 
 KEPT_S = 3 * 3_600
-"""How long after its last answer a question of a room is forgotten."""
+"""The seconds after its last answer until a question of a room is forgotten."""
 
 _MOST_QUESTIONS, _MOST_PAGES = 2_000, 2_000
 
 FindQuestion = Callable[[LecturePlace], Awaitable[Question | None]]
-"""Makes the question of a step from what the model answers there; None for a step that asks nothing."""
+"""Makes the question of a step from the model's answer there; `None` for a step that asks nothing."""
 
 
 class Votes:
-    """What the phones of each room chose; in memory alone, by page, so that a page's next choice replaces its last."""
+    """The choices of the phones in each room, in memory only, by page: a page's next choice replaces its last."""
 
     def __init__(self) -> None:
         self._given: TTLCache[tuple[str, str, int], dict[str, str]] = TTLCache(_MOST_QUESTIONS, KEPT_S)
         self._lock = Lock()
 
     def give(self, place: LecturePlace, page: str, chosen: str) -> None:
-        """Note what a page of the room of `place` chose there."""
+        """Record the choice of a page in the room of `place`."""
         with self._lock:
             votes = self._given.get(_key(place), {})
             if page in votes or len(votes) < _MOST_PAGES:
-                # Putting it there anew puts off when it is forgotten.
+                # Assigning the entry anew restarts its time to live.
                 self._given[_key(place)] = votes | {page: chosen}
 
     def counts(self, place: LecturePlace) -> dict[str, int]:
-        """How many pages took each choice that was taken."""
+        """The number of pages per choice; a choice that no page made is left out."""
         with self._lock:
             given = list(self._given.get(_key(place), {}).values())
         return {each: given.count(each) for each in given}
@@ -55,12 +55,12 @@ def _key(place: LecturePlace) -> tuple[str, str, int]:
 
 
 def in_a_room(place: LecturePlace) -> LecturePlace:
-    """The place in a room of its own, where its lecture has questions and the address named no room."""
+    """`place` with a new room, if its lecture has questions and the address named no room."""
     return replace(place, room=secrets.token_hex(4)) if place.lecture.asks and not place.room else place
 
 
 def create_room_question() -> gr.HTML:
-    """The place of the question, below the bar of the lecture; it takes no room where nothing is asked."""
+    """The place of the question, below the bar of the lecture; it takes no space if nothing is asked."""
     return gr.HTML(
         "", js_on_load=script("room_question.js"), elem_classes="room-box", padding=False, label=_("Question")
     )
@@ -101,9 +101,9 @@ def room_question(
     counts: Mapping[str, int] | None = None,
     shown: bool = False,
 ) -> str:
-    """The question of a step as HTML: to be answered, graded if one was `chosen`, or as bars of `counts` once `shown`.
+    """The question of a step as HTML: open, graded if an answer was `chosen`, or as bars of `counts` once `shown`.
 
-    Where nothing is asked, or the question is not made yet, it only tells the page its place and its room.
+    If nothing is asked, or the question is not made yet, the HTML only holds the lecture, the step and the room.
     """
     question, counts = place.step.question, counts or {}
     if question is None or asked is None:
@@ -121,7 +121,7 @@ def room_question(
 
 
 def _texts(place: LecturePlace) -> str:
-    """What the question is about; on the screen in front the fields are not seen."""
+    """The texts that the question is about, because the screen in front does not show the form."""
     view = place.step.view
     if not isinstance(view, TaskView):
         return ""

@@ -77,7 +77,7 @@ def _question(asked: str, said: str, shares: Sequence[Prediction]) -> str:
 
 
 def _likeness(output: SentencePairOutput) -> str:
-    """The cosine in a sentence, and both vectors as strips on one scale."""
+    """The cosine of both vectors, and the vectors as strips on one scale."""
     vectors = np.array(output.vectors)
     top = float(np.abs(vectors).max()) or 1.0
     strips = "".join(

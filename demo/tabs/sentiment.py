@@ -20,7 +20,7 @@ _LEAD = N_(
 )
 _HINT = N_("Write a sentence. <span class='keys'>Enter reads it; Shift+Enter starts a new line.</span>")
 CLASSES = (N_("positive"), N_("negative"))
-"""What the checkpoints call their classes."""
+"""The names that the checkpoints give to their classes."""
 
 
 def create_sentiment_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:

@@ -1,4 +1,4 @@
-"""A link to a shared run: opened in the tab of its task, or said to lead nowhere."""
+"""A link to a shared run: it opens in the tab of its task, or a message says why not."""
 
 import html
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ from models.errors import InputError
 from models.registry import Task
 
 _ADDRESS = f"() => new URLSearchParams(location.search).has('{KEY}') ? location.search + location.hash : ''"
-"""Run in the page: what its address says about a shared run, which the server would not see whole."""
+"""JavaScript for the query and fragment of a shared run's address; servers do not see the fragment."""
 
 
 def create_shared_notice() -> gr.HTML:
-    """The place of the sentence on a shared run, above the tabs; it takes no room on a page that no link led to."""
+    """The place of the message on a shared run, above the tabs; it takes no space on a page opened without a link."""
     return gr.HTML("", visible=False, elem_classes="shared-notice", padding=False, label=_("Shared run"))
 
 
 def open_shared_runs(
     service: DemoService, demo: gr.Blocks, tabs: gr.Tabs, task_tabs: Mapping[Task, TaskTab], notice: gr.HTML
 ) -> None:
-    """Let a page that is opened at a link show its run; no model answers anew for it."""
+    """Make a page that is opened at a link show its run; no model answers again for it."""
     address = gr.Textbox("", visible="hidden", label="Link")
 
     def open_run(address: str) -> Updates:
@@ -47,7 +47,7 @@ def open_shared_runs(
     demo.load(None, None, address, js=_ADDRESS)
     changed = [notice, tabs, *(each for tab in task_tabs.values() for each in tab.restored_outputs)]
     opened = address.change(for_visitors(open_run), address, changed, **QUICK)
-    # One after another: all of them at once are more runs than one visitor may have.
+    # One after another: all tabs at once would exceed the runs that one visitor may have at a time.
     for tab in task_tabs.values():
         opened = tab.follow(opened)
 

@@ -1,4 +1,4 @@
-"""Surprise: how well a language model foresees every token of a text, and two texts side by side."""
+"""Surprise: how well a language model predicts every token of a text, and two texts side by side."""
 
 import html
 import math
@@ -51,7 +51,7 @@ def create_surprise_tab(service: DemoService, session: gr.BrowserState) -> TaskT
 
 
 def draw_answer(run: Run, output: TaskOutput) -> str:
-    """The text in the colours of its ranks, its numbers, and the other text beside it."""
+    """The text coloured by the ranks of its tokens, its measures, and the other text beside it."""
     assert isinstance(output, SurpriseOutput)  # noqa: S101
     texts = [(str(run.fields["text"]), output.text)]
     if output.other:
@@ -78,7 +78,7 @@ def draw_answer(run: Run, output: TaskOutput) -> str:
 
 
 def _switch() -> str:
-    """What the colours show: ranks, or bits, each with its legend."""
+    """The switch between colours for ranks and for bits, with the legend of each."""
     names = [*(_("top {most:,}", most=most) for most in _RANKS), _("beyond")]
     ranks = "".join(
         f'<span class="token" data-rank="{place}" data-step="{step}">{name}</span>'
@@ -98,7 +98,7 @@ def _switch() -> str:
 
 
 def _coloured(text: str, measured: MeasuredText, name: str) -> str:
-    """The text, its tokens to choose among; one that is only some bytes of a character stands with the next."""
+    """The text with its tokens as a radio group; one that is only some bytes of a character joins the next."""
     shown, position = html.escape(text[: measured.tokens[0].token.start]), max(0, measured.tokens[0].token.start)
     chosen = _most_surprising(measured)
     for each in measured.tokens:
@@ -129,7 +129,7 @@ def _token(chunk: str, each: TokenSurprise, chosen: bool) -> str:
 
 
 def said(each: TokenSurprise) -> str:
-    """A token's numbers in a sentence or two, and what the model would rather have had."""
+    """Sentences on a token's probability, rank and bits, and on the likeliest tokens in its place."""
     rather = ", ".join(
         _("“{word}” {share}", word=other.text.strip() or other.text, share=percent(other.score))
         for other in each.rather
@@ -145,7 +145,7 @@ def said(each: TokenSurprise) -> str:
 
 
 def _numbers(measured: MeasuredText) -> str:
-    """Perplexity and the probability of the whole, and pseudo-perplexity beside."""
+    """The cross-entropy, perplexity, probability of the whole text, and pseudo-perplexity, as a list."""
     pseudo = measured.pseudo_perplexity
     per_token = _("{bits:.2f} bits per token", bits=measured.bits_per_token)
     whole = _("{bits:.1f} bits: {probability}", bits=measured.bits, probability=_power(measured))
@@ -172,7 +172,7 @@ def _power(measured: MeasuredText) -> str:
 
 
 def _counted(output: SurpriseOutput) -> str:
-    """What is counted, and with how much before it."""
+    """Notes on which tokens are counted, and with how much context."""
     notes = [
         _("Every token counts; before the first one the model reads its start token, {start}.", start=output.start)
         if output.start
@@ -202,7 +202,7 @@ def _counted(output: SurpriseOutput) -> str:
 
 
 def _step_by_step(measured: MeasuredText, summary: str) -> str:
-    """The sum behind the numbers, folded away under the line `summary`."""
+    """How the tokens' bits add up to cross-entropy and perplexity, as a table folded under the line `summary`."""
     total, rows = 0.0, []
     for each in measured.tokens[:_MOST_ROWS]:
         total += each.bits

@@ -1,4 +1,4 @@
-"""What the tabs of tasks share: one form on the left, one result on the right, and the events that join them."""
+"""The tab of a task: a form on the left, a result on the right, and the events that join them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,19 +28,19 @@ from models.errors import InputError
 from models.registry import Task, checkpoints_for
 
 _SHOW_ANSWER = "() => window.clearhead.showAnswer()"
-"""Run in the page when an answer is there: brings it into view and tells screen readers what it says."""
+"""JavaScript for when an answer is there: brings it into view and announces it to screen readers."""
 
 _COPY_LINK = "(address) => window.clearhead.copyLink(address)"
-"""Run in the page: copies the whole address that ends like this."""
+"""JavaScript that copies the page's address with the given end."""
 
 
 class TaskTab(TaskForm):
     """A task's tab: its form, its result, and the events that join them once `connect` is called.
 
-    `draw` makes the answer of a run as HTML. `below` are components under the answer, each with what it shows of a run.
-    `steps` walks through what a decoder wrote, in the tabs that have one. `reader` shows attention, for tasks
-    that have any; a second form shares that of the `first`, with a header and an answer of its own. `kept` is the run
-    that a copied link leads to, whatever the reader shows.
+    `draw` makes the answer of a run as HTML. `below` are components under the answer, each with the function that makes
+    its value from a run. `steps` walks through a decoder's tokens, in the tabs that have one. `reader` shows attention,
+    for tasks that have any; a second form shares that of the `first`, with a header and an answer of its own. `kept` is
+    the run that a copied link leads to, whatever the reader shows.
     """
 
     answer: gr.HTML
@@ -65,19 +65,19 @@ class TaskTab(TaskForm):
         self._stops = Stops()
 
     def create_answer(self, label: str, script: str | None = None) -> None:
-        """The answer and what is run in the page for it; where a decoder wrote it, its tokens can be chosen."""
+        """Create the answer with its JavaScript; the tokens of a translation or completion can be chosen."""
         script = choosing() if self.task in (Task.TRANSLATION, Task.COMPLETION) else script
         drawn = self.draw(self.example.run, self.example.output, 0)
         self.answer = gr.HTML(drawn, js_on_load=script, elem_classes="answer", label=label)
 
     def show_figure(self, draw: Callable[[Finished], PlotData | None], name: str, *classes: str) -> gr.Plot:
-        """A figure under the answer, which is drawn of each answer anew."""
+        """Create a figure under the answer, which is redrawn for each run."""
         place = figure_place(draw(self._shown_first), name, *classes)
         self.below[place] = draw
         return place
 
     def create_header(self) -> None:
-        """The line that says what made the answer."""
+        """Create the line that says which model made the answer, and the button that copies a link."""
         with gr.Row(elem_classes="header-row"):
             drawn = run_header(self.example.run, self.example.output, recorded=True)
             self._header = gr.HTML(drawn, elem_classes="header-line")
@@ -87,7 +87,7 @@ class TaskTab(TaskForm):
             self.kept = held(self._shown_first)
 
     def create_reader(self, decided: gr.HTML | None = None) -> None:
-        """The attention reader, below the line that says what made the answer; `decided` follows a completion."""
+        """Create the attention reader, below the header; `decided` is the strip of deciding layers of a completion."""
         if not hasattr(self, "_header"):
             self.create_header()
         self.reader = AttentionReader(self.service, self.session, self.example, decided)
@@ -95,7 +95,7 @@ class TaskTab(TaskForm):
 
     @property
     def can_be_stopped(self) -> bool:
-        """Whether the visitor may end a run, with what there is of its answer."""
+        """Whether the visitor may stop a run and keep its answer so far."""
         return self.task.grows or self.task.writes
 
     @property
@@ -119,7 +119,7 @@ class TaskTab(TaskForm):
         return [*self.reopened_outputs, *place]
 
     def connect(self) -> None:
-        """Let the button, Enter in a text and the examples run the model, and the other controls do what they say."""
+        """Wire the button, Enter in a text field and the examples to run the model, and wire the other controls."""
         running: dict[str, Any] = {
             "fn": for_visitors(self.write if self.can_be_stopped else self.run),
             "inputs": [self.session, *self.inputs],
@@ -146,13 +146,13 @@ class TaskTab(TaskForm):
         linked.success(None, self._link, None, js=_COPY_LINK)
 
     def follow(self, event: Dependency) -> Dependency:
-        """Let the reader, where there is one, show the attention of what `event` answered. Returns the last event."""
+        """Make the reader, if there is one, show the attention of `event`'s run; returns the last event."""
         return self.reader.follow(event) if self.task.kinds else event
 
     def run(
         self, progress: gr.Progress = PROGRESS, session_id: str = "", checkpoint: str = "", *values: Any
     ) -> Updates:
-        """Answer what the visitor typed, or say what to mend; `values` are those of the fields, in their order."""
+        """Run the task and return the updates of its answer or its error; `values` are the fields', in their order."""
         session_id = self.session_of(session_id)
         fields, checkpoint = self.named(values), self._asked(checkpoint)
         try:
@@ -169,7 +169,7 @@ class TaskTab(TaskForm):
         checkpoint: str = "",
         *values: Any,
     ) -> Iterator[Updates]:
-        """Like `run`, for what a decoder writes: it grows on the page where it can, and the visitor can stop it."""
+        """Like `run`, for a task that can be stopped: yields the updates of an answer as it grows, where it can."""
         is_wanted, latest = self._stops.begins(request), None
         session_id = self.session_of(session_id)
         resting = {**self.buttons(writing=False), self.session: session_id}
@@ -188,19 +188,19 @@ class TaskTab(TaskForm):
         yield (self.show(latest) if latest else {}) | resting
 
     def grown(self, run: Finished) -> str:
-        """The answer so far of a run that is still growing, nothing once it is finished."""
+        """The answer so far, as HTML, of a run that is still growing; empty once it is finished."""
         return growing_answer(run)
 
     def _asked(self, chosen: str) -> str:
-        """The chosen checkpoint, unless a task has one alone: then the tab's choice is about another task."""
+        """The chosen checkpoint; empty for a task with only one, as the tab's picker is about another task then."""
         return chosen if len(checkpoints_for(self.task)) > 1 else ""
 
     def session_of(self, session_id: str) -> str:
-        """The browser's session, or a new one for a visitor who was quicker than the page's first event."""
+        """The id of the browser's session, or of a new one if the visitor was quicker than the page's first event."""
         return session_id or self.service.new_session()
 
     def show(self, finished: Finished) -> Updates:
-        """The answer and its header; the reader then follows the new attention source, and a fold opens."""
+        """The updates that show a run's answer and header, turn the reader to it, open a fold and clear messages."""
         return {
             self.answer: self.draw(finished.run, finished.output, 0),
             **{component: draw(finished) for component, draw in self.below.items()},
@@ -213,9 +213,9 @@ class TaskTab(TaskForm):
         }
 
     def reopen(self, run: Run) -> Updates:
-        """A logged run as it was: its fields, its checkpoint, and its answer or the sentence it ended with.
+        """The updates that show a logged run: its fields, its checkpoint, and its answer or its error.
 
-        The choice of a model stays where another answered, which it does not offer.
+        The model picker stays as it is if it does not offer the run's checkpoint.
         """
         kept = self.fill(run.fields)
         if run.checkpoint in (name for _title, name in self.picker.choices or ()):
@@ -226,7 +226,7 @@ class TaskTab(TaskForm):
             return self.refuse(InputError(run.error or error.sentence)) | kept
 
     def restore(self, run: Run, place: ReaderSettings) -> Updates:
-        """A run that somebody shared, as it was and where it was looked at; its owner's alone stays its id."""
+        """The updates that show a shared run with the reader's settings `place`; the reader does not get its id."""
         updates = self.reopen(run)
         if run.answer is None or not self.task.kinds:
             return updates
@@ -239,9 +239,9 @@ class TaskTab(TaskForm):
         return updates
 
     def link(self, session_id: str, finished: Finished, *place: Any) -> str:
-        """The end of an address: of the run as it is shown where it is the visitor's own, else of the tab.
+        """The end of an address that opens the run as it is shown, if it is the visitor's own, or else the tab.
 
-        `place` are the values of the reader's controls, where there is a reader.
+        `place` are the values of the reader's controls, if there is a reader.
         """
         try:
             key = self.service.log.share(finished.run.id, session_id)

@@ -1,4 +1,4 @@
-"""Teach it: classes named by the visitor, a few examples of each, and what a frozen network's vectors are worth."""
+"""Teach it: a classifier of the visitor's own classes, learned from a few examples on a frozen network's vectors."""
 
 import html
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ _TEST_HINT = N_(
 class TeachTab(TaskTab):
     """The tab, whose fields for classes and their examples make up the task's lists of examples.
 
-    `rows` hold the name and the examples of each class, of which the first `shown` are seen.
+    `rows` hold the name and the examples of each class; the first `shown` of them are visible.
     """
 
     def __init__(self, service: DemoService, session: gr.BrowserState) -> None:
@@ -61,7 +61,7 @@ class TeachTab(TaskTab):
         self.rows: list[gr.Column] = []
 
     def create_classes(self) -> None:
-        """The name and the examples of each class, and the button that shows one more."""
+        """Create the fields for the name and the examples of each class, and the button that shows one more class."""
         given = by_class(self.example.run.inputs["examples"])
         classes = list(given.items())
         self.shown = gr.State(len(classes))
@@ -82,7 +82,7 @@ class TeachTab(TaskTab):
         self.add.click(self.show_classes, self.shown, [*self.rows, self.add, self.shown], **QUICK)
 
     def create_tests(self) -> None:
-        """The examples of each class that are kept for the test, folded away."""
+        """Create the fields for the examples of each class that are kept for the test, folded away."""
         given, kept = (by_class(self.example.run.inputs.get(name)) for name in ("examples", "kept_out"))
         labels = list(given)
         self.tests: list[Block] = []
@@ -99,13 +99,13 @@ class TeachTab(TaskTab):
             self.notices["kept_out"] = create_notice()
 
     def create_new_text(self) -> None:
-        """The text to judge."""
+        """Create the field for the text to classify."""
         (text,) = texts_of(self.example.run.inputs)
         self.fields["text"] = visitor_text(text, _("A new text to judge"), max_lines=3)
         self.notices["texts"] = create_notice()
 
     def show_classes(self, shown: int) -> Updates:
-        """The updates that show one class more."""
+        """The updates that show one more class than `shown`."""
         return self._seen(min(shown + 1, MOST_CLASSES))
 
     def _seen(self, shown: int) -> Updates:
@@ -114,24 +114,24 @@ class TeachTab(TaskTab):
 
     @property
     def form(self) -> list[Block]:
-        """Every component that other fields in the form change."""
+        """Every component that changes when the form is filled in."""
         return [*super().form, *self.rows, self.add, self.shown]
 
     def named(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """The task's fields, of the classes that have a name or examples."""
+        """The task's fields, made of the classes that have a name or examples."""
         typed = {name: str(value or "") for name, value in super().named(values).items()}
         fields: dict[str, Any] = {"examples": [], "texts": [typed["text"]] if typed["text"].strip() else []}
         fields["kept_out"] = []
         for number in range(MOST_CLASSES):
             label = typed[f"name-{number}"].strip()
             lines, kept = (_lines(typed[f"{what}-{number}"]) for what in ("examples", "kept"))
-            # A class that has a name alone is told to be empty, not forgotten.
+            # A class with a name alone gets an empty example, so that the task reports it instead of ignoring it.
             fields["examples"] += [(line, label) for line in lines or ([""] if label else [])]
             fields["kept_out"] += [(line, label) for line in kept]
         return fields
 
     def fill(self, fields: Mapping[str, Any]) -> Updates:
-        """The updates that put examples and texts into the form; the other classes are emptied and unseen."""
+        """The updates that put examples and texts into the form; the other classes are emptied and hidden."""
         classes, kept = (by_class(fields.get(name)) for name in ("examples", "kept_out"))
         if not classes:
             # A run that was refused before its examples were read kept none of them.
@@ -148,7 +148,7 @@ class TeachTab(TaskTab):
         return filled | self._seen(shown)
 
     def fields_of_example(self, number: int) -> Updates:
-        """The fields of an example."""
+        """The updates that fill in an example."""
         return self.fill(examples_of(self.task)[number].fields)
 
 
@@ -182,7 +182,7 @@ def create_teach_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
 
 
 def draw_answer(_run: Run, output: TaskOutput, _step: int) -> str:
-    """The label of the new text with the probability of each, and how often the classifier is right."""
+    """The label of the new text, the probability of each class, and how often the classifier is right."""
     output = _typed(output)
     judged = "".join(f"<h3>{_said(each)}</h3>{_shares(each)}" for each in output.predictions)
     measured, guessed = output.measured, round(output.chance * output.measured)
@@ -238,7 +238,7 @@ def _curve(finished: Finished) -> PlotData:
 
 
 def _numbers(output: TaskOutput) -> str:
-    """The curve as a table, with how its numbers came about."""
+    """The curve as a folded table, with a note on how it was measured."""
     output = _typed(output)
     curves = output.curve
     rows = [

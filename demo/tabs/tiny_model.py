@@ -23,14 +23,14 @@ _LEAD = N_(
 )
 _HINT = N_("{least} to {longest:,} characters; it learns for {seconds:.0f} seconds at most.")
 _BY_HEART = 0.9
-"""From this share of characters foreseen on, a text counts as learned by heart."""
+"""The share of rightly predicted characters from which on a text counts as learned by heart."""
 
 
 class TinyModelForm(TaskTab):
     """The form, whose answer grows while the model learns."""
 
     def grown(self, run: Finished) -> str:
-        """See `TaskTab`."""
+        """The training so far, as HTML; empty once it is finished."""
         return "" if run.run.answer else draw_learning(run.output, learning=True)
 
 
@@ -54,7 +54,7 @@ def create_tiny_model_form(service: DemoService, session: gr.BrowserState, train
 
 
 def draw_learning(output: TaskOutput, *, learning: bool = False) -> str:
-    """The course of the loss, what the model wrote on the way, and in the end what it has learned."""
+    """The loss curve, what the model wrote on the way and, unless it is still `learning`, what it has learned."""
     assert isinstance(output, TinyModelOutput)  # noqa: S101
     headline = _("Learning: step {step}", step=output.steps) if learning else _headline(output)
     said = "" if learning else f'<p class="read-out">{_learned(output)}</p>'
@@ -82,7 +82,7 @@ def _headline(output: TinyModelOutput) -> str:
 
 
 def _learned(output: TinyModelOutput) -> str:
-    """What it has learned, in two sentences or three."""
+    """Sentences on what the model has learned."""
     last, characters = output.course[-1], len(output.alphabet)
     guessing = _(
         "Guessing among {characters} characters costs ln {characters} = {loss:.2f}.",
@@ -112,7 +112,7 @@ def _learned(output: TinyModelOutput) -> str:
 
 
 def _kept(output: TinyModelOutput) -> str:
-    """How well it does on what it never read."""
+    """A sentence on the loss on the part of the text that was kept out."""
     first, last, best = output.course[0], output.course[-1], min(output.course, key=lambda each: each.kept_out)
     if best.step and last.kept_out > best.kept_out + 0.1:
         return ngettext(

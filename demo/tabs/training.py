@@ -31,7 +31,7 @@ _HEADS = (N_("word"), N_("what it read"), N_("it expected"), N_("p before"), N_(
 
 
 def create_training_tab(service: DemoService, session: gr.BrowserState) -> TaskTab:
-    """The tab with its events; the picture of both trainings stands below, by `create_pretraining`."""
+    """The tab with its events; `create_pretraining` adds the picture of pre-training and fine-tuning below."""
     tab = TaskTab(service, session, Task.TRAINING_STEP, lambda _run, output, _step: draw_step(output))
     with tab.page():
         with left_column():
@@ -48,7 +48,7 @@ def create_training_tab(service: DemoService, session: gr.BrowserState) -> TaskT
     tab.connect()
 
     def choose_others(session_id: str, checkpoint: str, *values: Any) -> Updates:
-        """A step with the next seed, which chooses the tokens and what becomes of them."""
+        """Take a step with the next seed, which chooses other tokens and what is done to each."""
         fields = tab.named(values)
         fields["seed"] = (int(fields["seed"] or 0) + 1) % (MOST_SEED + 1)
         return {seed: fields["seed"], **tab.run(PROGRESS, session_id, checkpoint, *fields.values())}
@@ -65,7 +65,7 @@ def create_training_tab(service: DemoService, session: gr.BrowserState) -> TaskT
 
 
 def create_pretraining(training: TaskTab) -> None:
-    """Pre-training and fine-tuning in one picture, at the end of the tab `training`."""
+    """Add the picture of pre-training and fine-tuning at the end of the tab `training`."""
     with training.tab:
         gr.HTML(pretraining_picture(), label=_("Pre-training and fine-tuning"))
 
@@ -134,7 +134,7 @@ def _mean(output: TrainingStepOutput) -> str:
 
 
 def _chosen(output: TrainingStepOutput) -> str:
-    """How the places came about."""
+    """Sentences on how the places at which the loss is taken were chosen."""
     if output.objective == NEXT:
         return _("The model is asked at each place for the next token; the stronger the colour, the larger its loss.")
     words = sum(not token.is_mark and not token.is_blank for token in output.tokens)

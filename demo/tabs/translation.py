@@ -42,7 +42,7 @@ def create_translation_tab(service: DemoService, session: gr.BrowserState) -> Ta
 
 
 def draw_answer(output: TaskOutput, step: int = 0) -> str:
-    """The best translation large, the other candidates below, each with what its score says in words.
+    """The best translation, then the other candidates, each with its mean probability per token.
 
     `step` counts the chosen token of the best one from 1, 0 for the last.
     """

@@ -54,7 +54,7 @@ def create_translators_form(service: DemoService, session: gr.BrowserState, tran
 
 
 def _create_pictures(form: TaskTab) -> None:
-    """The weights of one earlier translator, to be chosen, beside the Transformer's, and BLEU by length."""
+    """Create the figures: the attention of a chosen LSTM beside the Transformer's, and BLEU by length."""
     layer, head = figures()["head"]
     with gr.Column(elem_classes="more"):
         gr.HTML(f"<h2>{_('Where did it look while it wrote?')}</h2>", label=_("Where it looked"))
@@ -83,7 +83,7 @@ def _create_pictures(form: TaskTab) -> None:
 
 
 def alignment(finished: Finished, key: str) -> PlotData | None:
-    """The picture of what the translator called `key` looked at, drawn for the page."""
+    """The figure of the attention weights of the translator `key`; `None` if it has none."""
     output = finished.output
     assert isinstance(output, TranslatorsOutput)  # noqa: S101
     row = next(row for row in output.rows if row.key == key)
@@ -91,7 +91,7 @@ def alignment(finished: Finished, key: str) -> PlotData | None:
 
 
 def draw_translators(output: TaskOutput) -> str:
-    """Every translation with what made it; what one says twice in a row is marked."""
+    """Every translation with its model; words that one says twice in a row are marked."""
     assert isinstance(output, TranslatorsOutput)  # noqa: S101
     again = [_(row.name) for row in output.rows if row.repeated]
     said = _("Nobody repeats itself")
@@ -117,7 +117,7 @@ def _about(row: EarlyTranslation) -> str:
 
 
 def _marked(row: EarlyTranslation) -> str:
-    """The text of a translation, with what it says again marked."""
+    """The text of a translation, with its repeated spans marked."""
     parts, end = [], 0
     for start, stop in row.repeated:
         parts += [html.escape(row.text[end:start]), f"<mark>{html.escape(row.text[start:stop])}</mark>"]

@@ -34,7 +34,7 @@ _LEAD = N_(
 )
 _HINT = N_("Two to six sentences, one a line, each with your word. <span class='keys'>Shift+Enter compares.</span>")
 _WHICH_LAYER = FOLDER / "which_layer.json"
-"""Made by `training/which_layer.py`."""
+"""The file of F1 by layer that `training/which_layer.py` writes."""
 _STEPS = 7
 _SHOWN = 6
 _ARITHMETIC = N_(
@@ -100,7 +100,7 @@ def create_word_in_context_tab(service: DemoService, session: gr.BrowserState) -
 
 
 def _create_arithmetic() -> None:
-    """A folded section in which words can be added and taken away."""
+    """Create the folded section in which word vectors are added and subtracted."""
     with gr.Accordion(_("Calculate with words: king − man + woman"), open=False, elem_classes="tool"):
         gr.HTML(f"<p class='quiet'>{_(_ARITHMETIC)}</p>", label=_("About this"))
         with gr.Row(elem_classes="tool-row"):
@@ -151,10 +151,10 @@ def _listed(words: tuple[Prediction, ...], said: Callable[[float], str]) -> str:
 
 
 def groups_of(cosines: Sequence[Sequence[float]]) -> list[list[int]]:
-    """The sentences in groups: again and again the two groups whose mean cosine is the greatest are joined.
+    """Cluster sentences by their `cosines` `[sentence, sentence]`: average linkage, cut at the widest gap.
 
-    That ends where the next two to be joined would be least alike beside the last two (average linkage, cut at the
-    widest gap). Two sentences are two groups.
+    The two groups with the greatest mean cosine are joined repeatedly; joining stops before this mean falls most. Two
+    sentences are two groups.
     """
     groups = [[place] for place in range(len(cosines))]
     found, heights = [groups], [1.0]
@@ -166,13 +166,13 @@ def groups_of(cosines: Sequence[Sequence[float]]) -> list[list[int]]:
         groups = sorted([*(group for number, group in enumerate(groups) if number not in (one, other)), joined])
         found.append(groups)
         heights.append(height)
-    # Neither each by itself nor all together, but for two sentences.
+    # Three or more sentences are neither all apart nor all together.
     cuts = range(1, len(cosines) - 1)
     return found[max(cuts, key=lambda step: heights[step] - heights[step + 1], default=0)]
 
 
 def draw_layer(output: WordInContextOutput, layer: int) -> str:
-    """The cosines of a layer as a table in colours, and what they say."""
+    """The cosines of a layer as a coloured table, and sentences on what they show."""
     numbers = range(1, len(output.occurrences) + 1)
     rows = [
         [str(place), *(f'<td data-step="{max(0, round(_STEPS * cosine))}">{decimals(cosine)}</td>' for cosine in row)]
@@ -201,7 +201,7 @@ def draw_layer(output: WordInContextOutput, layer: int) -> str:
 
 
 def arithmetic(word: str, minus: str, plus: str) -> str:
-    """The words nearest to `word` - `minus` + `plus`, as HTML, and that these three are left out."""
+    """The words nearest to `word` - `minus` + `plus`, as HTML, with a note that these three are left out."""
     known = word_vectors()
     try:
         vector = known.combined(word, minus, plus)
@@ -230,7 +230,7 @@ def _numbers(places: Sequence[int]) -> str:
 
 
 def which_layer() -> str:
-    """Our table of which layers' vectors say most about names, beside the published one, as HTML."""
+    """Our table of the F1 of names by layer, beside the published one, as HTML."""
     found = json.loads(_WHICH_LAYER.read_text(encoding="utf-8"))
     rows = [[_(row["way"]), number(row["f1"], ".1f"), number(row["published_f1"], ".1f")] for row in found["rows"]]
     shown = framed(table([_("Vector of a word"), _("ours"), "BERT-base"], rows), _("F1 by layer"))

@@ -39,7 +39,7 @@ def create_written_by_form(service: DemoService, session: gr.BrowserState, surpr
 
 
 def draw_written_by(output: TaskOutput) -> str:
-    """The probability, how often such a number is wrong, the ranks beside typical ones, and all that was measured."""
+    """The probability, the detector's error rates, the ranks beside typical ones, and all that was measured."""
     assert isinstance(output, WrittenByOutput)  # noqa: S101
     figures = output.figures
     said = _(
@@ -75,7 +75,7 @@ def _histogram(ranks: Sequence[float]) -> str:
 
 
 def _measured() -> str:
-    """Every kind of people's text and every writer, by length: how often the detector takes it for a model's."""
+    """A folded table of how often the detector takes a text for a model's, by writer and length."""
     figures = load()["figures"]
     tokens = [ngettext("{count} token", "{count} tokens", each["tokens"]) for each in figures]
     heads = (_("written by"), *tokens)
