@@ -54,7 +54,7 @@ def create_attribution(
     chosen: Sequence[Component],
     see: Callable[[Finished, str, str, int, int], AttentionView],
 ) -> list[Component]:
-    """Create a folded section and return its result; nothing for tasks such as translation, where each word is a decision.
+    """Create a folded section and return its result; none for tasks like translation, where each word is a decision.
 
     `chosen` are the reader's controls for kind, way of reading heads, layer, head and whole words; `see` returns the
     view for the values of the first four.

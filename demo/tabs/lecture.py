@@ -207,7 +207,7 @@ class LectureViews:
         return {block: dict(value) if isinstance(value, dict) else value for block, value in view.items()}
 
     async def question(self, place: LecturePlace) -> Question | None:
-        """The step's question to the room, made from the model's answer, or `None`; raises `InputError` as `view` does."""
+        """The step's question to the room, made from the model's answer, or `None`; raises `InputError` like `view`."""
         if place.step.question is None:
             return None
         await self.view(place)
