@@ -131,7 +131,7 @@ def few_shot_note(name: str) -> str:
     try:
         checkpoint = find(name, Task.COMPLETION)
     except CheckpointUnavailable:
-        return f'<p class="quiet">{_(_FEW_SHOT)} </p>'
+        return f'<p class="quiet">{_(_FEW_SHOT)}</p>'
     title = html.escape(checkpoint.title)
     if not checkpoint.hub_id:
         said = _(

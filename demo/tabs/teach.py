@@ -85,7 +85,6 @@ class TeachTab(TaskTab):
         """Create the fields for the examples of each class that are kept for the test, folded away."""
         given, kept = (by_class(self.example.run.inputs.get(name)) for name in ("examples", "kept_out"))
         labels = list(given)
-        self.tests: list[Block] = []
         with gr.Accordion(_(_FOLD), open=False, elem_classes="fold tests"):
             gr.HTML(f'<p class="quiet">{_(_TEST_HINT)}</p>')
             for number in range(MOST_CLASSES):
@@ -94,7 +93,6 @@ class TeachTab(TaskTab):
                     in_lines(texts), label=_("Kept of class {number}", number=number + 1), lines=3, max_lines=8,
                     visible=number < len(labels),
                 )  # fmt: skip
-                self.tests.append(lines)
                 self.fields[f"kept-{number}"] = lines
             self.notices["kept_out"] = create_notice()
 
