@@ -17,7 +17,7 @@ _COLUMN, _LANE = 96, 44
 _ROOM = 70
 _HEAD = 90
 _LONGEST = 11
-# The lines and the marks of each strategy, the widest line first, under the others.
+# Line, opacity and marker of each strategy, the widest line first so that it is drawn under the others.
 _STRATEGIES = {
     "beam": ({"color": INK, "width": 7}, 0.45, "circle"),
     "greedy": ({"color": _GREEN, "width": 2.5}, 1.0, "square"),
@@ -26,11 +26,11 @@ _STRATEGIES = {
 
 
 def decode_tree_figure(tree: DecodeTree) -> go.Figure:
-    """Every token as a point under its name; lines say who takes it and which drafts were kept or dropped."""
+    """The tree as a figure: tokens are labelled points, and lines show which strategy chose, kept or dropped them."""
     lanes = _lanes(tree.nodes)
 
     def edges(nodes: Iterable[TreeNode], name: str, line: dict[str, object], opacity: float = 1.0) -> go.Scatter:
-        """The lines to `nodes` as one trace; they turn half-way between two columns, where no name stands."""
+        """One trace with the lines from parents to `nodes`, which turn half-way between columns, where no label is."""
         across: list[float | None] = []
         down: list[float | None] = []
         for node in nodes:
@@ -69,9 +69,9 @@ def decode_tree_figure(tree: DecodeTree) -> go.Figure:
 
 
 def _lanes(nodes: tuple[TreeNode, ...]) -> list[float]:
-    """The height of each node in its column, which is centred: by its parent's, then the likeliest first.
+    """The vertical place of each node in its centred column, sorted by its parent's place, then likeliest first.
 
-    Lines between neighbouring columns never cross that way.
+    In this order, lines between neighbouring columns never cross.
     """
     lanes = [0.0] * len(nodes)
     for depth in range(1, max(node.depth for node in nodes) + 1):
@@ -109,7 +109,7 @@ def _points(tree: DecodeTree, lanes: list[float]) -> go.Scatter:
 
 
 def token_name(node: TreeNode) -> str:
-    """The node's token as pictures and tables name it; the root is the prompt."""
+    """The name of a node's token in pictures and tables; the root is the prompt."""
     return _("prompt") if node.parent < 0 else label(Token(node.token, node.token, node.token_id))
 
 

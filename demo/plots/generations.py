@@ -1,4 +1,4 @@
-"""Before Transformers: how far back the answer's gradient reaches, pre-training's curve, and states as strips."""
+"""Figures of models before Transformers: gradients by word, accuracy by training size, and states as strips."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,21 +21,21 @@ _MARKS = ("diamond", "square", "circle")
 _LOWEST, _LOW = 1e-8, 1e-5
 _PANELS = (N_("After training: gradient, share of the greatest"), N_("Before training, with random weights"))
 MOST_WORDS = 40
-"""The most words that strips and axes show from the start, and the figure of gradients from the end."""
+"""The most words that are shown: strips show the first ones, the figure of gradients the last."""
 
 
 def strip_image(rows: NDArray[np.float32]) -> str:
-    """A pixel for each number of `rows`, orange below zero and blue above, as the address of a PNG."""
+    """The first `MOST_WORDS` of `rows` as a PNG's data URI: a pixel per number, orange below zero, blue above."""
     shown = rows[:MOST_WORDS]
     top = float(np.abs(shown).max()) or 1.0
-    # In 16 steps, which a PNG compresses well.
+    # Sixteen levels of each colour, which a PNG compresses well.
     return signed_image(np.rint(15 * shown / top) / 15, optimize=True)
 
 
 def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Figure:
-    """For each word the length of the answer's gradient at its vector, as a share of the greatest in that model.
+    """The length of the answer's gradient at each word's vector, as a share of the greatest in that model.
 
-    Below are the recurrent models as they were before training, on the same axis.
+    The lower panel shows the recurrent models before training, on the same axis.
     """
     first = max(0, len(reading.words) - MOST_WORDS)
     words = [harmless(word) for word in reading.words[first:]]
@@ -75,7 +75,7 @@ def reach_figure(reading: GenerationsReading, names: Mapping[str, str]) -> go.Fi
 
 
 def curve_figure(curve: Mapping[str, Mapping[str, Sequence[float]]], names: Mapping[str, str]) -> go.Figure:
-    """Accuracy on development sentences against the number of phrases that were learned, the mean of a few draws."""
+    """Accuracy (%) on development sentences by number of phrases learned: mean and spread over a few draws."""
     figure = go.Figure(layout={"template": template()})
     for (key, by_size), line, mark in zip(curve.items(), _LINES, _MARKS, strict=True):
         sizes = [int(size) for size in by_size]

@@ -29,11 +29,11 @@ _GREY_SCALE = ((0.0, "rgba(127,127,127,0)"), (1.0, "rgba(127,127,127,0.6)"))
 
 
 def attention_heatmap(view: AttentionView) -> go.Figure:
-    """The view's weights as cells whose colour goes from the ground (0) to ink (`scale_top` and more)."""
+    """The view's weights as a heatmap in colours from the background (0) to ink (`scale_top` and more)."""
     weights = np.where(view.masked, np.nan, view.weights).astype(np.float32)
     keys, queries = categories(view.key_tokens), categories(view.query_tokens)
     top = scale_top(view)
-    # What goes to tokens that are left out has no colour of attention, which it would drown.
+    # Weight on tokens that are left out is grey: in the colour of attention it would drown the rest.
     rest = view.key_tokens[-1] is NOT_SHOWN
     drawn = len(keys) - 1 if rest else len(keys)
     saturated = "+" if float(np.nanmax(weights[:, :drawn], initial=0)) > top else ""
@@ -60,7 +60,7 @@ def attention_heatmap(view: AttentionView) -> go.Figure:
     }
     cells = {"z": weights[:, :drawn], "x": keys[:drawn], "zmax": top, "colorscale": INK_SCALE, "colorbar": colorbar}
     left_out = {"z": weights[:, drawn:], "x": keys[drawn:], "zmax": 1, "colorscale": _GREY_SCALE, "showscale": False}
-    # All at once: plotly takes three times as long over a figure that is changed bit by bit.
+    # In one call: plotly takes three times as long over a figure that is changed bit by bit.
     return go.Figure(
         data=[shared | each for each in ((cells, left_out) if rest else (cells,))], layout=_layout(view, keys, queries)
     )
@@ -110,7 +110,7 @@ def _cell_side(view: AttentionView) -> float:
 
 
 def _hatching(masked: NDArray[np.bool_]) -> tuple[str, str]:
-    """The masked cells `[query, key]`, and lines across them, as SVG paths in steps of a cell from its middle."""
+    """SVG paths of the masked cells `[query, key]` and of hatching across them, in cells; cell centres are integers."""
     rows, count = masked.shape
     ground = [
         f"M{first - 0.5},{row - 0.5}H{end - 0.5}V{row + 0.5}H{first - 0.5}Z"
@@ -128,7 +128,7 @@ def _hatching(masked: NDArray[np.bool_]) -> tuple[str, str]:
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The stretches where `flags` hold, each as its first position and its end (exclusive)."""
+    """The runs of true `flags`, each as its first position and its end (exclusive)."""
     edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
@@ -141,11 +141,11 @@ _SLANT = 60
 
 
 def attention_svg(view: AttentionView) -> str:
-    """The cells as one picture with a pixel for each, more weight more ink, and the tokens along its sides."""
+    """An SVG of the heatmap: an image of a pixel per cell, more opaque for more weight, and tokens along its sides."""
     side = _cell_side(view)
     queries, keys = view.weights.shape
     letters = min(_LARGEST_LETTERS, max(10, round(side * 0.75)))
-    # Slanted labels need less height than length, and as much width beyond the last column.
+    # Slanted labels are less high than long, and stick out beyond the last column.
     left, top = _room(view.query_tokens, letters), _room(view.key_tokens, letters)
     hatched = ""
     if view.masked.any():
@@ -177,5 +177,5 @@ def attention_svg(view: AttentionView) -> str:
 
 
 def _room(tokens: Sequence[Token], letters: int) -> float:
-    """How many pixels the longest label takes."""
+    """The room in pixels that the longest label takes."""
     return max(len(label(token)) for token in tokens) * letters * _LETTER_WIDTH + 2 * _EDGE

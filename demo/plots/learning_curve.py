@@ -23,13 +23,13 @@ _SHADES = {
     "random weights": "rgba(111,118,130,0.16)",
 }
 _LEAST_APART = 0.075
-"""How far apart the names beside the lines stand, as a share of one."""
+"""The least distance between the names beside the lines, as a share of one (accuracy)."""
 _TYPICAL = 4
-"""The number of examples of each class that the title speaks of, where there are as many."""
+"""The number of examples of each class that `finding` names, if it was measured, else the next smaller one."""
 
 
 def learning_curve(output: TeachOutput) -> go.Figure:
-    """A line for each representation with the spread of its draws shaded, named at its right end."""
+    """The accuracy by number of examples: a line per representation, named at its right end, the spread shaded."""
     sizes = output.curve[0].examples_per_class
     places = list(range(len(sizes)))
     traces = []
@@ -81,7 +81,7 @@ def learning_curve(output: TeachOutput) -> go.Figure:
 
 
 def finding(output: TeachOutput) -> str:
-    """What the picture shows, in a sentence, for the number of examples that visitors may well give."""
+    """A sentence that compares the representations at about `_TYPICAL` examples of each class."""
     bert, words, random = output.curve
     place = max(place for place, size in enumerate(bert.examples_per_class) if size <= _TYPICAL)
     size = bert.examples_per_class[place]
@@ -98,7 +98,7 @@ def finding(output: TeachOutput) -> str:
 
 
 def _heights(curves: tuple[LearningCurve, ...]) -> list[float]:
-    """Where the names beside the ends of the lines stand, so that none lies on another."""
+    """The heights of the names at the lines' right ends, moved apart so that none overlap."""
     ends = [curve.accuracy[-1] for curve in curves]
     heights = list(ends)
     order = sorted(range(len(ends)), key=lambda place: -ends[place])

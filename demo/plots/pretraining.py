@@ -10,7 +10,7 @@ from models.registry import REGISTRY
 
 @dataclass(frozen=True)
 class Head:
-    """What was put on a pre-trained network: the tab, its `name`, what it `learned` from and how `well` it does it."""
+    """A task head on a pre-trained network, its tab and checkpoint, what it `learned` from and how `well` it does."""
 
     tab: str
     name: str
@@ -39,7 +39,7 @@ ON_THE_DECODER = (
 
 
 def pretraining_picture() -> str:
-    """Two rows: a network that learned language once, and what was made of it; each box opens its tab."""
+    """HTML with a row each for the encoder and the decoder: its pre-training, and its uses, each linked to its tab."""
     stories = REGISTRY["clearhead-stories"].parameters / 1e6
     encoder = _(
         "Text with <strong>blanks</strong>, of which nobody marked anything: the blanked words are the answers. BERT "

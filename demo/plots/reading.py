@@ -1,4 +1,4 @@
-"""Pictures in words: numbers as visitors read them, one link of an attention view, and what its head does."""
+"""Pictures in words: formatted numbers, one link of an attention view, and the role of its head."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,12 @@ def percent(share: float) -> str:
 
 
 def decimals(value: float, sign: str = "") -> str:
-    """A number with two decimals and a true minus sign; with the `sign` “+” also one before what is above zero."""
+    """`value` with two decimals and a true minus sign; with `sign` “+”, positive numbers have a plus sign."""
     return number(value, f"{sign}.2f").replace("-", "\u2212")
 
 
 def named(token: Token) -> str:
-    """A token as sentences name it, whole; blanks have a name too, and what is not shown."""
+    """The name of a token in a sentence, never cut; whitespace and `NOT_SHOWN` have names, too."""
     return label(token) if token is NOT_SHOWN else token.text.strip() or label(token)
 
 
@@ -57,10 +57,10 @@ def place(view: AttentionView) -> str:
 
 
 def strongest_link(view: AttentionView) -> tuple[int, int]:
-    """The query and key of the strongest link between two different words, or of any where there are no such two.
+    """The query and key of the strongest link between two different words, or of any link if there is no such pair.
 
-    Marks of the model's own are left out: most heads rest on them, which tells nothing about the text. A weight
-    counts by how far it exceeds an even share, so that a token that may look at few others does not always win.
+    Marks such as [CLS] are left out: most heads rest on them, which tells nothing about the text. A weight counts by
+    its ratio to an even share of its row, so that a token that may look at few others does not always win.
     """
     queries, keys = (np.array([not each.is_mark for each in axis]) for axis in (view.query_tokens, view.key_tokens))
     allowed = queries[:, None] & keys & ~view.masked
@@ -74,7 +74,7 @@ def strongest_link(view: AttentionView) -> tuple[int, int]:
 
 
 def scale_top(view: AttentionView) -> float:
-    """The weight that is drawn darkest: the strongest link's, or that of all but a twentieth of the cells if greater.
+    """The weight drawn darkest: that of the strongest link or, if greater, the 95 % quantile over the words' cells.
 
     A scale up to the greatest weight of all would leave the words pale wherever special tokens take most.
     """
@@ -85,10 +85,10 @@ def scale_top(view: AttentionView) -> float:
 
 
 def wording(view: AttentionView) -> dict[str, str]:
-    """How `view` is read out a word at a time: sentences with places for the words `{from}`, `{to}` and a `{share}`.
+    """Sentence templates that read out `view`, with placeholders for two words, `{from}` and `{to}`, and a `{share}`.
 
     `gives` is about a word that looks, `itself` about one that looks at itself, and `gets` about one that is looked at.
-    `rest` goes on with what marks and full stops get, and is empty where shares do not add up.
+    `rest` adds the share of marks and full stops, and is empty where there are none or shares do not add up.
     """
     where = place(view)
     gone = view.left_out or resting_places(view.key_tokens)
@@ -122,9 +122,9 @@ def wording(view: AttentionView) -> dict[str, str]:
 
 
 def link_to_read(view: AttentionView) -> tuple[int, int]:
-    """The query to begin with and the key to read out: of the words that it looks at, the one with most weight.
+    """The query to begin with, and the word that it gives most weight to; the strongest link if no query is known.
 
-    Marks and full stops are left out unless there is nothing else. Where no query is known, it is the strongest link.
+    Marks and full stops are left out unless there is nothing else.
     """
     if not 0 <= view.token < len(view.query_tokens):
         return strongest_link(view)
@@ -134,12 +134,12 @@ def link_to_read(view: AttentionView) -> tuple[int, int]:
 
 
 def _rests(view: AttentionView) -> NDArray[np.bool_]:
-    """Bool `[key]`: where heads rest that find nothing to add, the column of what is not shown among them."""
+    """Whether each key is where heads rest that find nothing to add, or the column `NOT_SHOWN`; bool `[key]`."""
     return np.array([token is NOT_SHOWN or is_resting_place(token) for token in view.key_tokens], dtype=np.bool_)
 
 
 def read_out(view: AttentionView) -> str:
-    """One sentence about one word: whom it gives how much, where, and what went to marks and full stops."""
+    """A sentence about one word: its share for another word, the layer and head, and the share of marks and stops."""
     query, key = link_to_read(view)
     said, rests = wording(view), _rests(view)
     template = said["itself" if own_keys(view)[query] == key else "gives"]
@@ -151,7 +151,7 @@ def read_out(view: AttentionView) -> str:
 
 
 def why_here(view: AttentionView) -> str:
-    """Why a reader opens on this head, in a sentence; empty for any other head."""
+    """A sentence that says why the attention reader opens at this head; empty for any other head."""
     if not view.telling:
         return ""
     word = named(view.query_tokens[link_to_read(view)[0]])
@@ -181,7 +181,7 @@ _ROLES: dict[str, str] = {
 
 
 def role_of(view: AttentionView) -> HeadRole | None:
-    """The role of the one head of `view`; none where several heads are brought together."""
+    """The role of the single head of `view`; `None` where several heads are combined."""
     if not view.of_one_head:
         return None
     attention = Attention(view.kind, view.weights[None, None], view.query_tokens, view.key_tokens, view.masked)
@@ -190,7 +190,7 @@ def role_of(view: AttentionView) -> HeadRole | None:
 
 
 def said_role(role: HeadRole | None) -> str:
-    """The sentence on `role`, as HTML; without one, how to come to one."""
+    """A sentence on `role`, as HTML; without a role, a hint to choose a single head."""
     if role is None:
         return _("Many heads are brought together here. Choose one head to read what it does by itself.")
     return _("What this head does with this text: {role}", role=_(_ROLES[role.role], share=percent(role.share)))

@@ -17,26 +17,26 @@ Number = TypeVar("Number", bound=np.generic)
 
 _LARGEST_SIDE = 96
 _ENLARGED_SIDE = 48
-# As many pixels as 144 heads of the largest side have: at four bits each, 660 kB for weights that nothing compresses.
+# The pixels of 144 heads at the largest side: at four bits each 660 kB, even if the weights do not compress.
 _MOST_PIXELS = 144 * _LARGEST_SIDE**2
 _HATCH_STEP = 6
-# Of the cells in the picture, this part has less weight than the darkest colour stands for.
+# The share of cells with less weight than the darkest colour stands for.
 _UNSATURATED = 0.98
 
-# Four bits a pixel: 13 colours for weights, and three of their own.
+# Four bits a pixel: 13 colours for weights, and one each for masked cells, hatching and the ground.
 _BITS = 4
 _WEIGHT_COLOURS = 13
 _MASKED, _HATCHED, _GROUND = 13, 14, 15
-# No weight and the most, masked cells and their hatching, and what is between thumbnails.
+# No weight, most weight, masked cells, their hatching, and the ground between thumbnails.
 _LIGHT = ("#fafaf8", INK, "#ececea", "#c4c5c6", "#d5d6d8")
 _DARK = ("#131417", "#9fb6f2", "#24262a", "#44474d", "#3a3e46")
 
 
 @dataclass(frozen=True)
 class SheetGeometry:
-    """Where each head's thumbnail is in the picture, in pixels; layers and heads are counted from 0.
+    """The places of the heads' thumbnails in the picture, in pixels; layers and heads are counted from 0.
 
-    A pixel of a thumbnail is the greatest weight among `pooled` x `pooled` tokens, or a token is `enlarged` pixels.
+    A pixel shows the greatest weight of `pooled` x `pooled` cells, or a cell takes `enlarged` x `enlarged` pixels.
     """
 
     layers: int
@@ -65,7 +65,7 @@ class SheetGeometry:
 
 
 def sheet_geometry(attention: Attention) -> SheetGeometry:
-    """How the sheet of `attention` is laid out; a thumbnail's longer side has at most 96 pixels."""
+    """The layout of the sheet of `attention`; a thumbnail's longer side has at most 96 pixels."""
     queries, keys = attention.masked.shape
     side = min(_LARGEST_SIDE, math.isqrt(_MOST_PIXELS // (attention.layers * attention.heads)))
     longest = max(queries, keys)
@@ -106,14 +106,14 @@ def attention_sheet(attention: Attention, dark: bool = False) -> bytes:
 
 
 def ink_image(shares: NDArray[np.floating[Any]]) -> str:
-    """A pixel for each of the `shares` of one, `[row, column]`: a PNG in the colour of ink, as opaque as the share."""
+    """The PNG of `shares` of one, `[row, column]`, as a data URI: each pixel is ink, as opaque as its share."""
     pixels = np.full((*shares.shape, 4), ImageColor.getcolor(INK, "RGBA"), dtype=np.uint8)
     pixels[..., 3] = np.rint(255 * np.clip(shares, 0, 1))
     return data_uri(_png(Image.fromarray(pixels)))
 
 
 def signed_image(numbers: NDArray[np.floating[Any]], **options: Any) -> str:
-    """A pixel for each of the `numbers` from -1 to 1, `[row, column]`: amber below zero, ink above, 0 transparent."""
+    """The PNG of `numbers` from -1 to 1, `[row, column]`, as a data URI: amber below zero, ink above, 0 transparent."""
     below, above = (np.array(ImageColor.getcolor(colour, "RGBA"), np.uint8) for colour in (AMBER, INK))
     pixels = np.where((numbers < 0)[..., None], below, above)
     pixels[..., 3] = np.rint(255 * np.clip(np.abs(numbers), 0, 1))
@@ -121,12 +121,12 @@ def signed_image(numbers: NDArray[np.floating[Any]], **options: Any) -> str:
 
 
 def data_uri(png: bytes) -> str:
-    """A PNG as the address of a picture that needs no further request."""
+    """A PNG as a data URI, the address of a picture that needs no further request."""
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
 def _pooled_maximum(values: NDArray[Number], side: int) -> NDArray[Number]:
-    """The greatest of each square of `side` x `side` in the last two axes; those at the end may be smaller."""
+    """The greatest value of each `side` x `side` square in the last two axes; squares at the end may be smaller."""
     for axis in (-2, -1):
         values = np.maximum.reduceat(values, range(0, values.shape[axis], side), axis=axis)
     return values

@@ -1,4 +1,4 @@
-"""The places of an answer: for each token, how likely the answer starts and ends there."""
+"""The figure of an answer's place: for each token, the probability that the answer starts or ends there."""
 
 import plotly.graph_objects as go
 
@@ -10,7 +10,7 @@ _NAMED_TOKENS = 48
 
 
 def span_probabilities(output: QuestionAnsweringOutput) -> go.Figure:
-    """Bars over the tokens of the best window; the special token in front stands for "no answer"."""
+    """Bars over the tokens of the best window, up for starts, down for ends; the first token stands for "no answer"."""
     names = categories(output.tokens)
     top = max(*output.start_probabilities, *output.end_probabilities, 0.01)
     ticks = [top, 0, -top]

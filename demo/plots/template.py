@@ -1,4 +1,4 @@
-"""The parts that all figures share: one template, and tokens as plotly shows them."""
+"""The parts that all figures share: plotly's template, the colours, and the labels of tokens."""
 
 import html
 from collections import Counter
@@ -18,13 +18,13 @@ MUTED = "#6f7682"
 """Grey that can be read on white and on near-black, where the page's stylesheet does not reach (saved pictures)."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif"
 TRANSPARENT = "rgba(0,0,0,0)"
-# From nothing to ink, so that the weakest weight is the ground itself in light and in dark.
+# From transparent to ink, so that no weight shows the background in both the light and the dark theme.
 INK_SCALE = ((0.0, "rgba(31,75,184,0)"), (1.0, "rgba(31,75,184,1)"))
 
 LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "itemclick": False}
 """A legend in a line above the picture."""
 GRID = {"showgrid": True, "gridcolor": "rgba(127,127,127,0.2)"}
-"""Lines across the picture, of an axis whose values are to be read off."""
+"""Grid lines, for an axis whose values are to be read off."""
 _LONGEST_LABEL = 16
 _WITHOUT_WIDTH = "\u200b"
 _AXIS = {
@@ -71,9 +71,9 @@ def _in_language(code: str, separators: str) -> go.layout.Template:
 
 
 def label(token: Token) -> str:
-    """The token as a reader sees it on an axis: its space left out, blanks named, long ones cut.
+    """The label of a token on an axis: stripped, with symbols for whitespace, and cut to `_LONGEST_LABEL` characters.
 
-    One that stands for something else than a text is named by a sentence.
+    A token whose text is a `Sentence` stands for something else than a text, and is labelled by that sentence.
     """
     if isinstance(token.text, Sentence):
         return _(token.text)
@@ -82,7 +82,7 @@ def label(token: Token) -> str:
 
 
 def harmless(text: str) -> str:
-    """`text` so that plotly, which reads a few tags, entities and `$…$`, shows every character and obeys none."""
+    """`text` escaped for plotly, which reads a few tags, entities and `$…$`: it then shows every character as it is."""
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 

@@ -10,17 +10,17 @@ from models.outputs.training import BLANKED, EXCHANGED, Learned, LearnedPlace, P
 from models.wording import numbered
 
 _NATS_A_STEP, _STEPS = 1.5, 7
-"""How many nats of loss are one step of colour."""
+"""The nats of loss in one step of colour, and the number of steps."""
 
 FATES = {BLANKED: N_("blanked"), EXCHANGED: N_("exchanged"), "left": N_("left as it is")}
-"""What became of a chosen token, in words."""
+"""The names of what is done to a chosen token before the model reads it."""
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _TOP = 560, 210, 36, 26, 8
 _LINES = (("loss", N_("the text that it reads")), ("kept", N_("the part kept out")))
 
 
 def text_as_read(tokens: Sequence[Token], places: Sequence[LearnedPlace]) -> str:
-    """The text with every token that counts in the colour of its loss, and over it what the model read there."""
+    """HTML of the text: tokens that count in the colour of their loss, below what the model read in their place."""
     by_position = {each.position: each for each in places}
     shown: list[str] = []
     for position, token in enumerate(tokens):
@@ -47,7 +47,7 @@ def _learned(word: str, place: LearnedPlace) -> str:
 
 
 def gradient_bars(gradients: Iterable[PartGradient]) -> str:
-    """A bar for each part of the network, as long as the gradient over its parameters."""
+    """HTML with a bar per part of the network, as long as the norm of the gradient over its parameters."""
     gradients = list(gradients)
     longest = max((each.norm for each in gradients), default=0) or 1
     rows = "".join(
@@ -64,7 +64,7 @@ def _parameters(count: int) -> str:
 
 
 def loss_curve(output: TinyModelOutput, said: str) -> str:
-    """The loss against the steps so far: of what is read, of what is kept out, and of guessing; `said` describes it."""
+    """SVG of the loss in nats by step: on the text read, on the part kept out, and of guessing; `said` describes it."""
     course, steps = output.course, max(output.steps, output.course[-1].step, 1)
     chance = math.log(len(output.alphabet)) if len(output.alphabet) > 1 else 0.0
     highest = max(chance, *(max(each.loss, each.kept_out) for each in course)) * 1.08 or 1.0

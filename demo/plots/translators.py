@@ -1,4 +1,4 @@
-"""Translating before Transformers: who looked where, and how BLEU falls as sentences grow."""
+"""Figures of translating before Transformers: alignments of words, and BLEU by sentence length."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -29,7 +29,7 @@ _MARKS = ("diamond", "square", "triangle-up", "cross", "circle")
 
 
 def alignment_figure(output: TranslatorsOutput, row: EarlyTranslation) -> go.Figure:
-    """The weights that the words of one translation gave to those of the source."""
+    """A heatmap of the weights that the words of one translation give to those of the source."""
     weights = np.array(row.alignment, np.float32)
     masked = np.zeros(weights.shape, bool)
     one = AttentionView("cross", MEAN, MEAN, weights, masked, row.tokens, output.tokens, ("cross",), 1, 1)
@@ -43,7 +43,7 @@ def alignment_figure(output: TranslatorsOutput, row: EarlyTranslation) -> go.Fig
 def length_figure(
     figures: Mapping[str, Mapping[str, Any]], lengths: Sequence[int], names: Mapping[str, str]
 ) -> go.Figure:
-    """BLEU on captions kept out against their length in English words: a line for each translator."""
+    """BLEU on held-out captions by their length in English words: a line for each translator."""
     between = [f"{low + 1}–{high}" for low, high in pairwise(lengths[:-1])]
     labels = [_("to {words}", words=lengths[0]), *between, _("over {words}", words=lengths[-2])]
     figure = go.Figure(layout={"template": template()})

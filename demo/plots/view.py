@@ -20,14 +20,14 @@ from models.wording import Sentence
 
 @dataclass(frozen=True, eq=False)
 class AttentionView:
-    """The weights `[query, key]` of one kind, and what else could be chosen.
+    """The weights `[query, key]` of one kind of attention, and what else could be chosen.
 
     `how` is one of `models.explain.aggregation.WAYS`; `layer` and `head` count from 0, and `MEAN` stands for all.
     `masked` is bool `[query, key]`; `kinds` are all that the run has, `layers` and `heads` the numbers of this kind.
-    `token` is the place among the queries of the one to begin with, -1 where none is known; `key` that of the token
-    that it looks at in the head which `models.explain.opening` found to say most, and `telling` whether this is it.
-    `left_out` names what `NOT_SHOWN` stands for. Of a pair of sentences, `part` is what is shown (see `PARTS`), and
-    `crossing` the shares of what words give that go to words of the other sentence, of their own, and to marks.
+    `token` is the position of the query to begin with, and `key` that of the token it looks at in the head that
+    `models.explain.opening` chose, -1 where not known; `telling` says whether this view is of that head. `left_out`
+    names what `NOT_SHOWN` stands for. Of a pair of sentences, `part` is what is shown (see `PARTS`), and `crossing` the
+    shares of what words give that go to words of the other sentence, of their own, and to marks.
     """
 
     kind: str
@@ -67,9 +67,10 @@ def view_of(
     how: str = "head",
     opened: Opening | None = None,
 ) -> AttentionView:
-    """The view that was asked for; a kind, layer or head that this run has not becomes the first kind or the mean.
+    """The view of a kind, layer and head of `attentions`; one that the run lacks becomes the first kind or the mean.
 
-    So does the rollout of attention between two texts, which has none. `opened` says which token to begin with.
+    Rollout of attention between two texts does not exist, and becomes the mean. `opened` says which token to begin
+    with.
     """
     kind = kind if kind in attentions else next(iter(attentions))
     attention = attentions[kind]
@@ -96,24 +97,24 @@ def view_of(
 
 
 MOST_SHOWN = 512
-"""How many tokens of a text a picture shows."""
+"""The most tokens of a text that a picture shows."""
 NOT_SHOWN = Token(Sentence("not shown"), "not shown", -1, special=True)
-"""The column that holds what goes to tokens that are not in the picture."""
+"""The key column that holds the weight of tokens that are not in the picture."""
 _FULL_STOPS = frozenset(".。．।۔")
 
 
 PARTS: dict[str, tuple[int, ...]] = {"": (), "a": (0, 0), "b": (1, 1), "a-b": (0, 1), "b-a": (1, 0)}
-"""The parts of a pair's attention: the sentence of the queries and that of the keys; none for all of it."""
+"""The parts of a pair's attention: the sentences, 0 or 1, of the queries and of the keys; empty for all of it."""
 
 
 def shown(
     view: AttentionView, words: bool = True, specials: bool = True, not_yet: int = 0, part: str | None = None
 ) -> AttentionView:
-    """`view` as the visitor wants to read it: pieces merged into `words`, with or without the `specials`.
+    """`view` as the visitor chose to see it: pieces merged into `words`, with or without the `specials`.
 
-    Specials are the keys where idle heads rest: marks such as [CLS] and [SEP], and full stops. What goes to them then
-    stands in the column `NOT_SHOWN`. The last `not_yet` queries are taken away, which the model had not written then;
-    `MOST_SHOWN` queries and keys stay. `part` is one of `PARTS` where the text is a pair of sentences.
+    Specials are the keys where idle heads rest: marks such as [CLS] and [SEP], and full stops; if hidden, their weight
+    stands in the column `NOT_SHOWN`. The last `not_yet` queries, which the model had not written yet, are dropped; at
+    most `MOST_SHOWN` queries and keys stay. `part` is one of `PARTS` where the text is a pair of sentences.
     """
     view = so_far(view, not_yet)
     if words:
@@ -134,7 +135,7 @@ def shown(
         seen &= ~rests
     if not seen.all():
         hidden = weights[:, ~seen]
-        # What many heads give at most does not add up to anything.
+        # Maxima over heads do not add up to anything.
         rest = hidden.max(axis=1) if view.how == "maximum" else hidden.sum(axis=1)
         weights = np.column_stack([weights[:, seen], rest]).astype(np.float32)
         masked = np.column_stack([masked[:, seen], np.zeros(len(masked), dtype=np.bool_)])
@@ -154,20 +155,20 @@ def shown(
 
 
 def sentences_of(tokens: Sequence[Token]) -> NDArray[np.int64]:
-    """For each token of `[CLS] A [SEP] B [SEP]` its sentence, 0 or 1: the first [SEP] still is of the first."""
+    """The sentence, 0 or 1, of each token of `[CLS] A [SEP] B [SEP]`; the first [SEP] belongs to the first."""
     first = next((place for place, token in enumerate(tokens) if place and token.is_mark), len(tokens))
     return (np.arange(len(tokens)) > first).astype(np.int64)
 
 
 def _from(view: AttentionView, chosen: NDArray[np.bool_]) -> AttentionView:
-    """`view` with the queries alone that are `chosen`."""
+    """`view` with only the `chosen` queries."""
     before = int(chosen[: view.token].sum()) if view.token >= 0 and chosen[view.token] else -1
     queries = tuple(itertools.compress(view.query_tokens, chosen))
     return replace(view, weights=view.weights[chosen], masked=view.masked[chosen], query_tokens=queries, token=before)
 
 
 def _crossing(view: AttentionView, sentences: NDArray[np.int64]) -> tuple[float, float, float]:
-    """Of all that words give, the shares to words of the other sentence, of the same one, and to marks."""
+    """The shares of the words' weight that go to words of the other sentence, of the same one, and to marks."""
     words = np.array([not token.is_mark for token in view.key_tokens])
     given, other = view.weights[words], sentences[words, None] != sentences
     crosses, stays = (float(given[where & words].sum()) for where in (other, ~other))
@@ -182,7 +183,7 @@ def is_resting_place(token: Token) -> bool:
 
 
 def own_keys(view: AttentionView) -> list[int | None]:
-    """For each query the place of the same token among the keys: none where it is left out, or in another text."""
+    """The position of each query's own token among the keys; `None` if it is left out, or in another text."""
     if view.two_texts:
         return [None] * len(view.query_tokens)
     rest_is_gone = view.key_tokens[-1] is NOT_SHOWN and not any(map(is_resting_place, view.key_tokens[:-1]))
@@ -191,7 +192,7 @@ def own_keys(view: AttentionView) -> list[int | None]:
 
 
 def resting_places(tokens: Sequence[Token]) -> str:
-    """The names of those of `tokens` where heads rest, as a sentence has them: `[CLS], [SEP] and “.”`; may be empty."""
+    """The names of the `tokens` where heads rest, as part of a sentence: `[CLS], [SEP] and “.”`; may be empty."""
     resting = [token for token in tokens if is_resting_place(token)]
     named = [label(token) if token.special else _("“{token}”", token=label(token)) for token in resting]
     return _listed(list(dict.fromkeys(named)))
@@ -205,7 +206,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def so_far(view: AttentionView, not_yet: int) -> AttentionView:
-    """`view` before the last `not_yet` tokens were written; what the model only reads stays whole."""
+    """`view` before the last `not_yet` tokens were written; a text that the model only reads stays whole."""
     if not_yet <= 0 or view.kind == "encoder":
         return view
     queries = max(1, len(view.query_tokens) - not_yet)
@@ -216,14 +217,14 @@ def so_far(view: AttentionView, not_yet: int) -> AttentionView:
         masked=view.masked[:queries, :keys],
         query_tokens=view.query_tokens[:queries],
         key_tokens=view.key_tokens[:keys],
-        # A walk through what is written looks from the token that was written last.
+        # Stepping through a written text begins at the token that was written last.
         token=queries - 1,
         telling=False,
     )
 
 
 def in_words(view: AttentionView) -> AttentionView:
-    """`view` over words: what a word gives is the mean over its pieces, what it gets their sum.
+    """`view` over words: the weight a word gives is the mean over its pieces, the weight it gets is their sum.
 
     Maxima cannot be added: there a word gives and gets what its strongest piece does.
     """

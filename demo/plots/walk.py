@@ -1,4 +1,4 @@
-"""The figures of the walk: vectors as strips, squares of scores, ways through the layers, costs."""
+"""The figures of the walk: vector strips, score matrices, lengths and cosines by layer, entropy, and costs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,27 +18,27 @@ from models.inside.outputs import Look, Numbers, Patched, Temperatures
 
 _MINUS, _PLUS = (180, 83, 9), (31, 75, 184)
 SIGNED_SCALE = ((0.0, f"rgba{(*_MINUS, 1)}"), (0.5, "rgba(127,127,127,0)"), (1.0, f"rgba{(*_PLUS, 1)}"))
-"""Orange for minus, blue for plus, and nothing between them."""
+"""A colour scale: orange below zero, blue above, transparent at zero."""
 
 _UNSATURATED = 0.99
 _UNSATURATED_IN_SQUARE = 0.98
 
 
 def strip_top(*vectors: NDArray[np.float64] | Numbers) -> float:
-    """The number that gets the full colour, so that few greater ones do not make all others pale."""
+    """The magnitude that gets full colour, a 99 % quantile, so that a few greater ones do not make the rest pale."""
     return float(np.quantile(np.abs(np.concatenate([vector.ravel() for vector in vectors])), _UNSATURATED)) or 1.0
 
 
 def strip_image(vector: Numbers, top: float, *, upright: bool = False) -> str:
-    """A pixel for each number of `vector`, in full colour from ±`top` on, as the address of a PNG.
+    """The PNG of `vector` as a data URI: a pixel for each number, in full colour from ±`top` on.
 
-    They stand in a row, or in a column where it is `upright`.
+    The pixels stand in a row, or in a column if `upright`.
     """
     return signed_image((vector / top)[:, None] if upright else (vector / top)[None])
 
 
 def vector_strips(strips: Mapping[str, Numbers], own_scale: str = "") -> go.Figure:
-    """Each vector `[component]` as a row under its name, all on one scale but for the one called `own_scale`."""
+    """A heatmap with each vector `[component]` as a named row, all on one scale but the one called `own_scale`."""
     rows = np.stack(list(strips.values()))
     top = strip_top(*(vector for name, vector in strips.items() if name != own_scale))
     scales = [top / strip_top(vector) if name == own_scale else 1 for name, vector in strips.items()]
@@ -54,7 +54,7 @@ def vector_strips(strips: Mapping[str, Numbers], own_scale: str = "") -> go.Figu
 
 
 def position_grid(table: NDArray[np.float64] | Numbers, names: Sequence[str] = ()) -> go.Figure:
-    """Vectors of positions `[position, component]`, the first on top; `names` say what stands at each, if anything."""
+    """A heatmap of position vectors `[position, component]`, the first on top; `names`, if any, label the positions."""
     named = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(harmless, names))}
     return _signed_heatmap(
         table,
@@ -83,7 +83,7 @@ def _signed_heatmap(
 
 
 def shares_matrix(seen: Look) -> go.Figure:
-    """The weights after softmax in the colours of attention, so small that two squares stand side by side."""
+    """A heatmap of the weights after softmax, small enough that two stand side by side."""
     numbers, tokens = seen.numbers, seen.tokens
     figure = attention_heatmap(
         AttentionView(
@@ -91,13 +91,13 @@ def shares_matrix(seen: Look) -> go.Figure:
             seen.layers, seen.heads, "head",
         )
     )  # fmt: skip
-    # A cell is no smaller than a name that can be read.
+    # A cell is at least as high as a legible label.
     side = min(26, max(14, 350 // len(tokens))) * len(tokens)
     return figure.update_layout(width=side + 170, height=side + 100)
 
 
 def scores_matrix(seen: Look) -> go.Figure:
-    """The scores divided by √d_k, orange below zero and blue above; what is masked counts as −∞."""
+    """A heatmap of the scores divided by √d_k, orange below zero and blue above; masked ones, −∞, are hatched."""
     figure = shares_matrix(seen)
     scores = np.where(seen.numbers.masked, np.nan, seen.numbers.scaled).astype(np.float32)
     top = float(np.nanquantile(np.abs(scores), _UNSATURATED_IN_SQUARE)) or 1.0
@@ -119,13 +119,13 @@ def norms_figure(seen: Look) -> go.Figure:
 
 
 def cosines_figure(seen: Look) -> go.Figure:
-    """How far every token's vector points where its input did: 1 the same way, 0 at a right angle."""
+    """The cosine of every token's vector to its input, by layer: 1 in the same direction, 0 at a right angle."""
     lowest = min(0.0, float(seen.path.cosines.min()))
     return _lines(seen, seen.path.cosines, _("cosine to its input"), [lowest - 0.05, 1.05])
 
 
 def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.Figure:
-    """A line for each token, the one that is followed on top."""
+    """A line for each token of `values` `[layer + 1, token]`, the followed token's on top."""
     lines = []
     for place in sorted(range(len(seen.tokens)), key=lambda place: place == seen.position):
         followed = place == seen.position
@@ -147,7 +147,7 @@ def _lines(seen: Look, values: Numbers, named: str, bounds: list[float]) -> go.F
 
 
 def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
-    """The entropy of the answer over the temperature, with a point at number `at` of the temperatures."""
+    """The answer's entropy in bits by temperature, with a point at number `at` of the temperatures."""
     x, y = seen.temperatures.round(2), seen.entropies.round(3)
     hover = _("T = %{x}: %{y:.2f} bits") + "<extra></extra>"
     line = go.Scatter(x=x, y=y, mode="lines", line=_LINES[0], hovertemplate=hover)
@@ -158,7 +158,7 @@ def entropy_figure(seen: Temperatures, at: int) -> go.Figure:
 
 
 def patched_figure(seen: Patched) -> go.Figure:
-    """The probabilities of both sentences' answers over the layer after which the word's state was put in."""
+    """The probabilities of both sentences' answers by the layer after which the word's state was put in."""
     alone, own, *by_layer = seen.answers.probabilities
     figure = go.Figure(layout={"template": template(), "height": 260, "showlegend": True})
     for place, line in zip(dict.fromkeys((int(alone.argmax()), int(own.argmax()))), _LINES, strict=False):
@@ -187,7 +187,7 @@ _LINES = (
 
 
 def costs_figure(length: int, width: int) -> go.Figure:
-    """Operations of a layer over the number of tokens, with the visitor's `length` marked, for vectors of `width`."""
+    """Operations of a layer by number of tokens, for vectors of `width`, with the visitor's `length` marked."""
     figure = go.Figure(layout={"template": template()})
     for costs, line in zip(zip(*(layer_costs(each, width) for each in _LENGTHS), strict=True), _LINES, strict=True):
         name = _(costs[0].name)
@@ -199,7 +199,7 @@ def costs_figure(length: int, width: int) -> go.Figure:
             name=name,
             hovertemplate=_("{layer}, n = %{{x}}: %{{y:.3s}} operations", layer=name) + "<extra></extra>",
         )
-    # Plotly places shapes on such an axis by their value, and notes by its logarithm.
+    # On a logarithmic axis, plotly places shapes by their value and annotations by its logarithm.
     for each, marked in ((length, _("your text, n = {length}", length=length)), (width, f"n = d = {width}")):
         figure.add_shape(
             type="line", x0=each, x1=each, y0=0, y1=1, xref="x", yref="paper", line={"color": MUTED, "width": 1}

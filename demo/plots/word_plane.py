@@ -1,4 +1,4 @@
-"""One word's vectors of a layer as points in a plane, and the one point that it has by itself."""
+"""A figure of one word's vectors at a layer as points in a plane, with the vector that it has by itself."""
 
 import plotly.graph_objects as go
 
@@ -11,11 +11,11 @@ from models.outputs.vectors import WordInContextOutput
 _REACH = 1.05
 _HEIGHT = 380
 _BESIDE = ("top center", "bottom center", "middle right", "middle left", "top right", "bottom left")
-"""Where the number of each sentence stands beside its point, so that points that coincide can all be read."""
+"""The places of the sentences' numbers beside their points, so that coinciding points can all be read."""
 
 
 def word_plane(output: WordInContextOutput, layer: int) -> go.Figure:
-    """The sentences' numbers as points, the word before any layer as a diamond; the axes say what they hold."""
+    """The word in each sentence as a numbered point, before any layer as a diamond; axes name their variance."""
     plane = output.planes[layer]
     count = len(plane.points)
     occurrences = {

@@ -1,4 +1,4 @@
-"""Steps 3 and 4: queries, keys and values of one head, what a mask does, and softmax on a visitor's own numbers."""
+"""Steps 3 and 4 of the walk: queries, keys and values of a head; masking; softmax on a visitor's own scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -74,7 +74,7 @@ def _create_head(inside: Inside) -> BuiltStep:
 
 
 def head_said(seen: Look) -> str:
-    """A sentence on the token that gets most weight, and that these are the model's own numbers."""
+    """HTML sentences on the key with the most weight, the kind of attention, and the deviation from the model."""
     row = seen.numbers.weights[seen.position]
     best = int(row.argmax())
     said = _(
@@ -94,7 +94,7 @@ def head_said(seen: Look) -> str:
 
 
 def _built_otherwise(seen: Look) -> list[str]:
-    """Sentences on what this model has that the first Transformers had not."""
+    """Sentences on rotary positions, grouped-query attention and local attention, where the model has them."""
     head, said = seen.numbers, []
     if head.rotary_base is not None:
         said.append(
@@ -134,7 +134,7 @@ def _built_otherwise(seen: Look) -> list[str]:
 
 
 def head_picture(seen: Look) -> str:
-    """The query on top, a row for each key with its score, share and value, and the sum below; orange is minus."""
+    """HTML picture of the token's query, a row per key (score, share, value), and its output; orange is negative."""
     head, followed = seen.numbers, seen.position
     top, value_top = strip_top(head.queries[followed], head.keys), strip_top(head.values)
     name, output = named(seen.tokens[followed]), head.outputs[followed]
@@ -163,7 +163,7 @@ def head_picture(seen: Look) -> str:
 
 
 def head_table(seen: Look) -> str:
-    """Every token's key, score, divided score, share and value, and the sum."""
+    """A fold-out table of each token's key, score, scaled score, weight and value, with the head's output last."""
     head, followed = seen.numbers, seen.position
     unturned = [] if head.unturned_keys is None else [head.unturned_keys]
     rows = [
@@ -194,7 +194,7 @@ def head_table(seen: Look) -> str:
 
 
 def _scaled(seen: Look, key: int, digits: int = 2) -> str:
-    """The divided score of the followed token with a key, −∞ where it may not look."""
+    """The scaled score of the followed token's query with a key, as text; −∞ where it is masked."""
     hidden = seen.numbers.masked[seen.position, key]
     return number(-np.inf if hidden else seen.numbers.scaled[seen.position, key], digits)
 
@@ -255,7 +255,7 @@ def _create_masking(inside: Inside) -> BuiltStep:
 
 
 def _masking_said(seen: Look) -> str:
-    """A sentence on the head that is shown and its weight on tokens that are still to come."""
+    """Sentences on the head, how much of it is masked or goes to later tokens, and what the pictures show."""
     head, count = seen.numbers, len(seen.tokens)
     if head.masked.any():
         share = ngettext(
@@ -281,7 +281,7 @@ def _masking_said(seen: Look) -> str:
 
 
 def _masking_table(seen: Look, title: str) -> str:
-    """The shares of a short text in full; of a longer one each row's strongest."""
+    """A fold-out table of all scores and weights; of a text of over `_MOST_COLUMNS` tokens, each row's greatest."""
     head, tokens = seen.numbers, [named(token) for token in seen.tokens]
     rows: list[Sequence[str]] = []
     if len(tokens) <= _MOST_COLUMNS:

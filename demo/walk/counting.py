@@ -1,4 +1,4 @@
-"""Step 8: where the parameters are, what papers count, and what a layer costs as the text grows."""
+"""Step 8 of the walk: parameters by part, the sizes that papers state, and a layer's cost as the text grows."""
 
 import html
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def _create(inside: Inside) -> BuiltStep:
 
 
 def _parameters_picture(count: ParameterCount) -> str:
-    """Each part as a bar of its share, and how each was counted."""
+    """HTML with a bar for each part's share of all parameters, and a fold-out table of how each part was counted."""
     shares = [
         Prediction(_("{part}: {count:,}", part=_(each.name), count=each.recomputed), each.recomputed / count.total)
         for each in sorted(count.parts, key=lambda each: -each.recomputed)
@@ -93,7 +93,7 @@ def _published() -> str:
 
 
 def _costs_said(length: int, width: int) -> str:
-    """A sentence on the kind of layer that costs less for this text, and where that turns."""
+    """HTML sentences on whether self-attention or recurrence costs less for this text, and where that turns (n = d)."""
     own, recurrent = (each.operations for each in layer_costs(length, width)[:2])
     sizes = {"length": length, "width": width, "times": max(own, recurrent) / min(own, recurrent)}
     if own == recurrent:

@@ -1,4 +1,4 @@
-"""The formulas of each step of Inside, in MathML. `python -m demo.walk.formulas` converts their LaTeX anew."""
+"""The walk's formulas as MathML; `python -m demo.walk.formulas` converts them again from their LaTeX."""
 
 import html
 import json
@@ -15,7 +15,7 @@ FILE = ASSETS / "formulas.json"
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula in LaTeX and in MathML, how it `says` itself aloud, what its letters stand for, and its source."""
+    """A formula in LaTeX and MathML: `says` reads it aloud, `letters` explains its symbols, `source` is at `url`."""
 
     latex: str
     says: str
@@ -27,13 +27,13 @@ class Formula:
 
 @cache
 def formulas() -> dict[str, tuple[Formula, ...]]:
-    """The formulas by the key of their step, the most telling one first, and those of `positions`."""
+    """The formulas by the key of their step, the most important first; `positions` has positional encodings."""
     found = json.loads(FILE.read_text(encoding="utf-8"))
     return {step: tuple(Formula(**each) for each in of_step) for step, of_step in found.items()}
 
 
 def folded_formulas(step: str) -> str:
-    """The formulas of a step under a line that shows the first of them."""
+    """A step's formulas as HTML, folded under a line that shows the first."""
     first, *others = formulas()[step]
     explained = f"<ul class='formula-list'><li>{_explained(first)}</li>{_items(others)}</ul>"
     said = _("In a formula: {formula}", formula=math(first))
@@ -41,7 +41,7 @@ def folded_formulas(step: str) -> str:
 
 
 def listed_formulas(step: str) -> str:
-    """Each formula of a step with what its letters stand for and where it comes from."""
+    """A step's formulas as an HTML list, each with what its letters stand for and its source."""
     return f"<ul class='formula-list'>{_items(formulas()[step])}</ul>"
 
 
@@ -50,7 +50,7 @@ def _items(listed: Iterable[Formula]) -> str:
 
 
 def _explained(formula: Formula) -> str:
-    """What the letters stand for, and a link to the source."""
+    """HTML that says what the letters stand for, with a link to the source."""
     return (
         f"<p class='quiet'>{html.escape(_(formula.letters))} <a href='{html.escape(formula.url)}' target='_blank' "
         f"rel='noopener noreferrer'>{html.escape(_(formula.source))}</a></p>"
@@ -58,7 +58,7 @@ def _explained(formula: Formula) -> str:
 
 
 def math(formula: Formula) -> str:
-    """The formula as a browser draws it, with its words for readers that know no MathML."""
+    """The formula's MathML, with its spoken form as `alttext` for screen readers that know no MathML."""
     spoken = html.escape(_(formula.says), quote=True)
     return formula.mathml.replace("<math ", f'<math alttext="{spoken}" ', 1)
 
@@ -72,7 +72,7 @@ def mathml_of(latex: str) -> str:
 
 
 def main() -> None:
-    """Convert every formula and write the file anew."""
+    """Convert every formula's LaTeX again and rewrite the file."""
     found: dict[str, list[dict[str, Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
     for each in (formula for of_step in found.values() for formula in of_step):
         each["mathml"] = mathml_of(each["latex"])

@@ -1,4 +1,4 @@
-"""Steps 1 and 2: the text in the pieces of three vocabularies, and as the vectors that the first layer reads."""
+"""Steps 1 and 2 of the walk: the text as three vocabularies split it, and as the vectors that the first layer reads."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -78,7 +78,7 @@ def _create_tokens(inside: Inside) -> BuiltStep:
 
 
 def tokens_picture(texts: Sequence[TokenizedText]) -> str:
-    """One row of pieces for each vocabulary, the pieces of a word in one shade, with its id below each."""
+    """HTML with a row of tokens per vocabulary: the tokens of a word share a shade, and each token's id is below it."""
     return "".join(_row(text) for text in texts)
 
 
@@ -102,7 +102,7 @@ def _row(text: TokenizedText) -> str:
 
 
 def _shades(pieces: Iterable[Piece]) -> list[int]:
-    """0 or 1 for each piece, in turns from word to word; a word goes on where a piece begins at the last one's end."""
+    """The shade of each piece, 0 and 1 in turn by word; a piece joins the last one's word if it starts at its end."""
     shades, end, shade = [], -1, 1
     for piece in pieces:
         begins = piece.special or piece.start != end or piece.piece[0] in "Ġ▁"
@@ -113,7 +113,7 @@ def _shades(pieces: Iterable[Piece]) -> list[int]:
 
 
 def input_picture(text: TokenizedText) -> str:
-    """The input of BERT for a text or a pair as a picture, and the numbers of every piece as a table."""
+    """HTML of BERT's input for a text or a pair: a column per token, and a fold-out table with a row per token."""
     columns = [(html.escape(each.piece), each.id, each.segment, int(each.attended)) for each in text.pieces]
     names = (_("token"), _("id"), _("segment"), _("attention mask"))
     classes = [f"segment-{each.segment}" if each.attended else "padding" for each in text.pieces]
@@ -235,7 +235,7 @@ _POSITIONS = N_(
 
 
 def _create_positions() -> None:
-    """The formula, three sliders and the picture; it needs no model."""
+    """Create the formula of positional encoding, three sliders and the picture, which needs no model."""
     title = _("Where a token stands: computed or learned")
     gr.HTML(f"<h3>{title}</h3>{quiet(_(_POSITIONS))}{listed_formulas('positions')}", label=_("Positions"))
     with gr.Row(elem_classes="settings"):
@@ -294,7 +294,7 @@ def _own_positions_said(seen: EmbeddedText) -> str:
 def _positions_table(
     positions: NDArray[np.float64] | Numbers, name: str, words: Sequence[str] = (), digits: int = 4
 ) -> str:
-    """The first rows and columns of `positions` `[position, component]`."""
+    """A fold-out table of the first rows and columns of `positions` `[position, component]`, rows named by `words`."""
     count, width = min(len(positions), _MOST_ROWS), min(positions.shape[1], _MOST_COLUMNS)
     rows = [
         (f"{place} {words[place] if words else ''}".strip(), *(number(each, f".{digits}f") for each in row[:width]))

@@ -1,4 +1,4 @@
-"""Steps 5 and 6: the rest of a block, a vector's way through all of them, and the word that comes out."""
+"""Steps 5 and 6 of the walk: the rest of a block, a vector's way through all blocks, and the model's guess."""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -136,7 +136,7 @@ def _title(block: BlockNumbers, name: str) -> tuple[str, str]:
 
 
 def _block_picture(block: BlockNumbers) -> str:
-    """The stations from top to bottom, the size of what passes on each arrow, and the ways past the two parts."""
+    """HTML diagram of the block: its stations from top to bottom, sizes on the arrows, and residual connections."""
     shown = ""
     for part in _parts(block):
         passes = part[-1].name in (Station.ATTENTION_ADDED, Station.FEED_FORWARD_ADDED)
@@ -148,7 +148,7 @@ def _block_picture(block: BlockNumbers) -> str:
 
 
 def _parts(block: BlockNumbers) -> Iterator[list[Stage]]:
-    """The stations in groups: each part of the block up to where what passed by is added, and what stands between."""
+    """The stations in groups that end at the input, at residual additions and, in post-norm blocks, at norms."""
     ends = _ADDED if block.norm_first else _ADDED | _NORMS
     group: list[Stage] = []
     for stage in block.stages:
@@ -160,7 +160,7 @@ def _parts(block: BlockNumbers) -> Iterator[list[Stage]]:
 
 def _station(block: BlockNumbers, stage: Stage) -> str:
     width, inner, size = (language.number(each) for each in (block.width, block.inner_width, len(stage.vector)))
-    # The sizes on the arrow into the station: of the vector, and of the table that it meets there.
+    # The text on the arrow into a station: the size of the matrix that multiplies the vector, or of the vector.
     into: dict[str, str] = {
         Station.CONCATENATED: ngettext(
             "{width} → {count} head of {head_width}", "{width} → {count} heads of {head_width}", block.heads,
@@ -237,7 +237,7 @@ def _path_table(seen: Look) -> str:
 
 
 def _place(layer: int) -> str:
-    """What a vector comes out of: the input, or a layer."""
+    """The name of the place that a vector leaves: the input (0) or a layer."""
     return _("layer {layer}", layer=layer) if layer else _("input")
 
 
@@ -286,7 +286,7 @@ def _create_guess(inside: Inside) -> BuiltStep:
 
 
 def lens_said(seen: Look, lens: Lens) -> str:
-    """The question, the model's answer, and the layer after which that answer leads for good, as a sentence."""
+    """A sentence with the question, the model's answer, and the layer after which that answer leads for good."""
     best = [each.guesses[0] for each in lens.layers]
     final, last = best[-1], len(best) - 1
     since = 1 + max((layer for layer, guess in enumerate(best) if guess.text != final.text), default=-1)
@@ -325,7 +325,7 @@ def _last_step_picture(seen: Look, lens: Lens) -> str:
 
 
 def lens_picture(lens: Lens) -> str:
-    """A row for each layer, the last one on top, with the likeliest guesses coloured by their probability."""
+    """HTML table with a row per layer, the last on top; the likeliest guesses are coloured by probability."""
     most = max(len(each.guesses) for each in lens.layers)
     final = lens.layers[-1].guesses[0].text
     heads = (_("after layer"), _("likeliest"), _("second"), _("third"), _("fourth"), _("fifth"))[: most + 1]

@@ -1,4 +1,4 @@
-"""A part of step 4: what a decoder that reads in windows can know of, and what a short window costs."""
+"""A part of step 4: how far back a decoder that reads in windows can reach, and how short windows raise perplexity."""
 
 import json
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from models.inside.formulas import reach
 from models.registry import BUNDLED, REGISTRY
 
 _MEASURED = BUNDLED.parent / "perplexity_by_window.json"
-"""Made by `training/perplexity_by_window.py`."""
+"""Perplexity by window length, measured by `training/perplexity_by_window.py`."""
 
 _READ = (N_("children’s books"), N_("film reviews"))
-"""The texts in it, by their names there."""
+"""The keys of the measured texts in that file."""
 
 _TEXT = N_(
     "A text may be longer than what a <em>decoder</em> reads at once. Then it reads window by window, and in each the "
@@ -31,12 +31,12 @@ _ROWS = N_(
     "light in those before. Lines stand between windows."
 )
 _TOKENS = 56
-"""The tokens of the drawn text: with the longest window and the most layers, the last one reaches back to the first."""
+"""The length of the drawn text: with the longest window and the most layers, its last token just reaches its first."""
 _LONGEST_WINDOW, _MOST_LAYERS = 8, 6
 
 
 class _Choice(NamedTuple):
-    """The choices of the sliders; `token` counts from 1."""
+    """The initial values of the sliders; `token` counts from 1."""
 
     window: int = 4
     layers: int = 6
@@ -44,7 +44,7 @@ class _Choice(NamedTuple):
 
 
 def create_memory() -> None:
-    """The picture with its sliders, which is drawn without a model, and the table."""
+    """Create the picture with its sliders, which is drawn without a model, and the table of perplexities."""
     title = _("Memory beyond the window")
     gr.HTML(f"<h3>{title}</h3><p>{with_terms(_(_TEXT))}</p>", label=title)
     first = _Choice()
@@ -67,7 +67,7 @@ def create_memory() -> None:
 
 
 def memory_picture(window: int, layers: int, token: int) -> str:
-    """What can reach `token`, which counts from 1, without cached segments and with them, and in words."""
+    """HTML of what can reach `token`, counted from 1, without and with cached segments, drawn and in words."""
     window, layers, place = int(window), int(layers), int(token) - 1
     start = place - place % window
     more = window * layers
@@ -109,7 +109,7 @@ def memory_picture(window: int, layers: int, token: int) -> str:
 
 
 def _rows(first: tuple[int, ...], place: int, start: int) -> str:
-    """A row for each layer, the last one on top: from where on tokens count, and from where in the same window."""
+    """List items, the last layer on top: a bar from the layer's `first` position to `place`, darker from `start` on."""
     names = [_("the tokens"), *(_("layer {layer}", layer=layer) for layer in range(1, len(first)))]
     return "".join(
         f'<li><span>{name}</span><i style="--from:{each};--own:{max(start, each)};--to:{place + 1}"></i></li>'
@@ -118,7 +118,7 @@ def _rows(first: tuple[int, ...], place: int, start: int) -> str:
 
 
 def _costs() -> str:
-    """The perplexity that was measured, by the length of the window."""
+    """HTML with the measured perplexity of two texts by window length."""
     measured = json.loads(_MEASURED.read_text(encoding="utf-8"))
     books, reviews = texts = [measured["texts"][name] for name in _READ]
     names = [_(name) for name in _READ]

@@ -29,9 +29,9 @@ def create_own_numbers(
     name: str,
     examples: Mapping[str, list[Any]],
 ) -> None:
-    """A table that is worked out anew when its fields are done with or one of `examples` is chosen.
+    """Create a table that `work_out` redraws when `scores` is submitted or left, `beside` moves or an example is set.
 
-    A sentence says what is wrong with the scores, and what was worked out last stays.
+    Invalid scores leave the last table in place, and a sentence says what is wrong with them.
     """
     notice = create_notice()
     tried = gr.Examples(
@@ -87,12 +87,12 @@ def worked_square(text: str, divisor: float) -> str:
 
 
 def _scores_of(text: str, square: bool) -> Numbers:
-    """The numbers that `text` has, a row in each line; raises `InputError` for what are none.
+    """The scores in `text`, one row per line; raises `InputError` for bad, too great, too many or ragged numbers.
 
-    `square` asks for as many rows as columns, otherwise for one row.
+    With `square` there must be as many rows as columns, otherwise a single row.
     """
     if number(0.5, 1) == "0,5":
-        # In this language a comma between digits is a decimal one.
+        # This language writes a decimal comma.
         text = re.sub(r"(?<=\d),(?=\d)", ".", str(text))
     lines = [line.replace(",", " ").split() for line in str(text).strip().splitlines() if line.strip()]
     try:

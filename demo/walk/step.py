@@ -1,4 +1,4 @@
-"""What a step of the walk is, and the parts that steps share: places on the page, strips, numbers in words."""
+"""The dataclasses of a step of the walk, and what steps share: components, vector strips and formatted numbers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ from models.inside.outputs import Numbers
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """Something to turn in a step, called `name` in its numbers: its `inputs` draw its `outputs` and nothing else anew.
+    """A control in a step, called `name` in the step's JSON: its `inputs` redraw its `outputs` and nothing else.
 
-    `numbers(request, *values of inputs)` returns a typed result or raises `InputError`, and `draw(request, *values of
-    inputs)` the values of `outputs`. `tried` is the event that an example was put into the inputs, where there are any.
+    `numbers(request, *values of inputs)` returns a typed result or raises `InputError`; `draw` takes the same arguments
+    and returns the values of `outputs`. `tried` is the event of choosing an example for the inputs, if any.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Turn:
 class BuiltStep:
     """A step on the page; `draw(request, *values of inputs)` returns the values of `outputs` or raises `InputError`.
 
-    Each of the step's own `inputs` draws it anew, those of its `turns` a part of it.
+    Any of `inputs` redraws the step; the inputs of one of `turns` redraw only its outputs.
     """
 
     outputs: list[Component]
@@ -47,16 +47,16 @@ class BuiltStep:
 
     @property
     def parts(self) -> list["BuiltStep | Turn"]:
-        """What is drawn by itself: the step and what is turned in it."""
+        """The parts that are redrawn independently: the step and each of its `turns`."""
         return [self, *self.turns]
 
 
 @dataclass(frozen=True, eq=False)
 class WalkStep:
-    """A step: `number` counts from 1, `key` names it in addresses, `text` (HTML) stands above its picture.
+    """A step of the walk: `number` counts from 1, `key` names it in addresses, `text` (HTML) stands above its picture.
 
-    `create` makes its components where it is called; `numbers` finds the typed result that it is drawn from. `uses`
-    names the controls that it heeds besides text and model: `layer`, `head`, `position`.
+    `create` makes its components in the current Blocks context; `numbers` computes the typed result that it shows.
+    `uses` names the controls that it depends on besides text and model: `layer`, `head`, `position`.
     """
 
     number: int
@@ -69,17 +69,17 @@ class WalkStep:
 
 
 def place(name: str, *classes: str, value: str = "") -> gr.HTML:
-    """A place for HTML; a table in it that was unfolded stays so when it is drawn anew."""
+    """An HTML component called `name`; a table unfolded in it stays unfolded when it is redrawn."""
     return gr.HTML(value, js_on_load=KEEP_OPEN, elem_classes=list(classes), label=name)
 
 
 def plot(name: str, *classes: str, **more: Any) -> gr.Plot:
-    """A place for a figure."""
+    """A plot component called `name`."""
     return figure_place(more.pop("value", None), name, "inside-plot", *classes, **more)
 
 
 def read_out(sentence: str) -> str:
-    """The sentence that says what a picture shows; screen readers speak it when it changes."""
+    """A paragraph that says what a picture shows; screen readers announce it when it changes."""
     return f'<p class="read-out" aria-live="polite">{sentence}</p>'
 
 
@@ -89,32 +89,32 @@ def quiet(text: str) -> str:
 
 
 def strip(vector: Numbers, top: float) -> str:
-    """A vector as a strip of colours; `top` is the number that gets the full colour. Tables have its numbers."""
+    """A vector as an image of stripes, in full colour from ±`top` on; without alt text, as tables have its numbers."""
     return f'<img class="vector-strip" alt="" src="{strip_image(vector, top)}">'
 
 
 def track(share: float) -> str:
-    """A bar of this share of its track."""
+    """A bar that fills `share` of its track."""
     return f'<span class="bar-track"><span style="width:{100 * share:.1f}%"></span></span>'
 
 
 def number(value: float, digits: int) -> str:
-    """A number with a true minus sign; −∞ for what is masked."""
+    """`value` with `digits` decimals and a true minus sign; −∞ for minus infinity, the score of a masked key."""
     return "−∞" if np.isneginf(value) else language.number(value, f".{digits}f").replace("-", "−")
 
 
 def numbers(vector: Iterable[float], digits: int) -> list[str]:
-    """The numbers of a vector, each in words of figures."""
+    """Each number of `vector` as `number` writes it."""
     return [number(each, digits) for each in vector]
 
 
 def few(vector: Numbers, count: int) -> str:
-    """The first numbers of a vector in one line."""
+    """The first `count` numbers of a vector in one line, with two decimals."""
     return " ".join(numbers(vector[:count], 2)) + (" …" if len(vector) > count else "")
 
 
 def distance(value: float) -> str:
-    """How far two computations of the same numbers are apart, as a bound that is easy to read."""
+    """The difference between two computations of the same numbers: “less than” a power of ten or, from 0.1, itself."""
     for power in range(9, 0, -1):
         if value < 10.0**-power:
             return _("less than {bound}", bound=number(10.0**-power, power))

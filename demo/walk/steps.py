@@ -1,4 +1,4 @@
-"""The steps in their order, and each of them as a part of a page to save and as numbers."""
+"""The walk's steps in order, and how one is saved: as a part of an HTML page and as JSON."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ STEPS: tuple[WalkStep, ...] = (TOKENS, VECTORS, HEAD, MASKING, BLOCK, GUESS, TRA
 def step_part(
     step: WalkStep, request: InsideRequest, outputs: Sequence[Component], updates: Updates
 ) -> tuple[str, list[str]]:
-    """A step's heading, the text that was asked about and the pictures, as HTML, and the figures in it."""
+    """A step's heading, text and pictures as HTML to save, and the plotly figures in it as JSON."""
     pictures, figures = of_updates(outputs, updates)
     said = f'<p class="given"><bdi>{html.escape(request.text)}</bdi></p>'
     title = html.escape(_(step.title))
@@ -33,15 +33,15 @@ def step_part(
 
 
 def as_json(step: WalkStep, request: InsideRequest, numbers: Any, turned: Mapping[str, Any] | None = None) -> str:
-    """The request (layer, head and token count from 1) and the typed result that the step is drawn from, as JSON.
+    """The request and the typed result that the step shows, as JSON; layer, head and token count from 1.
 
-    `turned` has what was turned, where something can be, and what came of it.
+    `turned` has the values and results of the step's controls (`Turn`), by their names.
     """
     asked: dict[str, Any] = {"step": step.key, "text": request.text, "checkpoint": request.checkpoint}
     for name in ("layer", "head", "position"):
         asked[name] = getattr(request, name) + 1 if name in step.uses else None
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-    # orjson writes no array whose numbers do not lie in a row in memory.
+    # orjson refuses arrays that are not contiguous in memory: `default` converts them.
     return orjson.dumps(
         asked | {"numbers": numbers, "turned": turned or {}}, default=np.ndarray.tolist, option=options
     ).decode()

@@ -1,4 +1,4 @@
-"""Step 7: a decoder at work, one token at a time, and four ways to score where it looks."""
+"""Step 7 of the walk: a decoder translates, one token at a time, and four ways to score attention."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _TEXT = N_(
     "<em>cross-attention</em>, with its queries from the French so far, its keys and values from the English."
 )
 _WHERE = [(N_("The head that pairs words best"), "one"), (N_("Mean of the last layer’s heads"), "mean")]
-# Of all its heads, this one agrees most often with word pairs that were counted without any network (see its card).
+# The (layer, head) that agrees most often with word pairs counted without any network (see the model's card).
 _PAIRING = (2, 6)
 _SHADES = 7
 
@@ -47,7 +47,7 @@ def _create(inside: Inside) -> BuiltStep:
 
 
 def _translation_picture(seen: TranslationSteps, step: int, weights: Numbers) -> str:
-    """The text before token `step`, counted from 1, where the decoder looks, and the likeliest next tokens.
+    """HTML of the decoder at token `step`, from 1: the text so far, where it looks, and the likeliest next tokens.
 
     `weights` are `[written token, source token]`.
     """
@@ -107,7 +107,7 @@ _WAYS = {
 
 
 def _four_ways() -> str:
-    """Four ways to score on one example: a row for each, a column for each word, and all numbers to follow by hand."""
+    """HTML table of four ways to score (rows) an example's words (columns), and all numbers to check by hand."""
     rows = []
     for way, (name, formula, explained) in _WAYS.items():
         scores = EXAMPLE.scores()[way]

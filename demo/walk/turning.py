@@ -1,4 +1,4 @@
-"""What can be turned in steps 3, 5 and 6: a number of a query, two parts of a layer, the temperature, and a word."""
+"""Controls that change the model in steps 3, 5 and 6: a query component, parts of a layer, temperature, patching."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _MOST_SCALE = 2
 
 
 def create_query_turn(inside: Inside) -> Turn:
-    """Sliders for one number of the followed word's query, and what its weights become."""
+    """Create sliders that change one component of the followed token's query, and show its weights before and after."""
     gr.HTML(f"<h3>{_('Turn one number of the query')}</h3>", label=_("Turn the query"))
     with gr.Row(elem_classes="settings"):
         component = gr.Slider(1, 32, 1, step=1, label=_("Query number"), info=_("which of its d_k"))
@@ -80,7 +80,7 @@ def _turned_query(seen: TurnedQuery, added: float) -> str:
 
 
 def create_block_turn(inside: Inside) -> Turn:
-    """Sliders for the feed-forward part and the head of the chosen layer, and what the answer becomes."""
+    """Create sliders that scale the chosen layer's feed-forward part and head, and show the answer before and after."""
     explained = _(
         "The network runs once more with the part’s output times your number, and answers as it does at its end."
     )
@@ -136,7 +136,7 @@ def _turned_block(request: InsideRequest, seen: Answers, feed_forward: float, he
 
 
 def create_temperature(inside: Inside) -> Turn:
-    """A slider for the temperature of the last softmax, the answer at it, and the entropy at every temperature."""
+    """Create a slider for the last softmax's temperature, with the answer there and the entropy at every one."""
     title = _("Turn the temperature")
     gr.HTML(f"<h3>{title}</h3>", label=title)
     with gr.Row(elem_classes="settings"):
@@ -204,7 +204,7 @@ PATCHES = {
 
 
 def create_patch(inside: Inside) -> Turn:
-    """Two sentences with a marked word in each, and the answer with one word's state in the other's place, by layer."""
+    """Create fields for two sentences with a marked word each; show the answer by the layer where one is patched."""
     gr.HTML(f"<h3>{_('Carry a word into another sentence')}</h3>{quiet(_(_PATCH_TEXT))}", label=_("Patching"))
     there, here = PATCHES["a capital"]
     with gr.Row(elem_classes="settings patched"):
@@ -223,7 +223,7 @@ def create_patch(inside: Inside) -> Turn:
     shown, curve = place(_("Answer by layer"), "inside-turned"), plot(_("Answer by layer of the patch"))
 
     def numbers(request: InsideRequest, there: str, here: str) -> Patched | str:
-        """What cannot be read or patched is told in a sentence, and leaves the rest of the step as it is."""
+        """Return the result, or the sentence of an `InputError`, so that the rest of the step is still drawn."""
         try:
             return inside.patch(request, there, here)
         except InputError as error:
@@ -304,7 +304,7 @@ def _after(layer: int) -> str:
 
 
 def _before_and_after(rows: Iterable[tuple[str, float, float]], name: str) -> str:
-    """A bar for what each share became, with a line across where it was before."""
+    """HTML bars of the shares after a change, each with a line where it was before; rows are (name, before, after)."""
     shown = "".join(
         f'<li><span class="bar-name">{what}</span><span class="bar-track" aria-hidden="true">'
         f'<span style="width:{100 * after:.2f}%"></span><i style="left:{100 * before:.2f}%"></i></span>'

@@ -1,4 +1,4 @@
-"""A view of the walk: what it asks for, as an address has it, and the numbers that answer it."""
+"""The walk's requests, their addresses, and `Inside`, which computes the numbers of each step."""
 
 import re
 from collections.abc import Mapping
@@ -32,27 +32,27 @@ from models.inside.tokens import FROM_THE_MODEL, SIDE_BY_SIDE, place_to_follow, 
 from models.registry import REGISTRY, Checkpoint, Task, find
 
 STEP_IN_QUERY = "inside"
-"""The name of the step in an address: `?inside=tokens&text=…`."""
+"""The query parameter that names the step: `?inside=tokens&text=…`."""
 
 _COUNTED_FROM = "from"
-"""What layers, heads and tokens count from in an address: 1 as on the page; addresses without it are older, and 0."""
+"""The query parameter of what layers, heads and tokens count from: 1, as on the page; without it (old links), 0."""
 
 _COUNTED = {"layer": N_("The layer"), "head": N_("The head"), "position": N_("The position")}
 _NUMBER = re.compile(r"-?[0-9]{1,6}")
 
 _MARKED = re.compile(r"([^*]*)\*([^*]*\w[^*]*)\*([^*]*)")
-"""A text with a word between asterisks: what stands before it, the word, and what stands after."""
+"""A text with one word between asterisks; the groups are the text before it, the word, and the text after it."""
 
 MOST_TOKENS = 64
-"""Up to this many tokens every step can be drawn so that each of them is named."""
+"""The most tokens that are drawn, so that every step has room to name each of them."""
 
 
 @dataclass(frozen=True)
 class InsideRequest:
-    """One step of one text through one checkpoint.
+    """A request for one step with one text and one checkpoint.
 
-    `layer` and `head` count from 0; `position` is the place of a token from 0. `FROM_THE_MODEL` is where the model
-    makes its guess, and numbers below that count from the end.
+    `layer`, `head` and `position`, that of the followed token, count from 0. The position `FROM_THE_MODEL` stands for
+    where the model makes its guess, and numbers below that count from the end.
     """
 
     step: str
@@ -63,14 +63,14 @@ class InsideRequest:
     position: int = FROM_THE_MODEL
 
     def to_query(self) -> str:
-        """The end of an address that opens this view, from its question mark on; it counts from 1, as the page does."""
+        """The query string that opens this step, with its question mark; it counts from 1, as the page does."""
         named = asdict(self)
         counted = {name: named[name] + 1 if named[name] >= 0 else named[name] for name in _COUNTED}
         return "?" + urlencode({STEP_IN_QUERY: named.pop("step"), **named, **counted, _COUNTED_FROM: 1})
 
 
 def from_query(query: Mapping[str, str], otherwise: InsideRequest) -> InsideRequest | None:
-    """The view that an address asks for, what it leaves out as in `otherwise`; none where it names no step."""
+    """The request in a query string, completed from `otherwise`; `None` where it names no step."""
     if STEP_IN_QUERY not in query:
         return None
     first = 1 if query.get(_COUNTED_FROM) == "1" else 0
@@ -84,13 +84,13 @@ def from_query(query: Mapping[str, str], otherwise: InsideRequest) -> InsideRequ
 
 
 def mark_of(text: str) -> str:
-    """A few letters that another text has otherwise."""
+    """A short hash of `text` (12 hexadecimal digits of SHA-256), to notice that a text has changed."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class ChosenWord:
-    """A token as it was chosen: its place, and the checkpoint and the text (`mark_of`) in whose pieces it has it."""
+    """A token that a visitor chose: its position for `checkpoint` and the text of which `mark_of` is `mark`."""
 
     checkpoint: str
     mark: str
@@ -98,12 +98,12 @@ class ChosenWord:
 
     @classmethod
     def of(cls, request: InsideRequest) -> "ChosenWord":
-        """The one that `request` follows."""
+        """The token that `request` follows."""
         return cls(request.checkpoint, mark_of(request.text), request.position)
 
     @classmethod
     def read(cls, value: object) -> "ChosenWord | None":
-        """The one that was written as `value`; none for anything else."""
+        """The token that `str` wrote as `value`; `None` for anything else."""
         checkpoint, mark, position = (str(value).split(" ") + [""] * 2)[:3]
         return cls(checkpoint, mark, int(position)) if _NUMBER.fullmatch(position) else None
 
@@ -112,7 +112,7 @@ class ChosenWord:
 
 
 class WalkChoices(NamedTuple):
-    """The choices that a text and a checkpoint leave: its tokens, and the sizes of the model."""
+    """A text's tokens for a checkpoint, and the model's sizes, which limit the choice of token, layer and head."""
 
     tokens: TokenizedText
     sizes: Sizes
@@ -135,10 +135,10 @@ class Inside:
         self._backend = backend
 
     def checked(self, request: InsideRequest) -> tuple[InsideRequest, WalkChoices]:
-        """The request as the models may have it, and what else could be chosen; loads no network of a bundled one.
+        """Return the request with valid values, and what else can be chosen; loads no network of a bundled model.
 
-        A layer, head or position that is not there becomes the last one that is: another model may have fewer. The
-        position that is left to the model is found. Raises `InputError` for a text or a checkpoint that cannot be used.
+        A layer, head or position beyond the last becomes the last, as another model may have fewer. `FROM_THE_MODEL`
+        becomes the position that it stands for. Raises `InputError` for a text or a checkpoint that cannot be used.
         """
         checkpoint = next((each for each in checkpoints_inside() if each.name == request.checkpoint), None)
         if checkpoint is None:
@@ -161,7 +161,7 @@ class Inside:
         ), place
 
     def _choices(self, checkpoint: Checkpoint, text: str) -> WalkChoices:
-        """Raise `InputError` for a text too long to draw, and for a published checkpoint that is not on this host."""
+        """Return the choices; raises `InputError` for too long a text or a published checkpoint not on this host."""
         if not checkpoint.hub_id:
             return WalkChoices(_drawable(checkpoint, tokenize(checkpoint, text)), sizes_of(checkpoint.folder))
         from models.loading.hub import is_downloaded
@@ -178,10 +178,10 @@ class Inside:
         return WalkChoices(_drawable(checkpoint, pieces), sizes)
 
     def follow(self, request: InsideRequest, chosen: ChosenWord) -> InsideRequest:
-        """The request with the word that was `chosen`, be it in another model's pieces.
+        """The request with the position of the `chosen` word, found by its characters if the checkpoint has changed.
 
-        For another text the choice is the model's; for another model the same word stays, but for one that was the
-        other model's choice.
+        The position is `FROM_THE_MODEL` if the text has changed, if another model reads a pair or has no such word, or
+        if the word was merely the other model's default.
         """
         left = replace(request, position=FROM_THE_MODEL)
         if chosen.mark != mark_of(request.text):
@@ -204,7 +204,7 @@ class Inside:
         return replace(request, position=next(same, FROM_THE_MODEL))
 
     def tokens(self, request: InsideRequest, padding: int = 0) -> tuple[TokenizedText, ...]:
-        """Step 1: the text in the pieces of three vocabularies; the first reads pairs and has `padding`."""
+        """Step 1: the text as three vocabularies split it; the first, BERT's, reads pairs and has `padding`."""
         first, *others = (REGISTRY[name] for name in SIDE_BY_SIDE)
         return (
             _drawable(first, tokenize(first, request.text, padding)),
@@ -212,11 +212,11 @@ class Inside:
         )
 
     def embeddings(self, request: InsideRequest) -> EmbeddedText:
-        """Step 2: the vectors of the text, and what they are the sum of."""
+        """Step 2: the embeddings of the text, and the parts that they are the sum of."""
         return self.ask(asks.embedding, request.checkpoint, request.text)
 
     def vectors(self, request: InsideRequest) -> Numbers:
-        """The vector of the word that is followed before the first layer and after each, `[layer + 1, width]`."""
+        """The followed token's vector before the first layer and after each, `[layer + 1, width]`."""
         return self.ask(asks.vectors, request.checkpoint, request.text, request.position)
 
     def look(self, request: InsideRequest, kind: str = "") -> Look:
@@ -227,21 +227,21 @@ class Inside:
         return self.ask(asks.look_inside, request.checkpoint, request.text, *_place(request), kind)
 
     def look_at_source(self, request: InsideRequest) -> Look:
-        """Look at the side of the visitor's own words, which is the encoder of a translator."""
+        """Look at the layers that read the visitor's own text: for a translator, its encoder."""
         return self.look(request, _source_kind(request))
 
     def look_at_guess(self, request: InsideRequest) -> Look:
-        """Look at the side of the guess, which is the first word of the decoder of a translator."""
-        # The guess is one for all layers and heads, and a decoder may have fewer than the encoder that was chosen from.
+        """Look at the layers that make the guess: for a translator, its decoder at the first word."""
+        # The guess is the same for all layers and heads, and a decoder may have fewer of them than the encoder.
         return self.look(replace(request, layer=0, head=0, position=0) if _translates(request) else request)
 
     def turn_query(self, request: InsideRequest, component: int, added: float) -> TurnedQuery:
-        """Step 3: the weights of the followed word with `added` to number `component` of its query, counted from 0."""
+        """Step 3: the followed token's weights with `added` added to number `component`, from 0, of its query."""
         asked = request.text, _place(request), _source_kind(request), component, added
         return self.ask(asks.turned_query, request.checkpoint, *asked)
 
     def turn_block(self, request: InsideRequest, feed_forward: float, head_scale: float) -> Answers:
-        """Step 5: the answer as it is, and with the chosen layer's feed-forward part and head times a number each."""
+        """Step 5: the answer as it is, and with the chosen layer's feed-forward part and head each times a factor."""
         asked = request.text, _place(request), head_scale, feed_forward
         return self.ask(asks.turned_block, request.checkpoint, *asked)
 
@@ -250,17 +250,17 @@ class Inside:
         return self.ask(asks.temperatures, request.checkpoint, request.text, request.position)
 
     def patch(self, request: InsideRequest, there: str, here: str) -> Patched:
-        """Step 6: the answer to `here` with the state of the marked word of `there` in the place of its own marked one.
+        """Step 6: the answer to `here` with its marked word's state replaced, one layer at a time, by that in `there`.
 
-        A word is marked by asterisks around it; of one in several tokens the last is meant. A blank ends what a model
-        without blanks reads. Raises `InputError`.
+        Asterisks mark a word; the state is that of its last token. A model without blanks reads only up to the first
+        `[MASK]`. Raises `InputError`.
         """
         blanks = self.ask(asks.knows_blanks, request.checkpoint)
         (text, first), (other, second) = (self._marked(request, each, blanks) for each in (there, here))
         return self.ask(asks.patched, request.checkpoint, text, first, other, second)
 
     def _marked(self, request: InsideRequest, marked: str, blanks: bool) -> tuple[str, int]:
-        """A text without the asterisks around a word of it, and the place of that word's last token."""
+        """The text without its asterisks, and the position of the marked word's last token; raises `InputError`."""
         marked = marked if blanks else marked.partition("[MASK]")[0].rstrip()
         found = _MARKED.fullmatch(marked.strip())
         if found is None:
@@ -287,7 +287,7 @@ class Inside:
         return self.ask(asks.parameters, request.checkpoint)
 
     def ask(self, ask: Ask[Asked, Result], checkpoint: str, *arguments: Asked.args, **options: Asked.kwargs) -> Result:
-        """What `ask` finds out with the model of `checkpoint`; raises `InputError`."""
+        """The result of `ask` with the model of `checkpoint`; raises `InputError`."""
         with errors_in_a_sentence(f"looking inside {checkpoint}"), span("look", checkpoint=REGISTRY[checkpoint].name):
             return self._backend.ask(ask, REGISTRY[checkpoint], None, *arguments, **options)
 
@@ -297,7 +297,7 @@ def _place(request: InsideRequest) -> tuple[int, int, int]:
 
 
 def _drawable(checkpoint: Checkpoint, read: TokenizedText) -> TokenizedText:
-    """A text in the pieces of `checkpoint`; raises `InputError` for more than `MOST_TOKENS`, without the padding."""
+    """Return `read` itself; raises `InputError` for more than `MOST_TOKENS` tokens, not counting padding."""
     count = sum(piece.attended for piece in read.pieces)
     if count > MOST_TOKENS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The whole model in one picture, at its own sizes: each part opens its step, and the followed word runs through."""
+"""The whole model in one picture with its sizes: each part opens its step, and the token's vectors run through."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from models.registry import Checkpoint, Task
 
 
 def whole_picture(checkpoint: Checkpoint, sizes: Sizes, step: str, layer: int, vectors: Numbers | None = None) -> str:
-    """The model of `checkpoint` with the part of `step` marked, and of the layers number `layer`, counted from 0.
+    """HTML picture of the model with the part of `step` marked, and layer `layer`, counted from 0, highlighted.
 
-    `vectors` are those of the followed word, `[layer + 1, width]`; each stands in front of the layer that reads it.
+    `vectors` `[layer + 1, width]` are the followed token's; each stands in front of the layer that reads it.
     """
     task, vocabulary, millions = checkpoint.task, sizes.vocabulary, checkpoint.parameters / 1e6
     pieces = _("{count:,} pieces in the vocabulary", count=vocabulary)
@@ -40,7 +40,7 @@ _CHOICES = {
     Task.NAMES: (9, N_("{count} labels for each token")),
     Task.SENTENCE_PAIR: (7, N_("{count} labels of three questions")),
 }
-"""What encoders that do not choose among all pieces choose among."""
+"""The number of choices and its label, for tasks that do not choose among the whole vocabulary."""
 
 
 def _part(key: str, name: str, size: str, said: str, step: str) -> str:
@@ -52,9 +52,9 @@ def _part(key: str, name: str, size: str, said: str, step: str) -> str:
 
 
 def _stack(sizes: Sizes, step: str, layer: int, strips: Sequence[str], *, looks_back: bool) -> str:
-    """A column for each layer: its heads, one square each, over its feed-forward part.
+    """HTML with a column per layer: its heads, one square each, above its feed-forward part.
 
-    They are small, and the choice of a step and the slider of layers do the same: so the keyboard passes them by.
+    The buttons are small, and the step and layer controls do the same, so they are left out of the tab order.
     """
     attention = "masking" if step == "masking" else "head"
     columns = []
