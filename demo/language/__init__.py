@@ -1,6 +1,6 @@
-"""The language that a visitor reads: sentences, plurals and numbers, translated where a sentence is shown.
+"""Sentences, plurals and numbers in the visitor's language, translated where they are shown.
 
-English is what the code says; `assets/languages/` holds a catalogue for each other language, in gettext's format.
+The code holds the English; `assets/languages/` holds a catalogue for each other language, in gettext's format.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ _headers_of_call: Callable[[], Mapping[str, str] | None] = lambda: None  # noqa:
 
 
 def speak_to_callers(headers_of_call: Callable[[], Mapping[str, str] | None]) -> None:
-    """Speak to each caller in the language that its call asks for; `headers_of_call` has the headers in its thread."""
+    """Answer each call in the language that it asks for; `headers_of_call` returns the current call's headers."""
     global _headers_of_call
     _headers_of_call = headers_of_call
 
@@ -46,7 +46,7 @@ def add_catalogues(folder: Path) -> None:
 
 
 def name_of(code: str) -> str:
-    """What a language calls itself: "Nederlands" for "nl"."""
+    """The name of a language in that language: "Nederlands" for "nl"."""
     from babel import Locale
 
     name = Locale.parse(code).get_display_name(code) or code
@@ -54,7 +54,7 @@ def name_of(code: str) -> str:
 
 
 def direction(code: str) -> str:
-    """How a language is written: "ltr", or "rtl" from right to left."""
+    """The writing direction of a language: "ltr" or, from right to left, "rtl"."""
     if code == "en":
         return "ltr"
     from babel import Locale
@@ -63,10 +63,10 @@ def direction(code: str) -> str:
 
 
 def language() -> str:
-    """The code of the language to speak: that of `spoken`, or what the call that is answered asks for; else English."""
+    """The code of the current language: that of `spoken`, else what the call asks for, else English."""
     if code := _spoken.get():
         return code
-    # Gradio answers some calls from within another's context.
+    # Gradio answers some calls within another call's context, so the call's own headers go before `_asked_for`.
     headers = _headers_of_call()
     return _asked_for.get() if headers is None else language_of(headers)
 
@@ -82,7 +82,7 @@ def language_of(headers: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=256)
 def _preferred(accepted: str) -> str:
-    """The language that an Accept-Language header (RFC 9110, section 12.5.4) prefers of those that are spoken here."""
+    """The one of `LANGUAGES` that an Accept-Language header (RFC 9110, section 12.5.4) prefers, else English."""
     weighed = []
     for place, preference in enumerate(accepted.split(",")[:20]):
         code, _semicolon, weight = preference.strip().partition(";q=")
@@ -94,12 +94,12 @@ def _preferred(accepted: str) -> str:
 
 
 def spoken(code: str) -> AbstractContextManager[None]:
-    """Say everything inside in the language called `code`."""
+    """A context manager: inside it, sentences are in the language called `code`."""
     return _held(_spoken, code)
 
 
 def asked_for(code: str) -> AbstractContextManager[None]:
-    """Answer a call whose visitor reads the language called `code`."""
+    """A context manager: inside it, a call is answered in the language called `code`, unless `spoken` says another."""
     return _held(_asked_for, code)
 
 
@@ -119,7 +119,7 @@ def _(sentence: str, /, **values: Any) -> str:
     """
     if isinstance(sentence, Sentence):
         return _(sentence.template, **sentence.values)
-    # The entry of "" is gettext's own: the catalogue's header.
+    # For "", gettext returns the catalogue's header.
     said = catalogue_of(language()).gettext(sentence) if sentence else ""
     return _IN_LANGUAGE.vformat(said, (), values) if values else said
 
@@ -131,7 +131,7 @@ def ngettext(one: str, many: str, count: int, /, **values: Any) -> str:
 
 
 def forms(term: str, code: str) -> tuple[str, ...]:
-    """The words by which a language calls a term of the glossary, the usual one first; "|" parts them."""
+    """The words of a language for a term of the glossary, the usual one first; "|" separates them in the catalogue."""
     said = catalogue_of(code).pgettext("term", term)
     return tuple(form.strip() for form in said.split("|"))
 
@@ -145,7 +145,7 @@ class _InLanguage(Formatter):
     """`str.format` whose numbers have the separators of the visitor's language."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """A number as `number` writes it, the rest as by `str.format`, in the visitor's language."""
+        """Format a number as `number` does, and all else as `str.format` does, in the visitor's language."""
         if isinstance(value, Sentence):
             return _(value)
         if isinstance(value, int | float):
@@ -172,13 +172,13 @@ def _separators(code: str) -> dict[int, str]:
         return {}
     from babel.numbers import get_decimal_symbol, get_group_symbol
 
-    # A narrow space that no line breaks at; it stands before a percent sign in English texts of this page as well.
+    # A narrow no-break space stands before a percent sign, as in this page's English texts.
     return str.maketrans({",": get_group_symbol(code), ".": get_decimal_symbol(code), "%": "\u202f%"})
 
 
 @cache
 def catalogue_of(code: str) -> NullTranslations:
-    """The translations into a language; English needs none."""
+    """The translations into the language called `code`; English needs none."""
     if code == "en":
         return NullTranslations()
     from babel.messages.mofile import write_mo

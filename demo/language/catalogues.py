@@ -1,6 +1,6 @@
-"""The catalogues of the other languages, kept up to date with what the page says: `python -m demo.language.catalogues`.
+"""Update the catalogues of translations to the page's sentences: `python -m demo.language.catalogues`.
 
-What is new is added without a translation, and what is no longer said is taken out. With a code such as `nl` it begins
+New sentences are added without a translation, and those no longer used are removed. With a code such as `nl` it begins
 a catalogue for a language that has none.
 """
 
@@ -21,7 +21,7 @@ from demo.theme import ASSETS
 
 _ROOT = ASSETS.parent
 _SAYING = {"_": 1, "N_": 1, "Sentence": 1, "ngettext": 2}
-"""How many sentences each function is given that says something."""
+"""The functions that mark sentences for translation, and how many sentences each takes."""
 
 _TEXTS = {
     "lectures/*.json": {"title", "about", "text"},
@@ -33,14 +33,14 @@ _TEXTS = {
     "characters/figures.json": {"signals", "watches"},
     "written_by.json": {"called"},
 }
-"""The names under which files hold what a visitor reads: a text, a list of texts, or figures by what they are of."""
+"""The JSON keys that hold texts for visitors, by file: a text, a list of texts, or an object whose keys are texts."""
 
 _NOT_SAID = {"inside", "tab", "fields", "example", "recorded"}
-"""The names under which they hold inputs and answers, which no page translates."""
+"""The JSON keys that hold inputs and answers, which are not translated."""
 
 
 def _said_in_python(source: str) -> Iterator[str | tuple[str, ...]]:
-    """The sentences of a Python file. Babel would not look into f-strings."""
+    """The sentences in Python source, found in its syntax tree, as Babel does not look into f-strings."""
     for call in ast.walk(ast.parse(source)):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _SAYING:
             literals = [each.value for each in call.args[: _SAYING[call.func.id]] if isinstance(each, ast.Constant)]
@@ -50,7 +50,7 @@ def _said_in_python(source: str) -> Iterator[str | tuple[str, ...]]:
 
 
 def _texts(document: Any, names: set[str]) -> Iterator[str]:
-    """The texts under `names` in a file."""
+    """The texts under the keys `names` in a parsed JSON file."""
     if isinstance(document, dict):
         for name, value in document.items():
             if name in names and isinstance(value, str):
@@ -67,9 +67,9 @@ def _texts(document: Any, names: set[str]) -> Iterator[str]:
 
 
 def template() -> Catalog:
-    """Everything that the page says, in English, with the files that say it."""
+    """A catalogue of all English sentences of the page, with the files that hold them."""
     catalog = Catalog()
-    # Kept out of the files, in which it would be a change without one.
+    # A fixed date, or a catalogue would change without a change of its sentences.
     catalog.creation_date = datetime(2026, 1, 1, tzinfo=UTC)
 
     def add(message: str | tuple[str, ...], path: Path, context: str | None = None) -> None:
@@ -93,7 +93,7 @@ def template() -> Catalog:
 
 
 def update(file: Path, said: Catalog) -> None:
-    """Bring one language's catalogue up to date with what is `said`, or begin it."""
+    """Update one language's catalogue to the sentences in `said`, or begin it."""
     catalog = Catalog(locale=file.stem, header_comment="# Clearhead in another language.", fuzzy=False)
     if file.exists():
         with file.open("rb") as opened:

@@ -1,4 +1,4 @@
-"""What the page's scripts say, in the visitor's language: a script that runs before those that speak."""
+"""Translations for the page's scripts: a script that defines them and runs before the others."""
 
 import json
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ _KEYWORDS = {"t": None, "nt": (1, 2)}
 """The functions of `text.js` that translate, and which of their arguments are sentences, as babel looks for them."""
 
 _COUNTS = (*range(200), 1_000_000)
-"""In every language, these need all of its plural forms; French has one for millions."""
+"""Counts that together need all plural forms of every language; French has one for millions."""
 
 
 def script_texts() -> str:
-    """The script that defines how scripts speak, with all that they say in the language at hand."""
+    """The script `text.js`, with the translations of all scripts' sentences into the visitor's language."""
     return _script(language())
 
 
@@ -25,7 +25,7 @@ def _script(code: str) -> str:
     catalogue = catalogue_of(code)
     if not isinstance(catalogue, GNUTranslations):
         return script("text.js")
-    # An expression of C, which `gettext` found harmless and JavaScript reads.
+    # A C expression, which `gettext` has checked and JavaScript can read.
     plural = catalogue.info().get("plural-forms", "").partition("plural=")[2].rstrip(" ;") or "n != 1"
     form_of = c2py(plural)
     texts: dict[str, str | list[str]] = {}
@@ -42,7 +42,7 @@ def _script(code: str) -> str:
 
 
 def said_in_scripts() -> Iterator[tuple[str, str | tuple[str, ...]]]:
-    """Each sentence of the scripts with its file's name; of each that counts, its forms for one and for more."""
+    """Each sentence of the scripts, after its file's name; of a plural, the forms for one and for more."""
     from babel.messages.extract import extract_from_dir
 
     found = extract_from_dir(ASSETS / "scripts", [("**.js", "javascript")], keywords=_KEYWORDS)

@@ -1,1 +1,1 @@
-"""The tour for a first visit: its files, the questions on its cards, the card, and what happens on it."""
+"""The tour for a first visit: its files, the questions on its cards, the cards as HTML, and their events."""

@@ -1,4 +1,4 @@
-"""The card of a tour: one idea, one thing to do and a question; and the line that offers a tour."""
+"""HTML of a tour's card, with one idea, one thing to do and a question, and of the line that offers a tour."""
 
 import html
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _UNGUESSED = N_("You did not guess this time: it is “{answer}”.")
 
 
 def tour_offer(tour: Tour) -> str:
-    """The offer of a first visit and the quiet link of later ones; the page's script shows the one that fits."""
+    """HTML of the offer for a first visit and the quiet link for later ones; `tour.js` shows the one that fits."""
     take = _("Take the tour")
     return (
         f'<p class="tour-offer" hidden><span>{_("New here?")}</span> '
@@ -35,10 +35,10 @@ def tour_card(
     *,
     waits: bool = False,
 ) -> str:
-    """Card `number` of `tour`, counted from 1, about a tab whose run starts with `button`.
+    """HTML of card `number` of `tour`, counted from 1, about a tab whose run button is called `button`.
 
-    Without a question the card is looking for one, or `waits` for the visitor to do something. `chosen` is the
-    visitor's answer, "" for none, once the run has shown the right one. `notice` says why a text has no question.
+    Without `asked`, the card says that its question is coming, unless it `waits` for the visitor to act. `chosen` is
+    the visitor's answer, "" for none, once the run has shown the right one. `notice` says why a text has no question.
     """
     card = tour.cards[number - 1]
     data = {"card": number, "tour": tour.name, "asks": "attention" if card.asks_of_attention else "answer"}
@@ -59,7 +59,7 @@ def tour_card(
         below = _question(card, asked, button, chosen)
     else:
         below = "" if waits else f'<p class="quiet">{_(_SOON)}</p>'
-    # What is to be done for a question is over once it is there; what it is about stays.
+    # Instructions that only lead to the question are left out once it is there; those about the run itself stay.
     to_do = waits or not (card.asks_of_attention or (asked and card.asks == "blank"))
     do = f'<p class="tour-do">{html.escape(_(card.to_do))}</p>' if to_do and chosen is None else ""
     text = with_terms(html.escape(_(card.text)))
@@ -71,7 +71,7 @@ def tour_card(
 
 
 def tour_end(tour: Tour, lectures: Iterable[Lecture]) -> str:
-    """The last card: how many answers were right, and where to go on."""
+    """HTML of the last card: how many answers were right, and where to go on."""
     number = len(tour.cards) + 1
     links = ", ".join(f'<a href="{html.escape(query_of(each))}">{html.escape(_(each.title))}</a>' for each in lectures)
     inside = _('<a href="?tab=inside">Inside</a> works out every number of it, step by step, on your own text.')
@@ -94,7 +94,7 @@ def _heading(tour: Tour, number: int, title: str) -> str:
 
 
 def _steps(number: int = 0) -> str:
-    """Back and on; from the last card, whose number is not said, to the first."""
+    """HTML of the buttons to the cards before and after; without `number`, on the last card, to the first again."""
     back = "" if number == 1 else f'<button type="button" data-tour="back">{_("Back")}</button>'
     onwards = ("next", _("Next")) if number else ("again", _("Start again"))
     return f'<p class="tour-steps">{back}<button type="button" data-tour="{onwards[0]}">{onwards[1]}</button></p>'
@@ -106,7 +106,7 @@ def _question(card: Card, asked: Question, button: str, chosen: str | None) -> s
 
 
 def choices(question: str, asked: Question, chosen: str | None = None) -> str:
-    """The question in its words, and the choices; `chosen` is the visitor's answer once the right one is shown."""
+    """HTML of the question and its choices; `chosen` is the visitor's answer once the right one is shown."""
     question, places = _(question), {"{word}": _("“{word}”", word=asked.word)}
     if asked.look:
         places |= {"{layer}": str(asked.look.layer + 1), "{head}": str(asked.look.head + 1)}
@@ -123,7 +123,7 @@ def choices(question: str, asked: Question, chosen: str | None = None) -> str:
 
 
 def verdict(asked: Question, chosen: str | None) -> str:
-    """Whether the visitor was right, and why; "" before the right answer is shown."""
+    """HTML that says whether the visitor was right, and why; "" before the right answer is shown."""
     if chosen is None:
         return ""
     said = _("Right.")
@@ -139,7 +139,7 @@ def _mark(choice: str, question: Question, chosen: str | None) -> str:
 
 
 def _then(card: Card, asked: Question, button: str) -> str:
-    """What shows the answer, once a choice is made."""
+    """A sentence on what to do to see the answer once a choice is made."""
     if asked.look is None:
         return _("Choose, then press “{button}”.", button=button)
     if card.asks == "head":

@@ -1,4 +1,4 @@
-"""A tour on the page: cards that ask about the visitor's own runs, each graded by what the run says."""
+"""The events of a tour: its cards ask about the visitor's own runs, which also grade the answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ def create_tour_offer(tours: Mapping[str, Tour]) -> gr.HTML:
 
 
 def create_tour_bar() -> gr.HTML:
-    """The place of the card; it takes no room outside a tour."""
+    """The component of the card; it takes no room outside a tour."""
     return gr.HTML("", js_on_load=script("tour.js"), elem_classes="tour-bar", padding=False, label=_("Tour"))
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The card that the page is at, counted from 1 and one more for the end, and the sentence that is carried."""
+    """The number of the card on the page, from 1 (the end is one more), and the visitor's sentence."""
 
     tour: Tour
     number: int
@@ -53,7 +53,7 @@ class _Place:
     def fields(self, *, example: bool) -> Mapping[str, str]:
         """The fields that the card opens its tab with; raises `InputError` for a sentence that does not fit it."""
         assert self.card is not None  # noqa: S101
-        # The example goes with the sentence that the tour offers.
+        # The example is written for the sentence that the tour offers.
         return self.card.example if example or self.sentence == self.tour.sentence else self.card.filled(self.sentence)
 
 
@@ -65,9 +65,9 @@ def open_tours(
     tabs: gr.Tabs,
     task_tabs: Mapping[Task, TaskTab],
 ) -> None:
-    """Let the card turn pages, ask about what stands in the fields or was run, and grade what the visitor chose.
+    """Let the card turn, ask about the fields or the last run, and grade the visitor's answer.
 
-    The card and the sentence are kept by the browser, which sends them with each event; here nothing is kept.
+    The browser keeps the card's number and the sentence and sends them with each event; nothing is kept here.
     """
     visited = {task: task_tabs[task] for task in dict.fromkeys(task for tasks in ASKS.values() for task in tasks)}
     inputs: list[Component] = [each for tab in visited.values() for each in (tab.reader.finished, *tab.inputs)]
@@ -144,13 +144,13 @@ def _whole(number: object) -> int:
 
 
 def _is_ready(task: Task, fields: Mapping[str, Any]) -> bool:
-    """Whether all is typed that the card asks about."""
+    """Whether every text that the card's question needs is typed."""
     needed = [str(fields[name]) for name, field in FIELDS[task].items() if field.is_text and not field.may_be_empty]
     return all(map(says_anything, needed)) and (task is not Task.FILL_MASK or MASK in needed[0])
 
 
 def _foreseen(service: DemoService, task: Task, fields: dict[str, Any], checkpoint: str) -> TaskOutput:
-    """What the visitor's run will find, so that the choices are there before it; nobody's run, and not logged."""
+    """The result that the visitor's run will have, so that the choices are there before it; it is not logged."""
     if task is Task.COMPLETION:
         fields = fields | {"max_new_tokens": 1}
     return service.answer(task, fields, checkpoint).output
@@ -167,7 +167,7 @@ def _left_out(fields: Mapping[str, Any], sentence: str) -> str:
 def _about_attention(
     service: DemoService, card: Card, finished: Finished, fields: Mapping[str, Any], event: gr.EventData
 ) -> Question | None:
-    """The question about a run's attention in the head that is shown; none before the fields were run."""
+    """The question about a run's attention in the head that is shown; `None` until the fields have been run."""
     read = finished.run.fields
     texts = [name for name, field in FIELDS[card.task].items() if field.is_text and name in fields]
     if not finished.run.id or any(str(read.get(name, "")).strip() != str(fields[name]).strip() for name in texts):

@@ -28,10 +28,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Card:
-    """One idea (`text`), one thing to do, and a question of the kind `asks` about the run of `task`.
+    """A card: an idea (`text`), a thing to do, and a question of the kind `asks` (see `ASKS`) about a run of `task`.
 
-    `fields` are the texts that the tab opens with, where `{sentence}` stands for the visitor's own; `example` are those
-    to take where that one does not fit.
+    `fields` are the texts that the tab opens with, where `{sentence}` stands for the visitor's own; `example` replaces
+    them where that sentence does not fit.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Tour:
-    """A set of cards; `name` stands in addresses, and `sentence` is the one that a visitor may keep."""
+    """A tour: its `name` stands in addresses, and its `sentence` is offered to the visitor, who may keep it."""
 
     name: str
     title: str
@@ -87,7 +87,7 @@ def beginning(text: str) -> str:
 
 
 def left_out(text: str, given: str, gap: str = "") -> str:
-    """The word of `text` that `given` has a `gap` in place of, or ends before; empty where the two do not fit."""
+    """The word of `text` that `given` replaces by `gap`, or ends before without one; "" where the two do not match."""
     before, _, after = given.partition(gap) if gap else (given.rstrip(), "", "")
     if not (text.startswith(before) and text.endswith(after)) or len(before) + len(after) >= len(text):
         return ""
@@ -97,10 +97,10 @@ def left_out(text: str, given: str, gap: str = "") -> str:
 
 @cache
 def tours_of(folder: str | None, limits: Limits) -> dict[str, Tour]:
-    """The shipped tour and then those in `folder`, by name; one there takes the place of a shipped namesake.
+    """The shipped tours and then those in `folder`, by name; one in `folder` replaces a shipped one of its name.
 
-    Raises `LectureError` for the first of the host's own that cannot be used; a shipped tour goes without a card that
-    `limits` refuse.
+    Raises `LectureError` if `folder` is not a folder, and for the first file in it that cannot be used; of a shipped
+    tour, the cards that `limits` refuse are left out.
     """
     found = {path.stem: _read(path, limits, shipped=True) for path in sorted(SHIPPED.glob("*.json"))}
     if folder is not None:

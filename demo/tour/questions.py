@@ -1,4 +1,4 @@
-"""Questions about a visitor's own run: from a typed result the choices, the right one and the numbers that say why."""
+"""Questions about a visitor's own run: the choices, the right one and the reason in numbers, from a typed result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ ASKS: dict[str, tuple[Task, ...]] = {
     "looks": (Task.SENTIMENT, Task.FILL_MASK, Task.TRANSLATION),
     "head": (Task.SENTIMENT, Task.FILL_MASK),
 }
-"""What can be asked, and of which tasks. “looks” and “head” are about attention, so the run comes before them."""
+"""The kinds of question and their tasks. “looks” and “head” are about attention, so the run comes before them."""
 MOST_CHOICES = 4
 NO_ANSWER = Sentence("nowhere: no answer in this text")
 TOO_SHORT = N_("This text has too few words for the question.")
@@ -37,7 +37,7 @@ _PRONOUNS = frozenset(("it", "he", "she", "they", "him", "her", "them"))
 
 @dataclass(frozen=True)
 class Look:
-    """What a question about attention asks: a word's place among the queries, in words, at a layer and head from 0.
+    """The subject of a question about attention: a query's position, in words, at a layer and head, all from 0.
 
     `MEAN` as layer or head stands for the mean of them, as in `AttentionView`.
     """
@@ -49,10 +49,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Question:
-    """The `choices` of a question, the `right` one of them, and the sentence that says why with the run's numbers.
+    """The `choices` of a question, the `right` one, and the sentence that gives the reason with the run's numbers.
 
-    A choice is a word of the visitor's or the model's, or a `Sentence` of ours, the same in every language.
-    One about attention has the `look` that it asks about, and the `word` there.
+    A choice is a word of the visitor's or the model's, or a `Sentence`, the same in every language. A question about
+    attention has the `look` that it asks about, and the `word` there.
     """
 
     choices: tuple[str, ...]
@@ -84,7 +84,7 @@ def about(output: TaskOutput, own: str = "") -> Question:
 
 
 def label(output: SentimentOutput) -> Question:
-    """Which label is the likeliest?"""
+    """Ask which label is the likeliest."""
     ranked = sorted(output.scores, key=lambda each: -each.score)
     choices = tuple(Sentence(each.text) for each in output.scores)
     because = _because([Prediction(_(each.text), each.score) for each in ranked])
@@ -92,12 +92,12 @@ def label(output: SentimentOutput) -> Question:
 
 
 def blank(output: FillMaskOutput, own: str = "") -> Question:
-    """Which word is the likeliest at the first blank? `own` is the word that the visitor blanked out, if known."""
+    """Ask which word is the likeliest at the first blank; `own` is the word that the visitor blanked out, if known."""
     return _likeliest(output.predictions[0], own)
 
 
 def following(output: CompletionOutput, own: str = "") -> Question:
-    """Which token is the likeliest to follow the prompt? `own` is the word that the visitor wrote there, if any."""
+    """Ask which token is the likeliest after the prompt; `own` is the word that the visitor wrote there, if any."""
     first = output.generated[0]
     found = {each.text.strip(): each.score for each in first.alternatives if each.text.strip()}
     if first.token.text.strip() and not first.token.special:
@@ -121,7 +121,7 @@ def _likeliest(candidates: Iterable[Prediction], own: str) -> Question:
 
 
 def answer(output: QuestionAnsweringOutput) -> Question:
-    """Where does the answer stand?"""
+    """Ask where the answer stands."""
     found = [Prediction(each.text, each.score) for each in output.answers]
     spans = list(dict.fromkeys(each.text for each in found))[: MOST_CHOICES - 1]
     right = output.answers[0].text if output.answered else NO_ANSWER
@@ -139,7 +139,7 @@ def answer(output: QuestionAnsweringOutput) -> Question:
 
 
 def surprise(output: SurpriseOutput) -> Question:
-    """Which word surprised the model most? A word's bits are the sum over its tokens."""
+    """Ask which word surprised the model most; a word's bits are the sum over its tokens."""
     measured = output.text.tokens
     tokens = [each.token for each in measured]
     words = [word for word in words_of(tokens) if word_text(tokens, word).strip()]
@@ -155,7 +155,7 @@ def surprise(output: SurpriseOutput) -> Question:
 
 
 def looks(attentions: Attentions, look: Look) -> Question:
-    """Which word does a word give most weight to? Marks and full stops do not count, as in the coloured sentence."""
+    """Ask which word a word gives most weight to, without marks and full stops, as in the coloured sentence."""
     view = _view(attentions, look.layer, look.head)
     if not 0 <= look.query < len(view.query_tokens):
         raise InputError(TOO_SHORT)
@@ -163,7 +163,7 @@ def looks(attentions: Attentions, look: Look) -> Question:
     row = np.where(view.masked[look.query], -1.0, view.weights[look.query])
     order = [key for key in np.argsort(-row, kind="stable").tolist() if row[key] >= 0 and _is_word(view, key)]
     best, word = link_to_read(view)[1], named(view.query_tokens[look.query])
-    # The word itself is no other word, unless it is what most goes to.
+    # The word itself is no choice, unless it gets most weight.
     others = [key for key in order if view.two_texts or key != look.query]
     names = list(dict.fromkeys(named(view.key_tokens[key]) for key in (best, *others)))
     most = [(percent(float(row[key])), named(view.key_tokens[key])) for key in order[:2]]
@@ -191,9 +191,10 @@ def look_of(attentions: Attentions, word: str, layer: int, head: int) -> Look:
 
 
 def word_to_ask(attentions: Attentions, layer: int, head: int, seen: str = "") -> Look:
-    """The word to ask about where the page shows this layer and head and points at the word `seen` already.
+    """The word to ask about at the layer and head on the page, other than `seen`, which the page points at already.
 
-    It is the one that gives most to another word, a content word if there is one. Raises `InputError` if none does.
+    It is the one that gives most weight to another word, a content word if there is one. Raises `InputError` if none
+    does.
     """
     view = _view(attentions, layer, head)
     found = []
@@ -209,10 +210,10 @@ def word_to_ask(attentions: Attentions, layer: int, head: int, seen: str = "") -
 
 
 def head_to_ask(attentions: Attentions, layer: int, head: int) -> Look:
-    """A pronoun, or else a content word, and the head in which it looks hardest at a content word further away.
+    """A pronoun, or else a content word, in the head where it gives most weight to a content word further away.
 
-    The page shows another `layer` and `head`, where the word looks at another one. Raises `InputError` if there is no
-    such head.
+    `layer` and `head` are those that the page shows, where the word looks at another one. Raises `InputError` if there
+    is no such head.
     """
     attention, view = next(iter(attentions.values())), _view(attentions, layer, head)
     names = [named(token) for token in view.query_tokens]
@@ -234,7 +235,7 @@ def head_to_ask(attentions: Attentions, layer: int, head: int) -> Look:
 
 
 def _view(attentions: Attentions, layer: int, head: int) -> AttentionView:
-    """What the reader shows of the first kind of attention, over words."""
+    """The reader's view of the first kind of attention at a layer and head, over words."""
     return shown(view_of(attentions, layer=layer, head=head))
 
 
@@ -249,7 +250,7 @@ def _question(choices: list[str], right: str, because: str) -> Question:
 
 
 def _because(ranked: Sequence[Prediction]) -> str:
-    """What the model gives the likeliest."""
+    """A sentence on the probabilities that the model gives the likeliest choices."""
     first, *others = ranked[:_NUMBERS_SAID] or [Prediction("", 0.0)]
     said = {"word": first.text, "share": percent(first.score)}
     if others:

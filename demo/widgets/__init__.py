@@ -5,7 +5,7 @@ from typing import Any
 from gradio.blocks import Block
 
 Updates = dict[Block, Any]
-"""What a handler changes on the page, by component; what is not named stays as it is."""
+"""A handler's updates of the page by component; components that are left out stay as they are."""
 
 PRESSED = """
 element.addEventListener('click', (event) => {
@@ -13,4 +13,4 @@ element.addEventListener('click', (event) => {
   if (button) trigger(button.dataset.action, {...button.dataset});
 });
 """
-"""Run in the page: a button triggers the event of its component that `data-action` names, with all its data."""
+"""JavaScript for the page: a button triggers the event of its component that `data-action` names, with all its data."""

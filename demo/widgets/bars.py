@@ -11,9 +11,9 @@ _FROM_THE_LEFT, _FROM_THE_RIGHT = ("L",), ("R", "AL")
 
 
 def direction(text: str) -> str:
-    """The value of `dir` for a text: that of its first letter with a direction, as browsers find it for `dir="auto"`.
+    """The value of `dir` for a text: the direction of its first letter that has one, as browsers do for `dir="auto"`.
 
-    Browsers pass over what stands in `<bdi>`, so for words that each have their own it must be found here.
+    Browsers skip text in `<bdi>`, so where each word has a `<bdi>` of its own the direction must be found here.
     """
     for character in text:
         kind = unicodedata.bidirectional(character)

@@ -10,11 +10,11 @@ from models.text.characters import is_joint
 
 MASK = "[MASK]"
 FORGOTTEN = "something"
-"""What a mask becomes whose word nobody knows, because the visitor typed the mask."""
+"""The word that replaces a mask of the visitor's own typing when it is brought back, as its word is not known."""
 
 _MOST_CHIPS = 400
 _MOST_CHARACTERS = 20_000
-# Python's `\w` knows no combining marks: each is put before it as one that stands for all.
+# Python's `\w` knows no combining marks, so before matching each is replaced by this one.
 _ANY_JOINT = "\u0301"
 _LETTERS = f"(?:[^\\W_]{_ANY_JOINT}*)+"
 _WORD = re.compile(rf"\[MASK\]|<mask>|{_LETTERS}(?:['’\-]{_LETTERS})*")
@@ -35,14 +35,14 @@ class Word:
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words and masks of `text`, without the signs between them; a pasted book is not read to its end."""
+    """The words and masks of `text` without the signs between them; text beyond `_MOST_CHARACTERS` is not read."""
     text = text[:_MOST_CHARACTERS]
     marked = text if text.isascii() else "".join(_ANY_JOINT if is_joint(each) else each for each in text)
     return tuple(Word(text[slice(*match.span())], *match.span()) for match in _WORD.finditer(marked))
 
 
 def readable(text: str) -> str:
-    """`text` with halves of characters, which no page can show, as question marks."""
+    """`text` with lone surrogates, which no page can show, as question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Plotly figures as the page shows them, and redrawn for a room: larger type, and squares that fit the screen."""
+"""Plotly figures for the page, and redrawn for a lecture room: larger type, and heatmaps that fit the screen."""
 
 import json
 from typing import Any
@@ -17,27 +17,27 @@ _ZOOM = {"displayModeBar": True, "modeBarButtons": [["zoomIn2d", "zoomOut2d", "r
 
 
 def drawn(figure: go.Figure, zoom: bool = False) -> PlotData:
-    """The figure for a `gr.Plot`, with no logo and no button but the one that saves it, and those that `zoom`."""
+    """The figure for a `gr.Plot`, with plotly's button that saves it and, with `zoom`, those that zoom, but no logo."""
     config = _CONFIG | (_ZOOM if zoom else {})
     return PlotData(type="plotly", plot=f'{{"config":{json.dumps(config)},{str(figure.to_json())[1:]}')
 
 
 def figure_place(figure: PlotData | None, name: str, *classes: str, **more: Any) -> gr.Plot:
-    """A place for a figure, which begins as `figure` and is called `name` where it is read out."""
+    """A plot component that begins with `figure`; screen readers call it `name`."""
     return gr.Plot(figure, label=name, show_label=False, container=False, elem_classes=list(classes), **more)
 
 
 TYPE_PX = 22
-"""The smallest type on a screen of 1280 × 720 pixels; larger screens have it larger in proportion."""
+"""The smallest type size in pixels on a screen of 1280 × 720; on larger screens it grows in proportion."""
 
 _SQUARE_PX = 380
 _LARGEST_CELL, _SMALLEST_CELL = 40.0, 23.5
 _LETTER = 0.56
-"""How wide a letter is, as a share of the type's size."""
+"""The width of a letter, as a share of the type's size."""
 _LONGEST_NAME = 16
 _TITLE_PX = 44
 _HIGHER = 1.25
-"""How much more height a figure without a size of its own across needs for the larger type."""
+"""The factor by which a figure without a width of its own is made higher for the larger type."""
 
 
 def for_room(plot: PlotData, scale: float) -> PlotData:
@@ -49,7 +49,7 @@ def for_room(plot: PlotData, scale: float) -> PlotData:
         keys, queries = figure["data"][0]["x"], figure["data"][0]["y"]
         cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _SQUARE_PX / len(queries))) * scale
         layout["width"] = round(cell * len(keys) + _label_room(queries) * scale)
-        # Names of columns stand at 60 degrees.
+        # Labels of columns stand at 60 degrees, whose sine is 0.87.
         layout["height"] = round(cell * len(queries) + 0.87 * _label_room(keys) * scale)
         figure["data"][0]["showscale"] = False
     elif "height" in layout:

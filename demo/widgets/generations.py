@@ -1,4 +1,4 @@
-"""How one of the models before Transformers reads: what each part adds to its answer, and the numbers inside it."""
+"""HTML on how a model before Transformers read a text: what each part adds to its answer, and its inner numbers."""
 
 import html
 import math
@@ -13,7 +13,7 @@ from models.wording import Sentence
 _STRONGEST = 10
 _STEPS = 7
 _FULL = 1.5
-"""What adds so much to the log-odds has the full colour."""
+"""The contribution to the log-odds that has the full colour."""
 
 _HOW = {
     "bag_of_words": N_("Every word has one weight. The weights are added, in whatever order the words stand."),
@@ -61,7 +61,7 @@ _COURSE = ("elman", "lstm", "fine_tuned")
 
 
 def opened_row(key: str, reading: Reading | None, words: tuple[str, ...]) -> str:
-    """What a row opens into: how that model reads, and how it read the text of `words`, if that is known."""
+    """The HTML that a row opens into: how that model reads and, given a `reading`, how it read the text of `words`."""
     about = f"<p>{_(_HOW[key])}</p>"
     if reading is None:
         return f"<div class='opened'>{about}</div>"
@@ -79,12 +79,12 @@ def opened_row(key: str, reading: Reading | None, words: tuple[str, ...]) -> str
 
 
 def share(log_odds: float) -> float:
-    """The probability that log-odds stand for."""
+    """The probability for `log_odds`, by the logistic function."""
     return 1 / (1 + math.exp(-log_odds))
 
 
 def _in_order(reading: Reading, words: tuple[str, ...], course: bool) -> str:
-    """Each word and what it adds, from left to right; with the `course` also the answer after it."""
+    """HTML list of each word and what it adds, from left to right; with `course` also the answer after it."""
     items = ""
     for part, word, after in zip(reading.parts, words, reading.course, strict=True):
         then = f"<small>{percent(share(after))}</small>" if course else ""
@@ -96,7 +96,7 @@ def _in_order(reading: Reading, words: tuple[str, ...], course: bool) -> str:
 
 
 def _strongest(reading: Reading) -> str:
-    """The parts that add most, those of one name together, with their number where there are several."""
+    """HTML list of the parts that add most; parts of one name are summed, and their number is shown."""
     sums, counts = Counter[str](), Counter(part.text for part in reading.parts)
     for part in reading.parts:
         sums[part.text] += part.adds  # type: ignore[assignment]

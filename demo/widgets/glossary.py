@@ -1,4 +1,4 @@
-"""Terms with a one-line explanation where they first stand, and the sentences that explain them."""
+"""The glossary: terms, which open a one-sentence explanation where they are introduced, and the list of all."""
 
 import html
 import re
@@ -14,12 +14,12 @@ from demo.theme import ASSETS
 from demo.widgets import Updates
 
 _INTRODUCED = re.compile(r"<em>([^<>]{1,40})</em>")
-"""How the page's own texts mark a term where it first stands; a visitor's text holds no such tags."""
+"""The markup of a term where the page's own texts introduce it; a visitor's text holds no such tags."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A term: its `name`, other words and forms that mean it (`also`), and what it is in one sentence."""
+    """A term: its `name`, other words and forms that mean it (`also`), and the `sentence` that explains it."""
 
     name: str
     also: tuple[str, ...]
@@ -27,7 +27,7 @@ class Term:
 
     @property
     def anchor(self) -> str:
-        """The name as ids have it."""
+        """The name as it stands in HTML ids."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
 
     @property
@@ -43,7 +43,7 @@ def glossary() -> tuple[Term, ...]:
 
 
 def term(name: str, shown: str = "") -> str:
-    """`shown` (plain text, `name` where it is empty) as a button that opens the sentence on the term called `name`.
+    """A button with the text `shown`, or `name` if empty, that opens the sentence on the term called `name`.
 
     The sentence opens over the page, which stays as it is; a screen reader has it as the button's description.
     """
@@ -59,7 +59,7 @@ def _opening(term: Term, shown: str) -> str:
 
 
 def with_terms(text: str) -> str:
-    """HTML of ours in which every emphasised word that is a term opens its sentence."""
+    """`text`, HTML of the page's own, with every emphasised word that is a term as a button that opens its sentence."""
 
     def linked(introduced: re.Match[str]) -> str:
         word = html.unescape(introduced[1])
@@ -70,7 +70,7 @@ def with_terms(text: str) -> str:
 
 
 def terms_linked(updates: Updates) -> Updates:
-    """Add the links to the updates that a handler is about to return."""
+    """Return the updates of a handler with the terms in their HTML linked."""
     linked = dict(updates)
     for component, value in updates.items():
         if not isinstance(component, gr.HTML):
@@ -83,14 +83,14 @@ def terms_linked(updates: Updates) -> Updates:
 
 
 def link_terms(demo: gr.Blocks) -> None:
-    """Let the terms in every text that a page opens on open their sentences, and give them a place on it."""
+    """Link the terms in every HTML text that the page starts with."""
     for block in demo.blocks.values():
         if isinstance(block, gr.HTML) and isinstance(block.value, str):
             block.value = with_terms(block.value)
 
 
 def create_sentences() -> gr.HTML:
-    """The sentences themselves, unseen until a term is chosen; once on a page, outside its tabs."""
+    """Create the popovers of the terms' sentences, hidden until a term is chosen; once on a page, outside its tabs."""
     cards = "".join(
         f'<div popover id="term-{each.anchor}" class="term-card">'
         f"<p><dfn>{html.escape(each.name_here)}</dfn> {html.escape(_(each.sentence))}</p></div>"

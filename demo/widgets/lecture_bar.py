@@ -1,4 +1,4 @@
-"""The bar of a lecture: title, text, step and the code that opens it on a phone."""
+"""The bar of a lecture: title, text, step and the QR code that opens it on a phone."""
 
 import html
 import ipaddress
@@ -14,11 +14,11 @@ from demo.lectures import Lecture, LecturePlace, query_of
 from demo.widgets.glossary import with_terms
 
 _VIRTUAL = re.compile(r"^(docker|br-|veth|virbr|vmnet|vboxnet|cni|flannel)")
-"""Networks between this computer and programs in it, where no phone is."""
+"""Virtual networks between this computer and programs in it, which no phone can reach."""
 
 
 def qr_code(link: str) -> str:
-    """The code of `link` as an SVG as wide as its place; dark on light in both themes, or some phones miss it."""
+    """The QR code of `link` as an SVG of its container's width; dark on light in both themes, as some phones need."""
     import segno  # only lectures need it: the page opens without
 
     # The standard asks for four light modules around the code.
@@ -30,7 +30,7 @@ def qr_code(link: str) -> str:
 
 
 def lecture_bar(place: LecturePlace, notice: str = "") -> str:
-    """The bar at a step; its links work by themselves as well. `notice` is HTML that stands above the QR code."""
+    """HTML of the bar at a step; its links also work without scripts. `notice` is HTML above the QR code."""
     lecture, number, count = place.lecture, place.number, len(place.lecture.steps)
     title, step, text = _(lecture.title), _(place.step.title), _(place.step.text)
     said = _(
@@ -61,13 +61,13 @@ def lecture_bar(place: LecturePlace, notice: str = "") -> str:
 
 
 def lecture_refused(sentence: str) -> str:
-    """The sentence in the bar's place where an address names a step that is not there."""
+    """HTML of `sentence` in place of the bar, for an address whose lecture or step does not exist."""
     said = f'{html.escape(sentence)} <a href="?">{_("Go to the page.")}</a>'
     return f'<p class="lecture-refused in-lecture" role="alert">{said}</p>'
 
 
 def lecture_list(lectures: Iterable[Lecture]) -> str:
-    """The lectures to open, each by a link to its first step."""
+    """HTML list of the lectures, each with a link to its first step."""
     items = "".join(
         f'<li><a href="{html.escape(query_of(each))}">{html.escape(_(each.title))}</a> <span class="quiet">'
         f"{ngettext('{count} step.', '{count} steps.', len(each.steps))} {html.escape(_(each.about))}</span></li>"
@@ -77,7 +77,7 @@ def lecture_list(lectures: Iterable[Lecture]) -> str:
 
 
 def leads_only_here(address: str) -> bool:
-    """Whether no other device can open this address."""
+    """Whether `address` has a loopback host, which no other device can open."""
     host = urlsplit(address).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -86,9 +86,9 @@ def leads_only_here(address: str) -> bool:
 
 
 def reach_notice(link: str, host: str | None, *, own: bool) -> str:
-    """A sentence for the host where phones cannot open `link`; "" where they can.
+    """HTML that tells how to make `link` open on phones; "" where it does already.
 
-    `host` is the address that the app listens on. The addresses of this computer are offered to its `own` user alone.
+    `host` is the address that the app listens on. This computer's addresses are shown to its `own` user only.
     """
     if not leads_only_here(link):
         return ""
@@ -128,7 +128,7 @@ def network_addresses() -> list[str]:
 
 
 def marked(text: str) -> str:
-    """A step's text as HTML: *terms of the trade* are marked, and those of the glossary explain themselves."""
+    """A step's text as HTML: words between asterisks are emphasised, and glossary terms open their sentences."""
     return with_terms(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text)))
 
 

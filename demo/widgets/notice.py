@@ -1,4 +1,4 @@
-"""Sentences beside fields, and values that the server alone holds."""
+"""Notices below fields, and states whose value is not sent to the page."""
 
 import html
 from typing import Any
@@ -10,12 +10,12 @@ from demo.web.gradio_private import component_class
 
 
 def create_notice() -> gr.HTML:
-    """A place for a sentence, right below the field it is about; it takes no room while there is none."""
+    """An HTML component for a sentence right below the field it is about; it takes no room while it is empty."""
     return gr.HTML("", visible=False, elem_classes="notice", padding=False)
 
 
 def noticed(sentence: str) -> dict[str, Any]:
-    """The update that shows `sentence`, or clears the place when there is none."""
+    """The update that shows `sentence`, or hides the notice if it is empty."""
     return gr.update(value=alert(sentence) if sentence else "", visible=bool(sentence))
 
 
@@ -25,15 +25,15 @@ def alert(sentence: str) -> str:
 
 
 def held(value: object) -> gr.State:
-    """A state that begins as `value`, which may be large: a recorded answer with its attention, say.
+    """A state whose first `value` may be large, such as a recorded answer with its attention.
 
-    Gradio copies the value of every state into the page's settings, six times at start, only to take it out again.
+    Gradio copies an ordinary state's value into the page's configuration six times at start, only to remove it again.
     """
     return _HeldState(value)
 
 
 def _without_value(state: gr.State) -> dict[str, Any]:
-    # What any block has; a state has only its value besides, and that stays here.
+    # The configuration of any block: a state adds only its value, which must not be sent.
     return super(gr.State, state).get_config(Block)
 
 

@@ -15,7 +15,7 @@ from models.registry import Checkpoint, Task, checkpoints_for, find
 
 
 def create_checkpoint_picker(task: Task, defaults: Defaults) -> gr.Dropdown:
-    """A picker for the checkpoints of `task`, the default one chosen, with a line on the one that is chosen."""
+    """Create a dropdown of the checkpoints of `task`, its default one chosen, with a line about the chosen one."""
     with gr.Column(elem_classes="picker", min_width=240):
         picker = gr.Dropdown(
             choices=_choices(task, defaults),
@@ -37,12 +37,12 @@ def create_checkpoint_picker(task: Task, defaults: Defaults) -> gr.Dropdown:
 
 
 def _choices(task: Task, defaults: Defaults) -> list[Any]:
-    """What the picker offers, each with its name."""
+    """The dropdown's choices, as (label, checkpoint name)."""
     return [(_offer(each, each is defaults.of(task)), each.name) for each in offered_for(task)]
 
 
 def offered_for(task: Task) -> tuple[Checkpoint, ...]:
-    """The checkpoints of `task`; where the host asks nothing of the Hub, only those that are on its disk."""
+    """The checkpoints of `task`; on a host without access to the Hub, only those on its disk."""
     if not HF_HUB_OFFLINE:
         return checkpoints_for(task)
     from models.loading.hub import is_downloaded
@@ -52,7 +52,7 @@ def offered_for(task: Task) -> tuple[Checkpoint, ...]:
 
 def _offer(checkpoint: Checkpoint, is_default: bool) -> str:
     if checkpoint.hub_id and is_default:
-        # One that is not here would not be the default.
+        # A published checkpoint is only a default where it is already downloaded.
         return _("{model} · downloaded", model=_(checkpoint.title))
     if packaged(checkpoint):
         return _("{model} · installed", model=_(checkpoint.title))

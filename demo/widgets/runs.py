@@ -1,4 +1,4 @@
-"""A run in a line: above its answer, and in the list of the history; and what is kept of runs."""
+"""HTML of runs: the line above an answer, the list of the history, and how long runs are kept."""
 
 import html
 import re
@@ -31,18 +31,18 @@ _ASKED = ("question", "text", "changed", "context", "prompt", "a", "b", "beginni
 """The fields that hold a visitor's own words, in the order in which forms show them."""
 
 _FIRST = ("question", "text", "prompt", "a", "beginning", "sentences")
-"""Of these, what says most about a run, for a list of runs."""
+"""The fields that say most about a run, for a list of runs; the first that it has is shown."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 _NAMED_ENTITIES = 3
-"""How many of a text's HTML entities the note names."""
+"""The most HTML entities that the note names."""
 
 
 def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = False, kept: bool = True) -> str:
     """Checkpoint, revision, licence, duration, precision and engine of a run; says if it is recorded, or not `kept`.
 
-    With its `output` it also holds, for the page's scripts, the texts that were asked about and the answer as screen
-    readers are told it. A second line says so where HTML entities were read as typed.
+    With `output`, it also holds, for the page's scripts, the texts of the run and the answer as screen readers speak
+    it. A second line says so where HTML entities were read as typed.
     """
     version = _("which version of the model’s numbers: {revision}", revision=run.revision)
     revision = _("revision {revision}", revision=run.revision[:_SHOWN_OF_REVISION])
@@ -54,7 +54,7 @@ def run_header(run: Run, output: TaskOutput | None = None, *, recorded: bool = F
         *([] if kept else [f"<span>{_('not kept in History')}</span>"]),
     ]
     mark = f'<strong class="recorded">{_("Recorded example")}</strong> ' if recorded else ""
-    # Elsewhere "my word" is a setting, here it is what is asked about.
+    # In this task `word` is what is asked about; in others it is a setting.
     names = ("word", *_ASKED) if run.task is Task.WORD_IN_CONTEXT else _ASKED
     asked = " ".join(in_lines(run.inputs[name]) for name in names if name in run.inputs)
     if run.task is Task.TEACH:
@@ -75,12 +75,12 @@ def _title(run: Run) -> str:
 
 
 def in_lines(value: object) -> str:
-    """A field as its form shows it, several texts one a line."""
+    """The value of a field as its form shows it: several texts, one per line."""
     return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _entity_note(text: str) -> str:
-    """A sentence about the HTML entities in `text`, such as `&amp;`, and nothing where it has none."""
+    """A sentence about the HTML entities in `text`, such as `&amp;`; empty where it has none."""
     found = dict.fromkeys(each for each in _ENTITY.findall(text) if each[1] == "#" or each[1:] in html5)
     if not found:
         return ""
@@ -134,9 +134,9 @@ _LONGEST_EXCERPT = 140
 
 
 def run_list(runs: tuple[Run, ...], kept: bool = True, shared: frozenset[str] = frozenset()) -> str:
-    """The runs in the order given, which is newest first; a warning above them when runs are not `kept`.
+    """HTML list of the runs in the order given, newest first; a warning stands above it when runs are not `kept`.
 
-    `shared` are the ids of those that whoever has their link can see: they are marked, and sharing can be stopped.
+    `shared` are the ids of runs that anyone with their link can see: they are marked, and sharing can be stopped.
     """
     warning = "" if kept else f'<p role="alert">{_(_NOT_KEPT)}</p>'
     if not runs:
@@ -195,7 +195,7 @@ def _excerpt(text: str, most: int = _LONGEST_EXCERPT) -> str:
 
 
 def kept_note(service: DemoService, session_id: str) -> str:
-    """A line on what happens to the next run of this session, as HTML."""
+    """An HTML line on whether and how long runs of this session are kept."""
     settings = service.settings
     name, more = html.escape(_("More on what is kept")), _("More")
     link = f'<a href="?tab=about#kept" aria-label="{name}">{more}</a>'

@@ -30,7 +30,7 @@ _SAVE = """
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file as a browser saves it."""
+    """A text file for the browser to save."""
 
     text: str
     name: str
@@ -38,7 +38,7 @@ class TextFile:
 
 
 def csv_file(text: str, stem: str) -> TextFile:
-    """A table; the mark at its start tells spreadsheets that it is UTF-8."""
+    """A CSV file; the byte order mark at its start tells spreadsheets that it is UTF-8."""
     return TextFile("\ufeff" + text, f"{stem}.csv", "text/csv;charset=utf-8")
 
 
@@ -48,12 +48,12 @@ def json_file(text: str, stem: str) -> TextFile:
 
 
 def html_file(text: str, stem: str) -> TextFile:
-    """A page."""
+    """An HTML page."""
     return TextFile(text, f"{stem}.html", "text/html;charset=utf-8")
 
 
 class SavedFile:
-    """A file on its way to the browser's folder, in hidden parts of the page that several buttons may share."""
+    """Hidden components that pass a file to the browser, which saves it; several buttons may share them."""
 
     def __init__(self) -> None:
         self._parts = [gr.Textbox(visible=False, label=label) for label in ("File", "File name", "File type")]
@@ -61,9 +61,9 @@ class SavedFile:
     def connect(
         self, button: gr.Button, make: Callable[..., TextFile], inputs: Sequence[Component], **event: Any
     ) -> None:
-        """Let `button` save the file that `make` makes of `inputs`; what is saved is not kept in the page.
+        """Let `button` save the file that `make` returns for `inputs`; its text is not kept in the page.
 
-        `event` are options of the event that makes it, such as the line that it waits in.
+        `event` are options of the event that makes it, such as its queue.
         """
 
         def written(*values: Any) -> tuple[str, str, str]:
@@ -79,9 +79,9 @@ _STYLES = ("style.css", "decoder.css", "inside.css", "inside_head.css", "lecture
 
 
 def offline_page(title: str, body: str, own_script: str = "", figures: Sequence[str] = ()) -> str:
-    """The file: `body` is HTML, `own_script` runs after it. Its policy forbids every request and every other script.
+    """A page for offline use: `own_script` runs after `body`; its CSP forbids every request and any other script.
 
-    The `figures`, JSON of plotly figures, are drawn into the body's elements of the class `offline-plot`, in their
+    The `figures`, JSON of plotly figures, are drawn into the elements of the class `offline-plot` in `body`, in their
     order. The page is light or dark as the visitor's system is.
     """
     scripts = [script("offline_page.js"), *([own_script] if own_script else [])]
@@ -109,7 +109,7 @@ def offline_page(title: str, body: str, own_script: str = "", figures: Sequence[
 
 
 def of_updates(components: Iterable[Any], updates: Updates) -> tuple[str, list[str]]:
-    """The HTML and plots that `updates` hold, in the order of `components`, as one HTML text; and its figures.
+    """The HTML and plots in `updates` as one HTML text, in the order of `components`, and the plots' figures.
 
     A figure is the JSON of a plotly figure; `offline_page` draws it into the element that stands for it.
     """

@@ -11,7 +11,7 @@ let open = false;
 element.addEventListener('toggle', (event) => { open = event.target.open; }, true);
 watch('value', () => { const table = element.querySelector('.as-table'); if (table) table.open = open; });
 """
-"""Run in the page: a table that was unfolded stays so when its picture is drawn anew."""
+"""JavaScript for the page: a table that was unfolded stays so when its picture is drawn anew."""
 
 
 def framed(shown: str, name: str, kind: str = "") -> str:
@@ -26,7 +26,7 @@ def fold_out(summary: str, table: str, name: str, more: str = "") -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML already, or whole elements; the first cell of a row names it where it is none."""
+    """A table whose cells are HTML or whole elements; the first cell of a row is its header unless it is a `<td>`."""
     head = "".join(f'<th scope="col">{each}</th>' for each in heads)
     body = ""
     for first, *rest in rows:
