@@ -1,6 +1,6 @@
-// Every tab and every step of Inside has an address. Turning to another one adds to the browser's history, Back goes
-// back, and a page that is loaded again opens at the same place with the same words. What a visitor typed stays in this
-// browser's own storage for the tab: an address goes to servers and into their logs.
+// Every tab and every step of Inside has an address: opening another one adds to the browser's history, Back returns,
+// and a reloaded page opens at the same place with the same words. What a visitor typed is kept in `sessionStorage` and
+// not in the address, which goes to servers and into their logs.
 const TYPED = 'clearhead-typed';
 const query = () => new URLSearchParams(location.search);
 const tabButton = (name) => document.getElementById(`tab-${name}-button`);
@@ -36,13 +36,13 @@ addEventListener('popstate', () => {
   if (otherwise()) return;
   follow();
   if (!query().has('inside')) return;
-  // The step of Inside is drawn by the server, which is told the address; what it draws for that is no new place.
+  // The server draws the step of Inside for this address; that drawing must not add to the history again.
   coming += 1;
   trigger('select', {});
 });
 for (const act of ['pointerdown', 'keydown']) document.addEventListener(act, () => { coming = 0; }, true);
 
-// What was typed, by tab: kept as it is typed, and put back when a tab is opened for the first time after a reload.
+// The typed text, by tab: kept as it is typed, and put back when a tab is opened for the first time after a reload.
 const fieldsOf = (panel) => [...panel.querySelectorAll('.ask textarea')];
 const typed = () => JSON.parse(sessionStorage.getItem(TYPED) ?? '{}');
 const remember = () => {
@@ -54,7 +54,7 @@ const put = (field, text) => {
   Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, text);
   field.dispatchEvent(new Event('input', {bubbles: true}));
 };
-// A field that has just been mounted may yet be given the text that the page came with: look again for a while.
+// Gradio may yet fill a field that it has just mounted with the page's first text, so look again for a while.
 const insist = (panel, texts, looks) => {
   if (panel.dataset.restored) return;
   texts.forEach((text, place) => {
@@ -64,7 +64,7 @@ const insist = (panel, texts, looks) => {
   if (looks) setTimeout(insist, 200, panel, texts, looks - 1);
   else panel.dataset.restored = 'yes';
 };
-// A visitor who types meanwhile goes before what was kept.
+// Text that a visitor types meanwhile goes before the text that was kept.
 document.addEventListener('input', (event) => {
   const panel = openPanel();
   if (event.isTrusted && panel) panel.dataset.restored = 'yes';
@@ -77,7 +77,7 @@ const restore = () => {
   if (kept && !panel.dataset.restoring) insist(panel, kept, 5);
   panel.dataset.restoring = 'yes';
 };
-// On a phone the tabs are one strip that scrolls; the open one is brought into its middle.
+// On a phone the tabs are one strip that scrolls: bring the open one into its middle.
 let shown;
 const bringIn = () => {
   const button = tabButton(openTab());
@@ -112,7 +112,7 @@ window.clearhead = {
     try {
       await navigator.clipboard.writeText(href);
     } catch {
-      // Pages that came without encryption have no clipboard of their own.
+      // Pages served without encryption have no clipboard API.
       prompt(t('Copy this address:'), href);
       return;
     }
@@ -121,7 +121,7 @@ window.clearhead = {
     button.textContent = t('Copied');
     setTimeout(() => { button.textContent = t('Copy link'); }, 2000);
   },
-  // Inside has drawn a step: its address is the page's. Another step can be gone back from; another layer takes its place.
+  // Inside has drawn a step at `address`: another step is a new entry in the history, another layer replaces the entry.
   drewInside: (address) => {
     window.clearhead.inside = address;
     if (openTab() !== 'inside' || query().has('lecture') || location.search === address) return;

@@ -1,5 +1,5 @@
-// An answer belongs to a text: where the text was changed since, the answer is dimmed and says so. A new answer is
-// brought into view and told to screen readers. Gradio asks for `showAnswer` when a run is over.
+// An answer is about one text: when the text in the fields changes, the answer is dimmed and says so. A new answer is
+// brought into view and announced to screen readers. Gradio calls `showAnswer` when a run is over.
 const {openPanel} = window.clearhead;
 const gentle = () => (matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
 
@@ -13,7 +13,7 @@ const reveal = (target) => {
 const announce = (said) => {
   const line = document.querySelector('.announced');
   line.textContent = '';
-  // A live region speaks of a change only.
+  // Screen readers announce a live region only when it changes.
   setTimeout(() => { line.textContent = said; }, 50);
 };
 
@@ -35,11 +35,11 @@ const markSoon = () => {
   marking = setTimeout(() => mark(openPanel()), 150);
 };
 document.addEventListener('input', markSoon);
-// No event tells of a field that the server has filled, as a lecture's step does.
+// A field that the server fills, as a lecture's step does, fires no event.
 setInterval(() => mark(openPanel()), 500);
 new MutationObserver(markSoon).observe(document.body, {childList: true, subtree: true, attributes: true, attributeFilter: ['data-asked']});
 
-// What stood in the fields when the button was pressed is what the answer is about, however it was cleaned on the way.
+// The answer is about the fields as they were when the button was pressed, however the server cleaned their text.
 let pressed = '', pressedIn;
 const formOf = (element) => element.closest?.('.task') ?? forms(openPanel())[0];
 const press = (event) => { pressedIn = formOf(event.target); if (pressedIn) pressed = asked(pressedIn); };

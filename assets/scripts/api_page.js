@@ -4,7 +4,7 @@ if (new URLSearchParams(location.search).get('view') === 'api') {
     const button = document.querySelector('footer .show-api');
     if (!button) return;
     press.disconnect();
-    // The first press closes what Gradio takes to be open.
+    // Gradio takes the page to be open already: the first press closes it.
     button.click();
     button.click();
   });

@@ -1,12 +1,12 @@
-// One of several: Tab enters a group once, and keys choose within it (WAI-ARIA). Gradio gives each radio button of a
-// group a name of its own, so that the browser sees no group, and its tabs know no keys.
+// Keys for radio buttons, tabs and written tokens: Tab enters a group once, and keys choose within it (WAI-ARIA).
+// Gradio gives each radio button a name of its own, so that the browser sees no group, and its tabs handle no keys.
 {
   const next = (at, count) => (at + 1) % count, before = (at, count) => (at + count - 1) % count;
   const first = () => 0, last = (at, count) => count - 1, same = (at) => at;
   const GROUPS = [
     {one: 'input[type=radio]:enabled', of: 'fieldset', keys: {ArrowRight: next, ArrowDown: next, ArrowLeft: before, ArrowUp: before}},
     {one: '[role="tab"]', of: '.task-tabs', keys: {ArrowRight: next, ArrowLeft: before, Home: first, End: last}},
-    // Written tokens end where the text does.
+    // Arrow keys do not wrap around in a written text.
     {one: '.token', of: '[role="radiogroup"]', keys: {ArrowRight: (at) => at + 1, ArrowDown: (at) => at + 1, ArrowLeft: (at) => at - 1,
       ArrowUp: (at) => at - 1, Home: first, End: last, ' ': same, Enter: same}},
   ];

@@ -1,13 +1,13 @@
-// The sentence of the attention reader: the token that is pointed at, focused or chosen colours the others.
-// `element`, `watch` and `trigger` come from Gradio. All weights came along with the sentence; nothing is asked of the
-// server, which is only told which word was chosen.
+// The attention reader's sentence: the token pointed at, focused or chosen colours the others by their weights.
+// `element`, `watch` and `trigger` come from Gradio.
+// All weights come with the sentence: the server is not asked, only told which word was chosen.
 const {t} = window.clearhead;
 const MASKED = 65535, WHOLE = 65534, STEPS = 7, NUMBERED = 6, LEAST_NUMBERED = 0.02, LEAST_SAID = 0.005;
 
 let box, weights, columns, queries, keys, top_weight, two_texts;
 let chosen = 0, pointed = null, receives = false, text = null, waited = 0;
 
-// Rounded as the server rounds.
+// Numbers are rounded as on the server, in demo/plots/reading.py.
 const decimal = (value, digits) => Number(value.toFixed(digits)).toLocaleString(document.documentElement.lang, {minimumFractionDigits: digits});
 const percent = (share) => {
   const hundredths = 100 * share;
@@ -76,7 +76,7 @@ function paint() {
   mark_heatmap(gives, place);
 }
 
-// One sentence about one word: the word that it gives most to or gets most from, and what marks and full stops get.
+// Write a sentence about one word: the word it gives most to or gets most from, and what marks and full stops get.
 function say(source, gives, shares) {
   const rests = ([token]) => 'rest' in token.dataset || 'rests' in token.dataset;
   const others = gives ? shares.filter((each) => !rests(each)) : shares.filter(([token]) => token !== source);
@@ -90,13 +90,13 @@ function say(source, gives, shares) {
   if (why) why.hidden = !gives || tokens().indexOf(source) !== Number(box.dataset.start);
 }
 
-// Plotly gives its picture no name; the sentence is its name. Its buttons forbid the role of an image.
-// In it, a frame marks the row of the word that gives, or the column of the one that receives.
+// The heatmap has no accessible name, so the sentence is used; plotly's buttons in it forbid the role of an image.
+// A frame in it marks the row of the word that gives, or the column of the one that receives.
 let drawn_again;
 function watch_heatmap() {
   const frame = element.closest('.reader')?.querySelector('.heatmap-frame');
   if (!frame) {
-    // Gradio fetches what draws plots only when the first one is needed.
+    // Gradio loads its component for plots only when the first plot is shown.
     if (waited++ < 100) setTimeout(watch_heatmap, 200);
     return;
   }
@@ -135,7 +135,7 @@ function mark_heatmap(gives, place) {
   mark.style.height = `${gives ? cell * height : height}px`;
 }
 
-// Where the cells are within the frame, in pixels, and which rows and columns are in view, as plotly counts them.
+// The place of the cells within the frame, in pixels, and the rows and columns in view, as plotly counts them.
 function heatmap_area(frame) {
   const {left: x, top: y} = frame.getBoundingClientRect();
   const at = (rect) => ({left: rect.left - x + frame.scrollLeft, top: rect.top - y + frame.scrollTop, width: rect.width, height: rect.height});

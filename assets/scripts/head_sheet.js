@@ -1,4 +1,4 @@
-// Buttons that open a head: those of the sheet, where arrow keys move between heads, and those of the groups above it.
+// Buttons that open a head: in the sheet, where arrow keys move between heads, and in the groups of heads above it.
 // `element`, `trigger` and `watch` come from Gradio.
 const cells = () => [...element.querySelectorAll('.sheet button[data-head]')];
 const reader = element.closest('.reader');
@@ -13,7 +13,7 @@ function mark() {
   const open = all.find((cell) => cell.getAttribute('aria-pressed') === 'true') ?? all[0];
   all.forEach((cell) => { cell.tabIndex = cell === open ? 0 : -1; });
   if (!opening) return;
-  // The head that was opened from here stands above: go there.
+  // The opened head is drawn further up: scroll there.
   opening = false;
   const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
   reader.scrollIntoView({behavior: calm ? 'auto' : 'smooth', block: 'start'});

@@ -1,4 +1,4 @@
-// The language of the page, as the visitor chose it last: kept for a year in a cookie, which every call carries.
+// Keep the chosen language for a year in a cookie, which every call carries.
 element.addEventListener('change', (event) => {
   if (!event.target.matches('select.languages')) return;
   document.cookie = `clearhead_language=${event.target.value}; path=/; max-age=31536000; samesite=lax`;

@@ -1,5 +1,5 @@
-// The bar of a lecture: links and keys (also those that clickers send) turn to another step; the page stays. On a
-// screen for a room, sentence and picture are all that is shown, fitted to it, until the key `m` brings the rest.
+// The bar of a lecture: links and keys (also those that clickers send) open another step without a reload. On a wide
+// screen only sentence and picture are shown, fitted to it, until the key `m` shows the rest.
 // `element`, `trigger` and `watch` come from Gradio.
 const {t, openPanel} = window.clearhead;
 const BACK = ['ArrowLeft', 'PageUp'], NEXT = ['ArrowRight', 'PageDown'], WHOLE = ['m', 'M'];
@@ -36,7 +36,7 @@ function size() {
   fit();
 }
 
-// The heatmap is shown where it fits beside the sentence; what is still too high is made smaller.
+// Show the heatmap where it fits beside the sentence, and make smaller what is still too large.
 function fit() {
   const hall = body.classList.contains('hall'), result = openPanel()?.querySelector('.result');
   for (const each of document.querySelectorAll('.result')) each.style.zoom = '';
@@ -57,7 +57,7 @@ function fit() {
   }
 }
 
-// Phones open at the picture, as long as nobody has touched the page; what is drawn above it may move it still.
+// Phones scroll to the picture until somebody touches the page, as what is drawn above may still move it.
 let following = 0;
 function follow() {
   if (!following || Date.now() > following) return;
@@ -86,7 +86,7 @@ function read() {
   size();
   said.textContent = bar()?.dataset.said ?? '';
   if (focused && !first) {
-    // A link that has gone gives its place to its neighbour, so that the keyboard stays in the bar.
+    // Where the focused link is gone, focus another one, so that the keyboard stays in the bar.
     const links = [...element.querySelectorAll('nav a[href]')];
     (links.find((link) => link.dataset.go === focused) ?? links[0])?.focus({preventScroll: true});
   }

@@ -1,4 +1,4 @@
-// Draw the figures of a saved page, again and again as it turns light or dark: their text takes the page's colour.
+// Draw the figures of a saved page, again whenever it turns light or dark: their text takes the page's colour.
 const places = [...document.querySelectorAll('.offline-plot')];
 const draw = () => {
   const color = getComputedStyle(document.body).color;

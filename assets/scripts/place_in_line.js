@@ -1,4 +1,4 @@
-// Says the place in line in words: Gradio writes "queue: 2/5 |" where an answer will be.
+// Say the place in line in words, where Gradio writes "queue: 2/5 |" while an answer is awaited.
 const ordinals = (length) => [
   t('You are first of {length} in line', {length}),
   t('You are second of {length} in line', {length}),

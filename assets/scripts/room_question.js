@@ -1,5 +1,5 @@
-// A question to the room: phones choose, the screen in front counts, and the key `a` shows there what was chosen.
-// The page that opened the lecture without the code of a room is that screen, if it is wide enough for a room.
+// A question to the room: phones choose, the lecturer's screen counts, and its key `a` shows what was chosen. That
+// screen is the page that opened the lecture without a room's code, if it is wide enough for a room.
 // `element`, `trigger` and `watch` come from Gradio.
 const OWN_ROOM = 'clearhead-room', SETTLES_MS = 200, COUNT_EVERY_MS = 2000, LONGEST_WAIT_MS = 8000;
 const FIELDS = 'input:not([type=radio]), textarea, select, [contenteditable]';
@@ -9,14 +9,14 @@ const inFront = () => WIDE.matches && sessionStorage.getItem(OWN_ROOM) === quest
 const state = () => question()?.dataset.state ?? 'none';
 
 let shownAt = '', seenAt = '';
-// The bar of the lecture says which step is open; what was asked about the step before may come late.
+// The lecture's bar says which step is open; a question about the step before may arrive late.
 const step = () => document.querySelector('.lecture-step')?.dataset.step ?? '';
 const isLate = () => step() && step() !== `${question().dataset.lecture} ${question().dataset.step}`;
 const tell = (event, chosen = '') => {
   const [lecture, number] = step().split(' ');
   trigger(event, {lecture, step: Number(number), room: question().dataset.room, chosen, shown: shownAt === step()});
 };
-// One count at a time. `read` hears when one has ended, unless it changed nothing; then the next waits for a while.
+// One count at a time: `read` runs when a count changed something; otherwise the next one waits for a while.
 let counted = 0;
 function count() {
   if (!inFront() || !['open', 'shown'].includes(state()) || Date.now() - counted < LONGEST_WAIT_MS) return;
@@ -42,11 +42,11 @@ function read() {
     if (!WIDE.matches) element.scrollIntoView({block: 'start'});
   }
   setTimeout(() => { if (question() && (state() === 'waiting' || isLate())) tell('edit'); }, SETTLES_MS);
-  // A question that cannot be made hides nothing for good.
+  // If no question can be made, the page must not stay hidden.
   setTimeout(() => { if (state() === 'waiting') hide(false); }, LONGEST_WAIT_MS);
 }
 
-// What is asked about is hidden until the answer is shown; the bar of the lecture fits it to the screen then.
+// Hide what is asked about until the answer is shown; the lecture's bar then fits it to the screen.
 function hide(hidden) {
   const was = body.classList.contains('room-asks');
   body.classList.toggle('room-asks', hidden);

@@ -1,5 +1,5 @@
-// Run in the page: saves the heatmap of the open tab as a PNG, with the sentence that reads it out and what made it.
-// The script that Gradio brings to draw plots makes the picture; nothing is asked of any server.
+// Save the heatmap of the open tab as a PNG, with the sentence that reads it out and the run's header. Plotly, which
+// Gradio loads to draw plots, makes the picture in the browser; no server is asked.
 async () => {
   const {t} = window.clearhead;
   const NAME = 'clearhead-attention.png', SCALE = 2, EDGE = 16, LINE = 20, LEAST_WIDTH = 480;

@@ -1,4 +1,4 @@
-// The address of a shared run: written out where the page stands, copied, and taken back.
+// The address of a shared run: write it out for this page's own address, copy it, and stop sharing it.
 // `element`, `trigger` and `watch` come from Gradio.
 const {t} = window.clearhead;
 
@@ -17,7 +17,7 @@ async function copy() {
   try {
     await navigator.clipboard.writeText(field.value);
   } catch {
-    // Pages that came without encryption have no clipboard of their own.
+    // Pages served without encryption have no clipboard API.
     if (!document.execCommand('copy')) {
       line.textContent = t('The browser did not let this page copy. The address is marked: copy it with Ctrl+C or ⌘C.');
       return;

@@ -1,5 +1,5 @@
-// What stylesheets write, in the visitor's language; they hold the English of it themselves. The other scripts of the
-// masthead stand behind this, and speak by its `t`.
+// The texts of stylesheets in the visitor's language; the stylesheets hold the English. The masthead's other scripts
+// run after this one, and use its `t`.
 const {t} = window.clearhead;
 const sheetWords = {
   '--words-read': t('Read · BERT'),

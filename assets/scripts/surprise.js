@@ -1,5 +1,5 @@
-// The tokens of a measured text are one group of radio buttons; the line below says what the chosen one was worth.
-// `element` and `watch` come from Gradio. All numbers came along with the text.
+// The tokens of a measured text are one group of radio buttons; the line below describes the chosen one.
+// `element` and `watch` come from Gradio. All numbers come with the text.
 const box = () => element.querySelector('.surprises');
 
 function say(token) {

@@ -1,5 +1,5 @@
-// The saved reader's own part: the cell of the heatmap that is pointed at, in words.
-// It stands behind the script of the coloured sentence, whose weights and words it reads; `part` holds both pictures.
+// The part of a saved reader that says in words which cell of the heatmap is pointed at. It runs after
+// coloured_sentence.js, whose weights and words it reads; `part` holds both pictures.
 const cells = part.querySelector('.cells'), cell_line = part.querySelector('.cell-read-out');
 const {left, top: above, side} = cells.dataset;
 cells.addEventListener('pointermove', (event) => {

@@ -1,4 +1,4 @@
-// Light or dark as the visitor last chose. `element` comes from Gradio.
+// Keep the theme, light or dark, as the visitor last chose it. `element` comes from Gradio.
 const kept = localStorage.getItem('clearhead-theme');
 if (kept) document.body.classList.toggle('dark', kept === 'dark');
 element.addEventListener('click', (event) => {

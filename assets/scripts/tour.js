@@ -1,5 +1,5 @@
-// A tour: the card at the foot of the page asks about the visitor's own run. Where a visitor is, the sentence and which
-// answers were right stays in this browser; the server is sent it with each event and keeps nothing.
+// A tour: the card at the foot of the page asks about the visitor's own run. The browser keeps the card's number, the
+// sentence and which answers were right; the server gets what it needs with each event and keeps nothing.
 // `element`, `trigger` and `watch` come from Gradio.
 const {t, nt, openPanel} = window.clearhead;
 const KEPT = 'clearhead-tour', LOOK_EVERY_MS = 500, ANSWER_WITHIN_MS = 10000;
@@ -22,7 +22,7 @@ const picked = () => element.querySelector('.tour-choice input:checked')?.value;
 const coloured = () => openPanel()?.querySelector('.sentence');
 const typed = () => plain([...(openPanel()?.querySelectorAll('.ask textarea') ?? [])].map((each) => each.value).join('\n'));
 
-// What the server is sent with each event.
+// The data that the server gets with each event.
 const tell = (event, more = {}) => trigger(event, {
   tour: query().get('tour') ?? '', card: kept.card ?? 1, sentence: kept.sentence ?? '', example: false, chosen: '', query: -1,
   layer: Number(coloured()?.dataset.layer ?? -1), head: Number(coloured()?.dataset.head ?? -1),
@@ -30,7 +30,7 @@ const tell = (event, more = {}) => trigger(event, {
 });
 const here = () => Number(card()?.dataset.card) === kept.card && card().dataset.tour === query().get('tour');
 
-// A question is about what stands in the fields: it is asked anew once they stand still again.
+// A question is about the text in the fields, so it is asked anew once that has stopped changing.
 let asked = null, before = null, waiting = 0;
 function ask() {
   asked = typed();
@@ -43,7 +43,7 @@ setInterval(() => {
   before = now;
   const {asks, graded, question} = card()?.dataset ?? {};
   if (!here() || !asks || graded || !still || (waiting && Date.now() - waiting < ANSWER_WITHIN_MS)) return;
-  // What was said about a text stands until it is another; a question about attention stands by its run.
+  // A notice about a text stays until the text changes, a question about attention as long as its run.
   if (element.querySelector('.tour-notice')) asked ??= now;
   if (now !== asked && !(question && asks === 'attention')) ask();
 }, LOOK_EVERY_MS);
@@ -60,7 +60,7 @@ document.addEventListener('clearhead-answered', () => {
   else answered(picked() ?? '');
 });
 
-// About attention, the answer is seen where the word is chosen in the head that is asked about.
+// An answer about attention is seen when the word is chosen in the head that the question is about.
 const isShown = () => {
   const {layer, head, query: at} = card().dataset, shown = coloured();
   const chosen = shown?.querySelector('[aria-pressed="true"][data-query]');
@@ -77,7 +77,7 @@ document.addEventListener('click', (event) => { if (event.target.closest('.sente
 document.addEventListener('focusin', (event) => { if (event.target.closest('.sentence')) setTimeout(look); });
 element.addEventListener('change', () => setTimeout(look));
 
-// The address says that the page is in a tour: it is opened by a link, by Back and by a reload.
+// The address tells that the page is in a tour, so a link, Back or a reload can open it.
 function turn(number, more = {}) {
   save({card: number});
   asked = null;
