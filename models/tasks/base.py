@@ -1,4 +1,4 @@
-"""The shape of every model here: `preprocess -> forward -> postprocess`, and attention on demand."""
+"""The base class of every model: `preprocess -> forward -> postprocess`, attention on demand, and checks of inputs."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -35,10 +35,10 @@ MAX_BEAMS, MAX_SEED = 8, 2**32 - 1
 
 @dataclass(frozen=True)
 class Calibration:
-    """What turns a network's logits into probabilities that mean what they say: logits are divided by `temperature`.
+    """The calibration of a network: its logits are divided by `temperature` (Guo et al., 2017).
 
-    Whether a text answers at all is a question of its own: its log-odds are multiplied by `answerable_scale` and
-    `answerable_bias` is added (Guo et al., 2017; Platt, 1999). Published checkpoints have none.
+    The log-odds that a text answers a question are multiplied by `answerable_scale`, and `answerable_bias` is added to
+    them (Platt, 1999). Published checkpoints have none.
     """
 
     temperature: float = 1.0
@@ -46,7 +46,7 @@ class Calibration:
     answerable_bias: float = 0.0
 
     KEY: ClassVar[str] = "calibration"
-    """Where a checkpoint's `config.json` keeps it."""
+    """The key of the calibration in a checkpoint's `config.json`."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ModelSettings:
     """The part of a checkpoint's configuration that a task reads.
 
     `window` is the greatest number of tokens that the network reads at once, special tokens included; `vocabulary` the
-    number of scores for a token, maybe more than its tokenizer knows; `labels` a classifier's, in lower case.
+    number of scores per token, which may exceed its tokenizer's; `labels` a classifier's, in lower case.
     """
 
     window: int
@@ -73,14 +73,14 @@ THE_TEXT = Sentence("The text")
 class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     """A checkpoint wrapped for its task; call it with the fields of its `inputs_type`.
 
-    `folder` holds the weights. `engine` computes the answers; `load_network` loads the same network in float32 for
-    looks inside, and `lock` is held while that is used. Nothing of torch leaves through `__call__` or `attend`: outputs
-    hold numbers, text and numpy arrays.
+    `folder` holds the weights. `engine` computes the answers; `load_network` loads the same network in float32 to look
+    inside it, and `lock` is held while that is used. `__call__` and `attend` return no torch objects: outputs hold
+    numbers, text and numpy arrays.
     """
 
     inputs_type: ClassVar[type]
     asks: ClassVar[Mapping[str, Task]] = {}
-    """Other models that it asks, by the attribute under which the loader sets each, and the task of their default."""
+    """The other models that this one uses: each attribute, which the loader sets, and the task of its default model."""
 
     checkpoint: Checkpoint
     identity: LoadedCheckpoint
@@ -97,7 +97,8 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
     def network(self) -> "PreTrainedModel":
         """The network itself, in float32 and with eager attention, to look inside; hold `lock` to put hooks into it.
 
-        It is loaded once. Ask for it before importing what needs torch, which it imports in one thread at a time.
+        It is loaded once. Get it before importing modules that need torch: loading imports torch in one thread at a
+        time.
         """
         with self.lock:
             if self._network is None:
@@ -109,7 +110,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
             return self._network
 
     def tensor(self, numbers: NDArray[Any]) -> "Tensor":
-        """`numbers` on the device of `network`."""
+        """Return `numbers` as a tensor on the device of `network`."""
         network = self.network
         from models.engine.pytorch import on_device_of
 
@@ -129,7 +130,7 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         return self.answer(self.inputs_type(**fields))
 
     def answer(self, inputs: Inputs) -> Output:
-        """`preprocess -> forward -> postprocess` for inputs that are already typed."""
+        """Run `preprocess -> forward -> postprocess` on inputs that are already typed."""
         encoded = self.preprocess(inputs)
         return self.postprocess(inputs, encoded, self.forward(encoded))
 
@@ -154,9 +155,9 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
         return self.engine.start(source).read(ids, ids.shape[1])
 
     def look(self, inputs: Mapping[str, NDArray[Any]], at: str = "attentions") -> Any:
-        """The output of the network's trunk over `inputs` `[row, token]`, with `at` of every layer.
+        """The output of the network's trunk over `inputs` `[row, token]`, with the tensors `at` of every layer.
 
-        That is its `attentions` or its `hidden_states`, as transformers calls them.
+        These are `attentions` or `hidden_states`, as transformers calls them.
         """
         network, given = self.network, {name: self.tensor(each) for name, each in inputs.items()}
         with self.lock:
@@ -173,29 +174,29 @@ class TaskModel(ABC, Generic[Inputs, Encoded, Raw, Output]):
 
     @property
     def looked_into(self) -> LoadedCheckpoint:
-        """The identity of the exact network, which looks inside use."""
+        """The identity of `network`, in float32, with which the inside of the model is shown."""
         return replace(self.identity, precision=FLOAT32, engine=TORCH)
 
     @property
     def held_bytes(self) -> int:
-        """The size of its weights in bytes; those for looks inside count from the first look."""
+        """The size of the weights in memory, in bytes, with those of `network` once it is loaded."""
         if self._network is None or self.engine.name == TORCH:
             return self.engine.bytes
         return self.engine.bytes + sum(each.nbytes for each in self._network.parameters())
 
     def read_text(self, text: str) -> tuple[Encoding, tuple[Token, ...]]:
-        """The encoding of the field `text` and its tokens; raises `InputError` where it is empty, or empty to them."""
+        """Encode the field `text`; raises `InputError` if it is empty or the tokenizer leaves no token of it."""
         encoded, tokens = self.tokenizer.read(require_text(text))
         require_tokens(tokens)
         return encoded, tokens
 
     def require_window(self, length: int, field: str, sentence: str = _TOO_LONG, **values: Any) -> None:
-        """Refuse a text of more than `window` tokens with a `sentence` that says both numbers, and `values`."""
+        """Raise `InputError` if `length` exceeds `window`, in a `sentence` with both numbers and `values`."""
         window = self.settings.window
         require(length <= window, field, sentence, length=length, window=window, **values)
 
     def require_known(self, kept: Sequence[int]) -> None:
-        """Refuse ids to go on from that the vocabulary does not have."""
+        """Raise `InputError` if the vocabulary lacks one of the ids `kept` to continue from."""
         known = all(0 <= token_id < len(self.tokenizer) for token_id in kept)
         require(known, "kept", Sentence("This model does not know one of the tokens to go on from."))
 
@@ -223,7 +224,7 @@ def batch_of_one(ids: Sequence[int]) -> Ids:
 
 
 def padded(encodings: Sequence[Encoding], settings: TokenizerSettings) -> dict[str, Ids]:
-    """The network's inputs `[row, token]` of several texts or pairs, each as long as the longest."""
+    """The network's inputs `[row, token]` of several texts or pairs, each padded to the longest."""
     inputs = padded_ids([each.ids for each in encodings], settings)
     if settings.has_types:
         inputs["token_type_ids"] = _filled([each.types for each in encodings], settings.pad_type_id, settings)
@@ -231,7 +232,7 @@ def padded(encodings: Sequence[Encoding], settings: TokenizerSettings) -> dict[s
 
 
 def padded_ids(rows: Sequence[Sequence[int]], settings: TokenizerSettings) -> dict[str, Ids]:
-    """The network's inputs `[row, token]` of several texts, token types left out: all are then of the first kind."""
+    """The network's inputs `[row, token]` of several texts, without token types, which then default to 0."""
     masks = [[1] * len(row) for row in rows]
     return {
         "input_ids": _filled(rows, settings.pad_token_id or 0, settings),
@@ -264,7 +265,7 @@ def require_tokens(tokens: Sequence[Token], field: str = "text", name: str = THE
 
 
 def require_text(text: str, field: str = "text", name: str = THE_TEXT) -> str:
-    """`text` if it says anything; raises `InputError` where it is empty or no text."""
+    """Return `text`; raises `InputError` if it is no string or has no visible character."""
     require(isinstance(text, str), field, Sentence("{name} must be text."), name=name)
     require(says_anything(text), field, Sentence("{name} is empty. Please type something first."), name=name)
     return text

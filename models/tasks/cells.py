@@ -1,4 +1,4 @@
-"""What single cells of a character LSTM hold while they read a text (Karpathy, Johnson and Fei-Fei, 2015)."""
+"""The states of single cells of a character LSTM over a text (Karpathy, Johnson and Fei-Fei, 2015)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from models.tasks.base import require, require_text
 from models.wording import Sentence
 
 LONGEST, GUESSES = 1_000, 3
-"""The most characters of a text, and how many guesses there are of each next one."""
+"""The most characters of a text, and the number of guesses of each next character."""
 
 MOST_CELLS = 20
 """The most cells that may be asked for besides the named ones."""
@@ -34,11 +34,11 @@ class CellsInput:
 
 
 class Cells:
-    """Both character models. They answer as a `TaskModel` does, but have no tokenizer, no attention and no torch."""
+    """Both character models. They answer like a `TaskModel`, but have no tokenizer, no attention and no torch."""
 
     inputs_type: ClassVar[type] = CellsInput
     held_bytes: ClassVar[int] = 0
-    """They are small, and stay in memory whatever else is there."""
+    """Zero, because the models are small and always stay in memory."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
@@ -48,7 +48,7 @@ class Cells:
         return self.answer(CellsInput(**fields))
 
     def answer(self, inputs: CellsInput) -> CellsOutput:
-        """The states of the named cells and of those asked for, after each character."""
+        """Return the states of the named cells and of the requested ones after each character; raises `InputError`."""
         text, (one, other) = require_text(inputs.text), characters.MODELS
         require(len(text) <= LONGEST, "text", _TOO_LONG, length=len(text), most=LONGEST)
         require(inputs.model in (one, other), "model", _NO_MODEL, one=one, other=other)

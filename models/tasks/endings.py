@@ -1,7 +1,7 @@
-"""Which ending? A beginning and a few endings, ranked by two models (SWAG's task; Zellers et al., 2018).
+"""Multiple choice: a beginning and a few endings, ranked by two models (the task of SWAG; Zellers et al., 2018).
 
-Next sentence prediction says of each ending how likely it comes next (Devlin et al., 2019, section 3.1); a completion
-model says how likely its words are after the beginning.
+Next sentence prediction gives the probability that an ending comes next (Devlin et al., 2019, section 3.1); a
+completion model gives the likelihood of its words after the beginning.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,8 @@ class EndingsInput:
 class EncodedEndings:
     """The pairs of the beginning and each ending, `[ending, token]`, and their tokens without padding.
 
-    For the completion model `written` has the ids of the beginning, and of each ending as it goes on from there.
+    `written` holds for each ending the completion model's ids `[1, token]` of both, and how many of them are the
+    ending's.
     """
 
     pairs: dict[str, Ids]
@@ -51,14 +52,14 @@ class EncodedEndings:
 
 
 class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.float64]], EndingsOutput]):
-    """A checkpoint for sentence pairs with a completion model, the `writer`, beside it."""
+    """A checkpoint for sentence pairs, together with a completion model, the `writer`."""
 
     inputs_type = EndingsInput
     asks: ClassVar = {"writer": Task.COMPLETION}
     writer: TextGeneration
 
     def preprocess(self, inputs: EndingsInput) -> EncodedEndings:
-        """Raises `InputError` for too few or too many endings, an empty text, and one longer than a window."""
+        """Encode for both models; raises `InputError` for a wrong number of endings and an empty or too long text."""
         beginning, endings = require_text(inputs.beginning, "beginning", Sentence("The beginning")), inputs.endings
         fewest, most = LEAST_ENDINGS, MOST_ENDINGS
         require(fewest <= len(endings) <= most, "endings", _NOT_SO_MANY, fewest=fewest, most=most)
@@ -74,10 +75,10 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
         return read_pair(self, (beginning, ending), ("beginning", "endings"))
 
     def _written(self, beginning: str, ending: str) -> tuple[Ids, int]:
-        """The ids `[1, token]` of both for the completion model, and how many of them are the ending's."""
+        """The completion model's ids `[1, token]` of both texts, and how many of them are the ending's."""
         writer = self.writer
         first = writer.preprocess(writer.inputs_type(beginning.rstrip(), max_new_tokens=1)).ids[0].tolist()
-        # A word brings its space along.
+        # Pieces that begin a word include the space before it.
         own = writer.tokenizer.encode(f" {ending.strip()}", special=False).ids
         writer.require_window(len(first) + len(own), "endings", _TOO_LONG)
         return np.array([first + own], np.int64), len(own)
@@ -88,14 +89,14 @@ class Endings(TaskModel[EndingsInput, EncodedEndings, tuple[Logits, NDArray[np.f
         return logits, np.array([self._log_probability(ids, own) for ids, own in encoded.written])
 
     def _log_probability(self, ids: Ids, own: int) -> float:
-        """The mean natural log-probability of the last `own` of `ids`, each after those before it."""
+        """The mean natural log-probability of the last `own` of `ids`, each given those before it."""
         logs = log_softmax(self.writer.logits(ids[:, :-1])[-own:].astype(np.float64))
         return float(np.take_along_axis(logs, ids[0, -own:, None], axis=-1).mean())
 
     def postprocess(
         self, inputs: EndingsInput, encoded: EncodedEndings, raw: tuple[Logits, NDArray[np.float64]]
     ) -> EndingsOutput:
-        """Both rankings; of equal endings the first comes first."""
+        """Rank the endings by both models; of equal endings the first comes first."""
         logits, likely = raw
         follows = np.array([shares(row, self.settings)[0][0] for row in logits])
         order, other = ((-each).argsort(kind="stable").tolist() for each in (follows, likely))

@@ -17,7 +17,7 @@ MAX_TOP_K = 20
 
 @dataclass(frozen=True)
 class FillMaskInput:
-    """A text with one mask or more (`[MASK]` or the checkpoint's own), how many candidates to show, and "my word"."""
+    """A text with masks (`[MASK]` or the checkpoint's own), the number of candidates, and perhaps a `word` to rank."""
 
     text: str
     top_k: int = 5
@@ -26,7 +26,7 @@ class FillMaskInput:
 
 @dataclass(frozen=True)
 class EncodedMasks:
-    """`ids` is `[1, token]`; `positions` are the masks' places in it; `text` has the checkpoint's own mask token."""
+    """A tokenized text: `ids` `[1, token]`, the `positions` of its masks, and `text` with the checkpoint's own mask."""
 
     ids: Ids
     positions: list[int]
@@ -35,12 +35,12 @@ class EncodedMasks:
 
 
 class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
-    """A masked language model with the words it would put in each blank."""
+    """A masked language model that predicts the words in each blank."""
 
     inputs_type = FillMaskInput
 
     def preprocess(self, inputs: FillMaskInput) -> EncodedMasks:
-        """Raises `InputError` for a text without a mask and for one longer than the window."""
+        """Tokenize the text; raises `InputError` if it is empty, has no mask or is longer than the window."""
         mask = str(self.tokenizer.settings.mask_token)
         text = with_masks(require_text(inputs.text), mask)
         require_between(1, inputs.top_k, MAX_TOP_K, "top_k", Sentence("The number of candidates"))
@@ -60,7 +60,6 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
     def postprocess(self, inputs: FillMaskInput, encoded: EncodedMasks, raw: Logits) -> FillMaskOutput:
         """The likeliest tokens of each mask and the likeliest fillings of them all."""
         probabilities = softmax(raw)
-        # For each mask the likeliest tokens as they read, best first.
         predictions = tuple(
             tuple(Prediction(readable(self.tokenizer, int(each)), float(row[each])) for each in best(row, inputs.top_k))
             for row in probabilities
@@ -92,13 +91,13 @@ class FillMask(TaskModel[FillMaskInput, EncodedMasks, Logits, FillMaskOutput]):
                 text = text.rstrip() + piece.removeprefix("##") + after
                 continue
             if self.tokenizer.is_word_piece and text[-1:].isalnum() and piece[:1].isalnum():
-                # Only a piece with ## goes on with a word.
+                # Only a piece with ## continues a word; any other needs a space.
                 text += " "
             text += (piece.lstrip() if not text or text[-1].isspace() else piece) + after
         return Prediction(text, math.prod(each.score for each in filling))
 
     def _standing(self, word: str, probabilities: Logits) -> tuple[WordStanding, ...]:
-        """Where `word` stands at each mask: `probabilities` is `[mask, vocabulary]`."""
+        """The probability and rank of `word` at each mask, from `probabilities` `[mask, vocabulary]`."""
         # Byte-level vocabularies spell a word in the middle of a sentence with its space in front.
         ids = self.tokenizer.encode(" " + word, special=False).ids
         pieces = tuple(readable(self.tokenizer, token_id) for token_id in ids)

@@ -1,4 +1,4 @@
-"""Before Transformers: one sentence judged by eleven earlier models and by BERT, and how each of them reads it."""
+"""The sentiment of a sentence by eleven models from before Transformers and by BERT, and how they arrive at it."""
 
 import math
 from dataclasses import dataclass
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 BERT = "bert"
 REACHES = ("elman", "lstm")
-"""The earlier models whose gradient is followed back through the words."""
+"""The earlier models whose gradient is followed back to each word."""
 
 
 @dataclass(frozen=True)
 class GenerationsInput(TextClassificationInput):
-    """A text to classify, and, if there is one, the same `text` with a word changed."""
+    """A text to classify and, optionally, a `changed` version of it to compare with."""
 
     changed: str = ""
 
 
 class Generations(TextClassification):
-    """A sentence classifier with every earlier generation beside it; its own answer is the last row."""
+    """A sentence classifier together with all earlier generations of models; its own answer is the last row."""
 
     inputs_type = GenerationsInput
 
     @property
     def networks(self) -> "Networks":
-        """The earlier models; torch, which they need, is imported with the network."""
+        """The earlier models. They need torch, which loading `network` imports in one thread at a time."""
         _ = self.network
         from models.before.weights import load_networks
 
         return load_networks(before.FOLDER)
 
     def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
-        """Raises `InputError` for empty text and for one longer than the window, changed or not."""
+        """Tokenize the text; raises `InputError` if it is empty, or if it or the changed text exceeds the window."""
         changed = getattr(inputs, "changed", "")
         if not isinstance(changed, str) or says_anything(changed):
             try:
@@ -51,7 +51,7 @@ class Generations(TextClassification):
         return super().preprocess(inputs)
 
     def postprocess(self, inputs: TextClassificationInput, encoded: EncodedText, raw: Logits) -> GenerationsOutput:
-        """A row for each generation, in the order of the lectures."""
+        """Return a row for each of `GENERATIONS`, in their order, and then BERT's."""
         from models.before.networks import GENERATIONS
 
         changed = getattr(inputs, "changed", "")
@@ -74,7 +74,7 @@ class Generations(TextClassification):
         return GenerationsOutput(own.checkpoint, own.tokens, own.label, own.scores, tuple(rows), tuple(unknown))
 
     def read(self, inputs: TextClassificationInput) -> GenerationsReading:
-        """How each earlier model reads the text, and how far back through it the answer's gradient reaches."""
+        """Explain each earlier model's answer, and measure how far back the answer's gradient reaches."""
         networks = self.networks
         from models.before.networks import GENERATIONS
         from models.before.reading import reach, read
@@ -94,7 +94,10 @@ class Generations(TextClassification):
         return GenerationsReading(named, readings, (*reaches, Reach(BERT, self._reach(inputs, places))), fresh)
 
     def _reach(self, inputs: TextClassificationInput, places: list[Word]) -> tuple[float, ...]:
-        """BERT's own reach of each word: over the vectors of all its pieces, from the exact network."""
+        """The L2 norm of the gradient of BERT's log-odds at each word, over the vectors of its pieces.
+
+        The exact network computes it.
+        """
         import torch
 
         encoded, network = self.preprocess(inputs), self.network

@@ -23,7 +23,7 @@ MAX_TOP_K = 10
 MAX_QUESTION_TOKENS = 96
 _WINDOW_TOKENS = 384
 _OVERLAP_TOKENS = 128
-# Enough of them hold the answers that do not overlap, without sorting every pair of tokens.
+# Enough spans to find answers that do not overlap, without sorting every pair of tokens.
 _RANKED_SPANS = 500
 _UNREAD = np.empty(0, np.float32)
 _QUESTION_TOO_LONG = Sentence("The question is {length:,} tokens long, and at most {most} leave room for the text.")
@@ -35,11 +35,11 @@ Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The logits of one window, `[token]` each, none before it is read; `cls` is where it is said that nothing answers.
+    """The start and end logits `[token]` of one window, empty before it is read; token `cls` stands for no answer.
 
-    An answer stands where `in_context` says so, in tokens of the text that are more than a space, and in whole words:
-    `begins` and `ends` mark the tokens with which one may begin and end. `offsets` are the characters `[start, end)` of
-    each token as an answer: without spaces around it, and with all of the number, e-mail address or URL around it.
+    An answer lies in tokens of the text that are more than a space, `in_context`, and consists of whole words: `begins`
+    and `ends` mark the tokens with which one may begin and end. `offsets` are the characters `[start, end)` of each
+    token as part of an answer: without spaces around it, and extended over a number, e-mail address or URL around it.
     """
 
     start_logits: NDArray[np.float32]
@@ -52,7 +52,7 @@ class Window:
     tokens: tuple[Token, ...] = ()
 
     def shares(self, logits: NDArray[np.float32], temperature: float) -> tuple[float, ...]:
-        """How likely each token begins, or ends, the answer by its `logits`; the `cls` token stands for no answer."""
+        """The probability by `logits` of each token to begin, or end, the answer; the `cls` token stands for none."""
         eligible = self.in_context.copy()
         eligible[self.cls] = True
         calibrated = np.where(eligible, logits / np.float32(temperature), -np.inf)
@@ -60,7 +60,7 @@ class Window:
 
     @property
     def span_scores(self) -> NDArray[np.float64]:
-        """`[start, tokens - 1]`: start logit + end logit of spans up to the longest, -inf where no answer may stand."""
+        """Start logit + end logit of each span, `[start, tokens - 1]`, -inf where no answer may stand."""
         starts = np.where(self.in_context & self.begins, self.start_logits, -np.inf).astype(np.float64)
         ends = np.where(self.in_context & self.ends, self.end_logits, -np.inf).astype(np.float64)
         past_the_end = np.full(MAX_ANSWER_TOKENS - 1, -np.inf)
@@ -74,7 +74,7 @@ class Window:
         return float(self.start_logits[self.cls]) + float(self.end_logits[self.cls])
 
     def places(self, probabilities: NDArray[np.float64]) -> Places:
-        """The likeliest spans."""
+        """The likeliest spans by `probabilities` `[start, tokens - 1]`."""
         flat = probabilities.ravel()
         likeliest = np.sort(np.argpartition(flat, -min(_RANKED_SPANS, flat.size))[-_RANKED_SPANS:])
         likeliest = likeliest[flat[likeliest] > 0]
@@ -85,7 +85,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Span:
-    """Characters `start` to `end` (exclusive) of the context and the probability of this very place."""
+    """Characters `start` to `end` (exclusive) of the context, and the probability of exactly this span."""
 
     start: int
     end: int
@@ -94,7 +94,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Span probabilities `[start, tokens - 1]` for each window, and that of no answer; together they sum to one."""
+    """The probabilities of spans, `[start, tokens - 1]` per window, and of no answer; together they sum to one."""
 
     windows: tuple[Window, ...]
     probabilities: tuple[NDArray[np.float64], ...]
@@ -105,10 +105,10 @@ class Reading:
         return [window.places(each) for window, each in zip(self.windows, self.probabilities, strict=True)]
 
     def spans(self) -> Iterator[Span]:
-        """The likeliest places that may answer, best first.
+        """Yield the likeliest answers, best first.
 
-        One place may be several spans of tokens: in overlapping windows, or where a number or an address is made of
-        several tokens and always answered whole. Their probabilities are added up.
+        Several spans of tokens may be the same characters: in overlapping windows, or if a number or an address has
+        several tokens, since it is always answered whole. Their probabilities are added up.
         """
         starts, ends, shares = (np.concatenate(column) for column in zip(*self._places, strict=True))
         base = int(ends.max(initial=0)) + 1
@@ -120,7 +120,7 @@ class Reading:
 
     @property
     def best_window(self) -> int:
-        """The window that adds most to the probability of the likeliest place; the first one where no place answers."""
+        """The window that adds most to the probability of the likeliest answer; the first one if there is no answer."""
         best = next(self.spans(), None)
         if best is None:
             return 0
@@ -170,7 +170,7 @@ class QuestionAnsweringInput:
 
 @dataclass(frozen=True, eq=False)
 class EncodedWindows:
-    """`network_inputs` are padded arrays `[window, token]`; the `windows` are without padding and not read yet."""
+    """The padded `network_inputs` `[window, token]`, and the `windows` without padding and not read yet."""
 
     network_inputs: dict[str, NDArray[np.int64]]
     windows: tuple[Window, ...]
@@ -191,7 +191,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
     inputs_type = QuestionAnsweringInput
 
     def preprocess(self, inputs: QuestionAnsweringInput) -> EncodedWindows:
-        """Raises `InputError` for an empty question or text, and for a question that leaves no room for the text."""
+        """Encode question and text in windows; raises `InputError` if one is empty or the question leaves no room."""
         question = require_text(inputs.question, "question", Sentence("The question")).strip()
         context = require_text(inputs.context, "context")
         require_between(1, inputs.top_k, MAX_TOP_K, "top_k", Sentence("The number of answers"))
@@ -207,7 +207,7 @@ class QuestionAnswering(TaskModel[QuestionAnsweringInput, EncodedWindows, Logits
     def _unread(
         self, encoding: Encoding, context: str, inside: NDArray[np.bool_], whole: list[tuple[int, int]]
     ) -> Window:
-        """The window of one encoding; of the context, `inside` are the places within words and `whole` its numbers."""
+        """A window with no logits yet; `inside` is `inside_words` and `whole` is `whole_spans` of the context."""
         spans = [span if part == 1 else (-1, -1) for span, part in zip(encoding.offsets, encoding.parts, strict=True)]
         spans = over_marks(context, spans)
         in_context = [bool(context[start:end].strip()) for start, end in spans]

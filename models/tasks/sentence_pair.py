@@ -24,10 +24,10 @@ FOLLOWS, RANDOM = N_("follows"), N_("random")
 ENTAILMENT, NEUTRAL, CONTRADICTION = N_("entailment"), N_("neutral"), N_("contradiction")
 PARAPHRASE, DIFFERENT = N_("paraphrase"), N_("different")
 GROUPS = ((FOLLOWS, RANDOM), (ENTAILMENT, NEUTRAL, CONTRADICTION), (PARAPHRASE, DIFFERENT))
-"""The labels of a checkpoint's head, in the groups over each of which there is a softmax."""
+"""The labels of a checkpoint's head, in groups with a softmax over each."""
 
 _DIGITS = 4
-"""Decimals of a vector's numbers, which are logged and drawn; cosines are worked out before."""
+"""The decimals of vectors that are logged and drawn; cosines are computed before rounding."""
 
 _NAMES = Sentence("The first text"), Sentence("The second text")
 _TOO_LONG = Sentence(
@@ -55,12 +55,12 @@ class EncodedPair:
 
 
 class SentencePair(TaskModel[SentencePairInput, EncodedPair, tuple[Logits, Logits], SentencePairOutput]):
-    """A sequence classifier with the labels of `GROUPS`, whose engine puts out sentence vectors as well."""
+    """A sequence classifier with the labels of `GROUPS`, whose engine returns sentence vectors as well."""
 
     inputs_type = SentencePairInput
 
     def preprocess(self, inputs: SentencePairInput) -> EncodedPair:
-        """Raises `InputError` for an empty text and for a pair longer than the window."""
+        """Encode the pair, and each text alone; raises `InputError` for an empty text and a pair beyond the window."""
         texts = require_text(inputs.a, "a", _NAMES[0]), require_text(inputs.b, "b", _NAMES[1])
         pair, tokens = read_pair(self, texts, ("a", "b"))
         alone = padded([self.tokenizer.encode(text) for text in texts], self.tokenizer.settings)
@@ -75,7 +75,7 @@ class SentencePair(TaskModel[SentencePairInput, EncodedPair, tuple[Logits, Logit
     def postprocess(
         self, inputs: SentencePairInput, encoded: EncodedPair, raw: tuple[Logits, Logits]
     ) -> SentencePairOutput:
-        """A softmax over each group of labels, and the cosine of the vectors."""
+        """Compute a softmax over each group of labels, and the cosine of the vectors."""
         logits, vectors = raw
         follows, entailment, paraphrase = shares(logits, self.settings)
         unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -100,7 +100,7 @@ class SentencePair(TaskModel[SentencePairInput, EncodedPair, tuple[Logits, Logit
 def read_pair(
     model: AnyTaskModel, texts: tuple[str, str], fields: tuple[str, str]
 ) -> tuple[Encoding, tuple[Token, ...]]:
-    """The pair of `texts` and its tokens; raises `InputError` about one of `fields` for what cannot be read."""
+    """Encode the pair of `texts`; raises `InputError` about one of `fields` that is too long or leaves no token."""
     pair = model.tokenizer.encode(*texts)
     model.require_window(len(pair.ids), fields[len(texts[1]) > len(texts[0])], _TOO_LONG)
     tokens = read_tokens(model.tokenizer, pair.ids, characters_of(pair, texts))
@@ -116,7 +116,7 @@ def shares(logits: Logits, settings: ModelSettings) -> list[NDArray[np.float32]]
 
 
 def characters_of(pair: Encoding, texts: Sequence[str]) -> list[tuple[int, int]]:
-    """For each token of `pair` its characters in the one of `texts` that it is of, (-1, -1) for marks."""
+    """The characters of each token of `pair` in its own one of `texts`, (-1, -1) for special tokens."""
     places = [(-1, -1)] * len(pair.ids)
     for part, text in enumerate(texts):
         own = [span if of == part else (-1, -1) for span, of in zip(pair.offsets, pair.parts, strict=True)]

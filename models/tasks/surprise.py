@@ -1,7 +1,7 @@
-"""How surprised a model is by a text: language models as a measure.
+"""Surprise: the probability that language models give each token of a text.
 
-A causal model gives every token a probability from what stands before it; the tokens are coloured by their ranks as in
-GLTR (Gehrmann et al., 2019). A masked model is asked for every token with that one masked (Salazar et al., 2020).
+A causal model predicts every token from those before it; the tokens are coloured by their ranks as in GLTR (Gehrmann et
+al., 2019). A masked model predicts every token with only that one masked (Salazar et al., 2020).
 """
 
 import math
@@ -30,10 +30,10 @@ from models.text.tokenizer import read_tokens, readable
 from models.wording import Sentence
 
 RATHER = 3
-"""How many tokens are named that the model would rather have had."""
+"""The number of tokens to name that the model found likeliest."""
 
 LONGEST_PSEUDO = 64
-"""The longest text, in tokens of the masked model, that it is asked about: each token takes a pass of its own."""
+"""The longest text, in tokens, for the masked model, which reads the text once for each of them."""
 
 _ONE_TOKEN = Sentence(
     "{name} is one token, which this model has nothing to foresee by: it has no start token. Please write more."
@@ -60,9 +60,9 @@ class ReadText:
 
 
 class Surprise(TaskModel[SurpriseInput, tuple[ReadText, ...], tuple[MeasuredText, ...], SurpriseOutput]):
-    """A causal model that reads instead of writing, with a masked one, `masked`, beside it.
+    """A causal model that reads instead of writing, together with a masked one, `masked`.
 
-    It reads one text, or two: then the second is the one that the first is compared with.
+    It reads one text, or two to compare the first with the second.
     """
 
     inputs_type = SurpriseInput
@@ -70,7 +70,7 @@ class Surprise(TaskModel[SurpriseInput, tuple[ReadText, ...], tuple[MeasuredText
     masked: FillMask
 
     def preprocess(self, inputs: SurpriseInput) -> tuple[ReadText, ...]:
-        """Raises `InputError` for an empty text, and for one of which no token can be counted."""
+        """Tokenize the texts; raises `InputError` for an empty text and one without a token that can be counted."""
         require(isinstance(inputs.other, str), "other", Sentence("The other text must be text."))
         text = read(self, inputs.text)
         if not inputs.other.strip():
@@ -78,13 +78,13 @@ class Surprise(TaskModel[SurpriseInput, tuple[ReadText, ...], tuple[MeasuredText
         return text, read(self, inputs.other, "other", Sentence("The other text"))
 
     def forward(self, encoded: tuple[ReadText, ...]) -> tuple[MeasuredText, ...]:
-        """Both models over each text."""
+        """Run both models over each text."""
         return tuple(MeasuredText(foreseen(self, each.tokens), self._pseudo_perplexity(each.text)) for each in encoded)
 
     def postprocess(
         self, inputs: SurpriseInput, encoded: tuple[ReadText, ...], raw: tuple[MeasuredText, ...]
     ) -> SurpriseOutput:
-        """The numbers with what they were counted by."""
+        """Combine the measured texts with the start token, the window and the masked model that they depend on."""
         text, other, tokens = raw[0], raw[1] if len(raw) > 1 else None, encoded[0].tokens
         start = "" if self.tokenizer.settings.bos_token_id is None else tokens[0].text
         return SurpriseOutput(self.identity, tokens, text, other, start, self.settings.window, self.masked.identity)
@@ -94,7 +94,7 @@ class Surprise(TaskModel[SurpriseInput, tuple[ReadText, ...], tuple[MeasuredText
         return attend_to(self, read(self, inputs.text))
 
     def _pseudo_perplexity(self, text: str) -> PseudoPerplexity | None:
-        """The masked model's, over its own tokens; none for a text that is too long for it, or empty to it."""
+        """The pseudo-perplexity over the masked model's own tokens; None if the text has none, or too many."""
         masked, special = self.masked, self.masked.tokenizer.all_special_ids
         mask_id = masked.tokenizer.settings.mask_token_id
         assert mask_id is not None  # noqa: S101
@@ -132,8 +132,8 @@ def attend_to(model: AnyTaskModel, text: ReadText) -> Attentions:
 def foreseen(model: AnyTaskModel, tokens: tuple[Token, ...]) -> tuple[TokenSurprise, ...]:
     """The surprise of every token but the first, in windows that overlap by half.
 
-    Each window foresees one token more than it reads. All that the first one foresees counts; of the others only
-    the half that is new, so that a token has at least half a window before it.
+    Each window predicts one token more than it reads. All predictions of the first window count; of the others only the
+    half that is new, so that a token has at least half a window before it.
     """
     ids = batch_of_one([token.id for token in tokens])
     window, count = model.settings.window, ids.shape[1]
@@ -145,7 +145,7 @@ def foreseen(model: AnyTaskModel, tokens: tuple[Token, ...]) -> tuple[TokenSurpr
 
 
 def _window(model: AnyTaskModel, ids: Ids, tokens: tuple[Token, ...], at: int, skipped: int) -> list[TokenSurprise]:
-    """What is foreseen of `ids` `[1, token]`, which begin at token `at`, after the first `skipped + 1` of them."""
+    """The surprise of `ids` `[1, token]`, which begin at token `at`, without the first `skipped + 1` of them."""
     text, found = model.engine.start(), list[TokenSurprise]()
     last = ids.shape[1] - 1
     for first in range(0, last, _TOKENS_AT_ONCE):
@@ -158,7 +158,7 @@ def _window(model: AnyTaskModel, ids: Ids, tokens: tuple[Token, ...], at: int, s
 
 
 def _surprise(model: AnyTaskModel, token: Token, scores: np.ndarray, context: int) -> TokenSurprise:
-    """The surprise of `token` by the `scores` `[vocabulary]` of what comes after `context` tokens."""
+    """The surprise of `token` by the `scores` `[vocabulary]` of the token after the first `context` ones."""
     logs = log_softmax(scores)
     log_probability = float(logs[token.id])
     rather = tuple(

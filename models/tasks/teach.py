@@ -1,11 +1,11 @@
-"""Teach it: a classifier on the vectors of a frozen network, taught with a handful of examples (transfer learning).
+"""Teach it: a classifier on the vectors of a frozen network, fitted to a handful of examples (transfer learning).
 
 Only a logistic regression is fitted. The network stays as it was pre-trained (Devlin et al., 2019, section 5.3, call
-this the feature-based approach). To show what pre-training is worth, two others are taught beside it in the same way:
+this the feature-based approach). To show what pre-training is worth, two other classifiers are fitted in the same way:
 one on a bag of words (tf-idf), and one on the vectors of the same network with random weights.
 
-A sentence's vector is the mean over its tokens of the layer in the middle, made as long as one: the best after few
-examples of what was tried (`docs/experiments/encoders.md`, measured by `evaluation/sentence_vectors.py`).
+A sentence's vector is the mean over its tokens in the middle layer, scaled to length one: the best after few examples
+of the options that were tried (`docs/experiments/encoders.md`, measured by `evaluation/sentence_vectors.py`).
 """
 
 import copy
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 LEAST_CLASSES, MOST_CLASSES = 2, 5
 LEAST_EXAMPLES = 2
-"""How many examples a class needs: one to be taught and one to be tested."""
+"""The fewest examples of a class: one to fit to and one to test on."""
 
 STRENGTH = 10.0
 """scikit-learn's `C`, the inverse of the strength of L2 regularisation."""
 
 FOLDS = 5
 SEEDS = range(5)
-"""Each draws the examples of a curve anew."""
+"""The seeds of the draws of examples over which a curve is averaged."""
 
 KEPT, CROSS_VALIDATION = "kept", "cross-validation"
 BERT, BAG_OF_WORDS, RANDOM_WEIGHTS = "bert", Sentence("bag of words"), Sentence("random weights")
@@ -46,7 +46,7 @@ BERT, BAG_OF_WORDS, RANDOM_WEIGHTS = "bert", Sentence("bag of words"), Sentence(
 _WORD = r"\w+|[^\w\s]"
 _ROWS = 32
 _HELD_BACK = 4
-"""Where nothing is kept out, one example in four of each class is held back from a curve."""
+"""If no example is kept out, one in this many of each class is held back to test a curve."""
 
 _TOO_LONG = Sentence(
     "One of the texts is {length:,} tokens, and this model reads at most {window:,} at once here. Please shorten it."
@@ -67,7 +67,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class TeachInput:
-    """Examples to teach with, texts to judge, and examples that are kept out to see what was learned."""
+    """Examples to fit to, texts to judge, and examples that are kept out to test on."""
 
     examples: tuple[Labelled, ...]
     texts: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class TeachInput:
 
 @dataclass(frozen=True)
 class EncodedExamples:
-    """The ids of every text in `rows`: of the examples, those kept out, and the texts to judge, in this order.
+    """The ids of every text in `rows`: the examples, those kept out, and the texts to judge, in this order.
 
     `shown` is the row whose attention is shown, of the first text to judge or else of the first example, and `tokens`
     are its tokens.
@@ -96,12 +96,12 @@ class EncodedExamples:
 
 
 class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], TeachOutput]):
-    """A masked language model whose sentence vectors a classifier is taught on."""
+    """A masked language model whose sentence vectors a classifier is fitted to."""
 
     inputs_type = TeachInput
 
     def preprocess(self, inputs: TeachInput) -> EncodedExamples:
-        """Raises `InputError` for examples that cannot be taught, and for a text longer than the window."""
+        """Tokenize all texts; raises `InputError` for examples that cannot be taught and a text beyond the window."""
         examples, kept_out = _distinct(inputs.examples, "examples"), _distinct(inputs.kept_out, "kept_out")
         texts = tuple(require_text(text, "texts", Sentence("A text to judge")) for text in inputs.texts)
         _require_classes(examples, kept_out)
@@ -117,7 +117,7 @@ class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], T
         return EncodedExamples(examples, kept_out, texts, rows, place, tokens)
 
     def forward(self, encoded: EncodedExamples) -> Mapping[str, NDArray[Any]]:
-        """Each representation of every text: vectors `[text, width]` as long as one, and the words as they stand."""
+        """Each representation of the texts: vectors `[text, width]` of length one, and the texts for a bag of words."""
         network = self.network
         words = [*(text for text, _ in (*encoded.examples, *encoded.kept_out)), *encoded.texts]
         with self.lock:
@@ -129,10 +129,10 @@ class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], T
         }
 
     def vectors(self, trunk: "nn.Module", rows: Sequence[Sequence[int]]) -> Vectors:
-        """The mean over the tokens of each of `rows`, special ones included, in the layer in the middle of `trunk`."""
+        """The mean over each row's tokens, special ones included, in the middle layer of `trunk`, with length one."""
         import torch
 
-        # Texts of about the same length are read together.
+        # Texts of about the same length need little padding.
         order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
         found: dict[int, Vectors] = {}
         for start in range(0, len(order), _ROWS):
@@ -192,7 +192,7 @@ class Teach(TaskModel[TeachInput, EncodedExamples, Mapping[str, NDArray[Any]], T
 
 
 def classifier(representation: str) -> Any:
-    """The classifier that is taught, not fitted yet: on vectors, or on the words and marks of texts."""
+    """A classifier that is not fitted yet, on vectors, or on the words and punctuation marks of texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -200,12 +200,12 @@ def classifier(representation: str) -> Any:
     regression = LogisticRegression(C=STRENGTH, max_iter=1000)
     if representation != BAG_OF_WORDS:
         return regression
-    # Marks count as words, for BERT reads them too.
+    # Punctuation marks count as words, for BERT reads them too.
     return make_pipeline(TfidfVectorizer(token_pattern=_WORD), regression)
 
 
 def with_random_weights(network: "PreTrainedModel") -> "nn.Module":
-    """The trunk of `network` with weights as they are before any training: normal, biases zero, norms one."""
+    """A copy of the trunk of `network` with weights as before training: normal, biases zero, norms one."""
     import torch
 
     trunk: nn.Module = copy.deepcopy(network.base_model)
@@ -223,10 +223,10 @@ def with_random_weights(network: "PreTrainedModel") -> "nn.Module":
 def learning_curves(
     features: Mapping[str, NDArray[Any]], classes: NDArray[np.int64], count: int
 ) -> tuple[LearningCurve, ...]:
-    """Accuracy against the number of examples of each class, the mean over `SEEDS` and the standard deviation.
+    """Accuracy against the number of examples of each class, its mean and standard deviation over `SEEDS`.
 
-    `classes` are those of the first rows of each of the `features`, of which `count` are examples to teach with and the
-    others are kept out; where none is, one in four of each class is held back in every draw.
+    `classes` are those of the first rows of each of the `features`: `count` examples to fit to, then those kept out; if
+    none are, one in four of each class is held back in every draw.
     """
     draws = [_draw(classes, count, seed) for seed in SEEDS]
     largest = min(len(pool) for pools, _ in draws for pool in pools)
@@ -245,7 +245,7 @@ def learning_curves(
 
 
 def _draw(classes: NDArray[np.int64], count: int, seed: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-    """The rows to teach with of each class, in the order in which they are drawn, and the rows to test."""
+    """The rows of each class to fit to, in the order in which they are drawn, and the rows to test on."""
     random = np.random.default_rng(seed)
     pools = [random.permutation(np.flatnonzero(classes[:count] == each)) for each in range(int(classes.max()) + 1)]
     if count < len(classes):
@@ -261,7 +261,7 @@ def _judged(text: str, labels: tuple[str, ...], shares: NDArray[np.float64], exp
 
 
 def _distinct(given: Sequence[Labelled], field: str) -> tuple[Labelled, ...]:
-    """The examples, those of one class that read alike once; raises `InputError` for an empty one."""
+    """The examples without repeats in a class, whatever their case and spaces; raises `InputError` for an empty one."""
     found: dict[Labelled, Labelled] = {}
     for text, label in given:
         require_text(text, field, Sentence("An example"))

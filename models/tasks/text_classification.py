@@ -20,7 +20,7 @@ class TextClassificationInput:
 
 @dataclass(frozen=True)
 class EncodedText:
-    """`ids` is `[1, token]`."""
+    """A tokenized text; `ids` is `[1, token]`."""
 
     ids: Ids
     tokens: tuple[Token, ...]
@@ -32,7 +32,7 @@ class TextClassification(TaskModel[TextClassificationInput, EncodedText, Logits,
     inputs_type = TextClassificationInput
 
     def preprocess(self, inputs: TextClassificationInput) -> EncodedText:
-        """Raises `InputError` for empty text and for one longer than the window."""
+        """Tokenize the text; raises `InputError` if it is empty or longer than the window."""
         encoded, tokens = self.read_text(inputs.text)
         self.require_window(len(encoded.ids), "text")
         return EncodedText(batch_of_one(encoded.ids), tokens)

@@ -33,11 +33,11 @@ _KEPT_TOO_LONG = Sentence("The part to go on from is longer than the text may be
 
 @dataclass(frozen=True)
 class TextGenerationInput:
-    """A prompt (empty: the start token) and how to choose each next token; only "sample" uses the last five settings.
+    """A prompt (empty: the start token) and settings; `temperature` to `loop_guard` are used by "sample" alone.
 
-    `kept` are the ids of a first part of the text that is given and not chosen, counted in `max_new_tokens`: with them
-    a text goes on from another token than the one that was written. The seed counts from where the choice begins.
-    `loop_guard` tokens in a row are drawn no third time, with 0 as often as it comes.
+    `kept` are the ids of a given first part of the text, counted in `max_new_tokens`: with them a text can continue
+    from another token than the one that was written. The random draws of `seed` begin after them. A run of `loop_guard`
+    tokens is not drawn a third time; 0 turns this off.
     """
 
     prompt: str
@@ -53,13 +53,13 @@ class TextGenerationInput:
 
     @property
     def room(self) -> int:
-        """How many tokens are still to be chosen."""
+        """The number of tokens that are still to be chosen."""
         return self.max_new_tokens - len(self.kept)
 
 
 @dataclass(frozen=True)
 class EncodedPrompt:
-    """`ids` is `[1, token]`; `tokens` are the prompt's, or the start token that stands for an empty one."""
+    """The `ids` `[1, token]` and `tokens` of a prompt, or of the start token that stands for an empty one."""
 
     ids: Ids
     tokens: tuple[Token, ...]
@@ -67,7 +67,7 @@ class EncodedPrompt:
 
     @property
     def given(self) -> Ids:
-        """The ids of the prompt and of what is kept, `[1, token]`."""
+        """The ids of the prompt and of the kept part, `[1, token]`."""
         return np.concatenate([self.ids, batch_of_one(self.inputs.kept)], axis=1)
 
 
@@ -81,7 +81,7 @@ class Written:
 
 
 class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, CompletionOutput]):
-    """A causal language model that can be read while it writes."""
+    """A causal language model whose text can be streamed while it is written."""
 
     inputs_type = TextGenerationInput
 
@@ -90,9 +90,9 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         self.characters = byte_rule(self.tokenizer, self.settings.vocabulary)
 
     def preprocess(self, inputs: TextGenerationInput) -> EncodedPrompt:
-        """Raises `InputError` for settings out of range and for a prompt that leaves no room to write."""
+        """Tokenize the prompt; raises `InputError` for settings out of range and a prompt without room to write."""
         check_settings(inputs)
-        # A word brings its space along: after a space no word that models have learnt can begin.
+        # Pieces that begin a word include the space before it: after a space no word that models have learnt can begin.
         prompt = _LAST_SPACES.sub("", inputs.prompt)
         ids = self.tokenizer.encode(prompt).ids if prompt.strip() else []
         if not ids:
@@ -124,7 +124,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         steps: tuple[Step, ...] = ()
         tokens: tuple[GeneratedToken, ...] = ()
         for written in self._growing(encoded):
-            # Drafts share their first steps, so only what comes after these is read.
+            # Drafts share their first steps, so only the steps after these are decoded.
             same = [old is new for old, new in zip(steps, written.steps, strict=False)]
             known = same.index(False) if False in same else len(same)
             steps, tokens = written.steps, tokens[:known]
@@ -143,12 +143,12 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         return self.attend_decoder(encoded.tokens + read_tokens(self.tokenizer, written))
 
     def search(self, encoded: EncodedPrompt) -> Iterator[BeamStep]:
-        """Beam search behind the prompt and what is kept, step by step; there is at least one step."""
+        """Yield the steps, one or more, of beam search after the prompt and the kept part."""
         inputs, state = encoded.inputs, DecoderState(self.engine, encoded.given)
         return beam_search(state, self.generation, inputs.num_beams, inputs.room, characters=self.characters)
 
     def _growing(self, encoded: EncodedPrompt) -> Iterator[Written]:
-        """What is written after each token, what is kept first; the last one is finished."""
+        """Yield the written text after each token, the kept part first; the last one is finished."""
         inputs, prompt_length = encoded.inputs, encoded.ids.shape[1]
         sampling, guard = None, 0
         if inputs.strategy == "sample":
@@ -185,7 +185,7 @@ class TextGeneration(TaskModel[TextGenerationInput, EncodedPrompt, Written, Comp
         )
 
     def text_after(self, encoded: EncodedPrompt, ids: Sequence[int]) -> str:
-        """The text of `ids` as it follows the prompt: a tokenizer may treat a first token differently."""
+        """The text of `ids`, decoded together with the prompt: a tokenizer may treat a first token differently."""
         prompt = encoded.ids[0].tolist()
         before, whole = (self.tokenizer.decode(each, skip_special_tokens=True) for each in (prompt, [*prompt, *ids]))
         return whole[len(before) :]

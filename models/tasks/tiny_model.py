@@ -1,6 +1,6 @@
 """A tiny model that learns one text: a decoder over characters, made anew for each run and thrown away afterwards.
 
-It is GPT's design (Radford et al., 2018) at a ten-thousandth of its size: what it learns is the text by heart.
+It is GPT's design (Radford et al., 2018) at a thousandth of its size, and learns the text by heart.
 """
 
 import time
@@ -21,7 +21,7 @@ LEAST, LONGEST = 100, 2_000
 """The fewest and the most characters of a text."""
 
 MOST_STEPS, MOST_S = 800, 20.0
-"""Where it ends, whichever comes first: this many steps, or as many seconds."""
+"""Training ends after this many steps or this many seconds, whichever comes first."""
 
 REPORTS, SAMPLES = 40, 8
 _TOO_SHORT = Sentence(
@@ -35,7 +35,7 @@ _TOO_LONG = Sentence(
 
 @dataclass(frozen=True)
 class TinyModelInput:
-    """A text to learn, for how many steps, and the seed of all that is left to chance."""
+    """A text to learn, the number of steps, and the seed of all random numbers."""
 
     text: str
     steps: int = 400
@@ -43,7 +43,7 @@ class TinyModelInput:
 
 
 class TinyModel:
-    """Makes, trains and forgets a network in each run. It answers as a `TaskModel` does, without file or tokenizer."""
+    """A network made, trained and dropped in each run. It answers like a `TaskModel`, without file or tokenizer."""
 
     inputs_type: ClassVar[type] = TinyModelInput
     held_bytes: ClassVar[int] = 0
@@ -52,16 +52,16 @@ class TinyModel:
         self.checkpoint = checkpoint
 
     def __call__(self, **fields: Any) -> TinyModelOutput:
-        """The end of one run; raises `InputError` when the visitor can mend it."""
+        """Return the result of one run; raises `InputError` when the visitor can mend it."""
         return self.answer(TinyModelInput(**fields))
 
     def answer(self, inputs: TinyModelInput) -> TinyModelOutput:
-        """How far it has come in the end."""
+        """Return the result after the last step."""
         *_, last = self.stream(inputs)
         return last
 
     def stream(self, inputs: TinyModelInput) -> Iterator[TinyModelOutput]:
-        """How far it has come, again and again; raises `InputError` at once for what cannot be learned."""
+        """Yield the progress, from before the first step on; raises `InputError` for a text that cannot be learned."""
         text = checked(inputs)
         from models.engine.tiny_decoder import Training, one_thread
 
@@ -72,7 +72,7 @@ class TinyModel:
         yield self._so_far(training, finished=False)
         finished = False
         while not finished:
-            # Each part may run in another thread, and a caller may be long in asking for the next.
+            # Each step of this generator may run in another thread, and a caller may wait long before the next.
             with one_thread():
                 training.learn(min(every, inputs.steps - training.step), ends)
                 finished = training.step >= inputs.steps or time.monotonic() >= ends

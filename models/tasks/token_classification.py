@@ -21,19 +21,19 @@ KINDS = {
     "org": ORGANISATION, "organization": ORGANISATION, "organisation": ORGANISATION,
     "loc": PLACE, "location": PLACE, "gpe": PLACE, "place": PLACE,
 }  # fmt: skip
-"""What checkpoints call the kinds of names; every kind that is not here is `other`."""
+"""The kinds of names by what checkpoints call them; every other kind is `other`."""
 
 CONTINUES = "X"
 """The label of a token that continues a word: its first piece alone is judged."""
 
 _WINDOW_TOKENS = 512
 _OVERLAP_TOKENS = 128
-# The likeliest classes differ in the first digits, and a long text has thousands of these.
+# The decimals of probabilities: the likeliest classes differ in the first ones, and a long text has thousands.
 _DECIMALS = 6
 
 
 def class_of(label: str) -> str:
-    """A checkpoint's `label` (`B-PER`, `i-org`, `O`) as it is called here: `B-person`, `I-organisation`, `O`.
+    """A checkpoint's `label` (`B-PER`, `i-org`, `O`) in the names used here: `B-person`, `I-organisation`, `O`.
 
     A label without a prefix counts as `I-`; of the scheme BIOES, `S-` begins a name and `E-` continues one.
     """
@@ -44,7 +44,7 @@ def class_of(label: str) -> str:
 
 
 def spans_of(labels: Sequence[str]) -> list[tuple[str, int, int]]:
-    """The names in the labels of words: each one's kind, and its first and last (exclusive) place.
+    """The names in the labels of words: the kind, first place and end (exclusive) of each.
 
     This is seqeval's definition: an `I-` after `O` or after another kind opens a name, as `B-` always does.
     """
@@ -68,7 +68,7 @@ class TokenClassificationInput:
 
 @dataclass(frozen=True, eq=False)
 class EncodedText:
-    """`ids` is `[window, token]`, every window as long; `tokens` are those of the whole text.
+    """A text in windows of the same length: `ids` is `[window, token]`; `tokens` are those of the whole text.
 
     `starts` are the places in `tokens` where each window's own tokens begin; `before` and `after` are the numbers of
     special tokens around the text, which every window has.
@@ -86,7 +86,7 @@ class EncodedText:
         places = np.arange(self.before, len(self.tokens) - self.after)
         starts = self.starts[:, None]
         ends = starts + self.ids.shape[1] - self.before - self.after
-        # Where the text itself begins or ends, nothing is cut off.
+        # The beginning and end of the text itself are no edges: nothing is cut off there.
         left = np.where(starts == self.before, len(self.tokens), places - starts)
         right = np.where(ends == places[-1] + 1, len(self.tokens), ends - 1 - places)
         inside = (places >= starts) & (places < ends)
@@ -114,7 +114,7 @@ class TokenClassification(TaskModel[TokenClassificationInput, EncodedText, Logit
     inputs_type = TokenClassificationInput
 
     def preprocess(self, inputs: TokenClassificationInput) -> EncodedText:
-        """Raises `InputError` for an empty text."""
+        """Tokenize the text and split it into windows; raises `InputError` if it is empty."""
         encoded, tokens = self.read_text(inputs.text)
         own = [place for place, part in enumerate(encoded.parts) if part is not None]
         before, end = own[0], own[-1] + 1
@@ -136,11 +136,11 @@ class TokenClassification(TaskModel[TokenClassificationInput, EncodedText, Logit
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The labels as `class_of` calls them, in the checkpoint's order; two that are called alike are one."""
+        """The different classes that `class_of` makes of the checkpoint's labels, in its order."""
         return tuple(dict.fromkeys(map(class_of, self.settings.labels)))
 
     def postprocess(self, inputs: TokenClassificationInput, encoded: EncodedText, raw: Logits) -> NamesOutput:
-        """The first token of each word labels it; words of one kind that follow each other are a name."""
+        """Label each word by its first token, and join words that `spans_of` finds to be one name."""
         classes = self.classes
         shares = np.zeros((len(raw), len(classes)))
         for number, label in enumerate(self.settings.labels):
@@ -148,7 +148,7 @@ class TokenClassification(TaskModel[TokenClassificationInput, EncodedText, Logit
         own = encoded.tokens[encoded.before : len(encoded)]
         words = words_of(own)
         spans = [without_spaces(inputs.text, (own[word[0]].start, own[word[-1]].end)) for word in words]
-        # A space may be a token of its own.
+        # A token may be only a space; it has no label.
         best = [
             int(shares[word[0]].argmax()) if start < end else -1
             for word, (start, end) in zip(words, spans, strict=True)

@@ -1,7 +1,7 @@
-"""One step of training on a text: BERT's blanks (Devlin et al., 2019, section 3.1 and appendix A.1), or the next token.
+"""One step of training on a text: BERT's masks (Devlin et al., 2019, section 3.1 and appendix A.1), or the next token.
 
 Of all tokens 15 % are chosen. Of the chosen, 80 % become `[MASK]`, 10 % another token, and 10 % stay as they are; the
-loss counts the chosen alone. A causal model is asked for every next token instead.
+loss counts the chosen alone. A causal model predicts every next token instead.
 """
 
 import math
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CHOSEN_SHARE = 0.15
 BLANKED_SHARE, EXCHANGED_SHARE = 0.8, 0.1
 LONGEST = 128
-"""The most tokens of a text, special ones included: gradients need the numbers of every layer at once."""
+"""The most tokens of a text, special ones included: gradients need the activations of every layer at once."""
 
 RATE = 0.001
 """The learning rate of the step: small, and large enough for a change that can be seen."""
@@ -49,7 +49,7 @@ _UNUSED = "[unused"
 
 @dataclass(frozen=True)
 class TrainingStepInput:
-    """A text, what is learned from it, `masked` or `next`, and the seed of the choice of tokens."""
+    """A text, the objective, `masked` or `next`, and the seed of the choice of tokens."""
 
     text: str
     objective: str = MASKED
@@ -58,9 +58,9 @@ class TrainingStepInput:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What the model reads, `ids`, and at which `places` which `targets` are right; `tokens` are those of the text.
+    """The `ids` that the model reads and the `targets` to predict at `places`; `tokens` are those of the text.
 
-    `positions` are the places of the targets in the text, and `fates` what became of them.
+    `positions` are the places of the targets in the text, and `fates` what was done to them.
     """
 
     ids: tuple[int, ...]
@@ -72,9 +72,9 @@ class Lesson:
 
 
 class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", TrainingStepOutput]):
-    """A masked language model that learns from a text, or, asked for the next token, the completion model `writer`.
+    """A masked language model that learns from a text, or, for the next token, the completion model `writer`.
 
-    Nobody's network changes: the step is made on copies of its parameters.
+    The shared network does not change: the step is made on copies of its parameters.
     """
 
     inputs_type = TrainingStepInput
@@ -82,7 +82,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
     writer: TextGeneration
 
     def preprocess(self, inputs: TrainingStepInput) -> Lesson:
-        """Raises `InputError` for a text that is empty or too long, an unknown objective and a seed out of range."""
+        """Return the lesson; raises `InputError` for empty or too long text, or a wrong objective or seed."""
         said = Sentence("The objective must be {masked} or {next}.", masked=MASKED, next=NEXT)
         require(inputs.objective in (MASKED, NEXT), "objective", said)
         require_between(0, inputs.seed, MOST_SEED, "seed", Sentence("The seed"))
@@ -92,7 +92,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         return lesson
 
     def forward(self, encoded: Lesson) -> "GradientStep":
-        """The step; the exact network takes it, in float32."""
+        """Take the step with the exact network, in float32."""
         learner: AnyTaskModel = self if any(encoded.fates) else self.writer
         network = learner.network
         from models.engine.gradient_step import gradient_step
@@ -100,7 +100,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         return gradient_step(network, learner.lock, batch_of_one(encoded.ids), encoded.places, encoded.targets, RATE)
 
     def postprocess(self, inputs: TrainingStepInput, encoded: Lesson, raw: "GradientStep") -> TrainingStepOutput:
-        """The loss at each place, what the model expected there, and the sizes of the gradients."""
+        """The loss at each place, the token that the model found likeliest there, and the norms of the gradients."""
         from models.engine.gradient_step import shares_embeddings
 
         learner = self._learner(inputs)
@@ -140,7 +140,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         return self if inputs.objective == MASKED else self.writer
 
     def _masked(self, text: str, seed: int) -> Lesson:
-        """The lesson for a seed: how many tokens are chosen is certain, which and what becomes of them is chance."""
+        """The lesson for a seed: the number of chosen tokens is fixed, which ones and their fates are random."""
         encoded, tokens = self.read_text(text)
         draw = np.random.default_rng(seed)
         words = [place for place, token in enumerate(tokens) if not token.is_mark and not token.is_blank]
@@ -173,7 +173,7 @@ class TrainingStep(TaskModel[TrainingStepInput, Lesson, "GradientStep", Training
         return mask_id
 
     def _other_than(self, own: int, draw: np.random.Generator) -> int:
-        """Another token by chance; BERT's vocabulary has some that stand for nothing, which are passed over."""
+        """Another token at random; tokens of BERT's vocabulary that stand for nothing are passed over."""
         while True:
             other = int(draw.integers(len(self.tokenizer)))
             (token,) = read_tokens(self.tokenizer, [other])

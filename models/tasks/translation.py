@@ -44,9 +44,9 @@ _COPIED = Sentence("Copied from your text, because the model alone lost a part o
 
 @dataclass(frozen=True)
 class TranslationInput:
-    """A text to translate and how many hypotheses the beam search keeps.
+    """A text to translate and the number of beams.
 
-    `kept` are the ids of a first part of the translation that is given and not searched for.
+    `kept` are the ids of a given first part of the translation.
     """
 
     text: str
@@ -56,10 +56,10 @@ class TranslationInput:
 
 @dataclass(frozen=True)
 class EncodedSentence:
-    """`ids` is `[1, token]`; `gap` is what stands between this sentence and the one before it.
+    """The `ids` `[1, token]` of a sentence; `gap` is the text between it and the sentence before.
 
-    `kept` are the ids that its translation goes on from, and `copies` what it must hold as it stands here. `read_as` is
-    the sentence in small letters where it was typed in capitals.
+    `kept` are the ids that its translation continues from, and `copies` the parts of the sentence that it must contain.
+    `read_as` is the sentence in lower case if it was typed in capitals.
     """
 
     ids: Ids
@@ -72,7 +72,7 @@ class EncodedSentence:
 
 @dataclass(frozen=True)
 class EncodedSource:
-    """A text, sentence by sentence, as such models are trained."""
+    """A text split into sentences, because translation models are trained on one sentence at a time."""
 
     sentences: tuple[EncodedSentence, ...]
     num_beams: int
@@ -84,7 +84,7 @@ class EncodedSource:
 
 
 class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesis]], TranslationOutput]):
-    """An encoder-decoder with the candidates of its beam, which reads one sentence at a time."""
+    """An encoder-decoder with beam search, which translates one sentence at a time."""
 
     inputs_type = TranslationInput
 
@@ -94,7 +94,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         self._characters = byte_rule(self.tokenizer, self.settings.vocabulary)
 
     def preprocess(self, inputs: TranslationInput) -> EncodedSource:
-        """Raises `InputError` for empty text, for a sentence longer than the window and for too many beams."""
+        """Tokenize each sentence; raises `InputError` for no text, a sentence too long or a wrong number of beams."""
         text = require_text(inputs.text)
         require_between(1, inputs.num_beams, MAX_BEAMS, "num_beams", Sentence("The number of beams"))
         self.require_known(inputs.kept)
@@ -113,7 +113,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return EncodedSource(tuple(sentences), inputs.num_beams)
 
     def encoded_sentence(self, sentence: str, start: int, gap: str) -> EncodedSentence:
-        """A sentence that stands at the character `start` of the text, after `gap`."""
+        """Encode a sentence that begins at the character `start` of the text, after `gap`."""
         prefix = self.checkpoint.prefix
         read = true_cased(sentence, lambda word: len(self.tokenizer.encode(word, special=False).ids))
         encoded = self.tokenizer.encode(prefix + read)
@@ -137,7 +137,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return [self._search(sentence, encoded.num_beams) for sentence in encoded.sentences]
 
     def _search(self, sentence: EncodedSentence, num_beams: int) -> list[Hypothesis]:
-        """Beam search behind the decoder's start token and what is kept; once more where it has lost a copy."""
+        """Run beam search after the start token and the kept part, and again with `Copying` if a copy was lost."""
         copies = sentence.copies
         found = self.hypotheses(sentence, num_beams)
         if is_kept(self.text_of(found[0].ids), copies):
@@ -150,7 +150,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return list(best_first(self._marked(each, copies) for each in again))
 
     def hypotheses(self, sentence: EncodedSentence, num_beams: int, copying: Copying | None = None) -> list[Hypothesis]:
-        """The texts that one beam search finds, best first."""
+        """The hypotheses that one beam search finds, best first."""
         room, ends = self.room_for(sentence), self.generation.end_ids
         given = np.concatenate([self.start, batch_of_one(sentence.kept)], axis=1)
         steps: tuple[Step, ...] = ()
@@ -166,7 +166,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return list(best_first(each.behind(steps) for each in last.finished))
 
     def _marked(self, hypothesis: Hypothesis, copies: Sequence[Copy]) -> Hypothesis:
-        """The hypothesis with the steps marked that write a copy, scored by the model's own probabilities."""
+        """The hypothesis with its steps that write a copy marked, scored by the model's own probabilities."""
         written = [self._pieces[step.id] or b"" for step in hypothesis.steps]
         text = b"".join(written).decode(errors="replace")
         places = [(len(text[:start].encode()), len(text[:end].encode())) for start, end in copied_places(text, copies)]
@@ -180,7 +180,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
     def postprocess(
         self, inputs: TranslationInput, encoded: EncodedSource, raw: list[list[Hypothesis]]
     ) -> TranslationOutput:
-        """The candidates as text, and the tokens of the best with what each was worth."""
+        """The candidates as text, and the tokens of the best one with probabilities and alternatives."""
         choices = best_choices([[each.score for each in hypotheses] for hypotheses in raw], inputs.num_beams)
         candidates = [[hypotheses[rank] for hypotheses, rank in zip(raw, choice, strict=True)] for choice in choices]
         text, generated = "", list[GeneratedToken]()
@@ -198,22 +198,22 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         )
 
     def _joined(self, encoded: EncodedSource, chosen: list[Hypothesis]) -> Prediction:
-        """One hypothesis of each sentence as one text, and the mean of their scores, by which they are in order."""
+        """Join one hypothesis of each sentence to one text, scored by the mean of their scores."""
         text = ""
         for sentence, each in zip(encoded.sentences, chosen, strict=True):
             text = self._written(text, sentence, each.ids)
         return Prediction(text, sum(each.score for each in chosen) / len(chosen))
 
     def _written(self, before: str, sentence: EncodedSentence, ids: Sequence[int]) -> str:
-        """The text `before` a sentence, the gap between them, and its translation, which `ids` spell."""
+        """Return the text `before`, the gap and the translation of `sentence`, which `ids` spell."""
         return (before + (sentence.gap or " ") if before else "") + self.text_of(ids)
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """What `ids` spell, without the tokens that mark its ends."""
+        """Decode `ids` without special tokens."""
         return self.tokenizer.decode(ids, skip_special_tokens=True).strip()
 
     def _notes(self, encoded: EncodedSource, best: Sequence[Hypothesis]) -> tuple[str, ...]:
-        """Sentences that tell what was done to the text before the network read it, and to what it wrote."""
+        """Sentences on how the text was changed before the network read it, and on what was copied from it."""
         notes = []
         read_as = " ".join(" ".join(sentence.read_as for sentence in encoded.sentences).split())
         if read_as:
@@ -229,16 +229,16 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return tuple(notes)
 
     def attend(self, inputs: TranslationInput, written: tuple[int, ...] = ()) -> Attentions:
-        """The attention of the encoder, the decoder and between them, over the source and what was `written`.
+        """The attention of the encoder, the decoder and between them, over the source and the ids `written`.
 
         A row of `cross` belongs to the token that is written from it; the decoder reads the token before it. No
-        sentence looks into another: there the weights are zero and masked. Of a long text it is that of the first
-        sentences, as many as the window holds of what was read.
+        sentence attends to another: there the weights are zero and masked. Of a long text only the first sentences are
+        included, as many as one window holds.
         """
         sentences: Sequence[EncodedSentence] = self.preprocess(inputs).sentences
         parts = self._split(written, sentences)
         if len(parts) != len(sentences):
-            # A run that was logged before translation went sentence by sentence was written in one go.
+            # Runs that were logged before translation went sentence by sentence translated the text as one.
             sentences, parts = [self.encoded_sentence(inputs.text, 0, "")], [written]
         lengths = accumulate(len(sentence.tokens) for sentence in sentences)
         count = max(1, sum(length <= self.settings.window for length in lengths))
@@ -263,14 +263,14 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
         return batch_of_one([self.generation.start_id or 0])
 
     def room_for(self, sentence: EncodedSentence) -> int:
-        """How many tokens the translation of a sentence may have."""
+        """The most tokens that the translation of a sentence may have."""
         wanted = len(sentence.tokens) * _TOKENS_PER_SOURCE_TOKEN + _TOKENS_ALWAYS_ALLOWED
         return min(wanted, self.settings.window - 1)
 
     def _split(self, ids: tuple[int, ...], sentences: Sequence[EncodedSentence]) -> list[tuple[int, ...]]:
-        """The part of `ids` that belongs to each sentence: up to its end token, or all that it has room for.
+        """Split `ids` into the part of each sentence: up to its end token, or as many as it has room for.
 
-        The last sentences may have none yet; what none has room for is one part more.
+        The last sentences may have no part yet; ids left after the last sentence are one part more.
         """
         parts: list[tuple[int, ...]] = []
         for sentence in sentences:
@@ -284,7 +284,7 @@ class Translation(TaskModel[TranslationInput, EncodedSource, list[list[Hypothesi
 
 
 def side_by_side(parts: Sequence[Attention]) -> Attention:
-    """The attention of texts that were read one by one as that of one text; between two of them all is masked."""
+    """Join the attention of texts read one by one into that of one text; between two of them all is masked."""
     if len(parts) == 1:
         return parts[0]
     queries = tuple(token for part in parts for token in part.query_tokens)

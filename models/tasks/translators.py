@@ -1,4 +1,4 @@
-"""Translating before Transformers: one sentence through four LSTM encoder-decoders and the Transformer."""
+"""Translation before Transformers: one sentence through four LSTM encoder-decoders and the Transformer."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -40,7 +40,7 @@ class Translators(TaskModel[TranslatorsInput, EncodedSentence, Hypothesis, Trans
     transformer: Translation
 
     def preprocess(self, inputs: TranslatorsInput) -> EncodedSentence:
-        """The text as one sentence; raises `InputError` where it is empty, or longer than they have learned from."""
+        """Tokenize the text as one sentence; raises `InputError` if it is empty or longer than `LONGEST`."""
         sentence = self.transformer.encoded_sentence(require_text(inputs.text), 0, "")
         require_tokens(sentence.tokens)
         length = len(sentence.tokens)
@@ -48,7 +48,7 @@ class Translators(TaskModel[TranslatorsInput, EncodedSentence, Hypothesis, Trans
         return sentence
 
     def forward(self, encoded: EncodedSentence) -> Hypothesis:
-        """What the Transformer alone writes, without the copying that mends its answers elsewhere."""
+        """The Transformer's own translation, without the copying that mends it in `Translation`."""
         return self.transformer.hypotheses(encoded, 1)[0]
 
     def postprocess(self, inputs: TranslatorsInput, encoded: EncodedSentence, raw: Hypothesis) -> TranslatorsOutput:

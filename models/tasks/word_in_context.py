@@ -18,7 +18,7 @@ from models.text.word_vectors import word_vectors
 from models.wording import Sentence
 
 FEWEST, MOST = 2, 6
-"""How many sentences there are."""
+"""The fewest and the most sentences."""
 NEIGHBOURS, FITTING = 8, 5
 _QUOTED = 80
 
@@ -35,9 +35,9 @@ class WordInContextInput:
 
 @dataclass(frozen=True)
 class EncodedSentence:
-    """A sentence with the word at characters `start` to `end`, and at the `places` of its tokens; it stands `times`.
+    """A sentence with the word at characters `start` to `end` (exclusive) and tokens `places`, the first of `times`.
 
-    `masked_ids` are its `ids` with one mask, at `mask`, instead of the word.
+    `masked_ids` are the ids of the sentence with one mask, at place `mask`, instead of the word.
     """
 
     text: str
@@ -53,10 +53,10 @@ class EncodedSentence:
 
 @dataclass(frozen=True)
 class Read:
-    """What the network makes of the sentences: the word's `vectors` `[layer, sentence, width]`.
+    """The network's output: the word's `vectors` `[layer, sentence, width]`, and the `logits` `[sentence, vocabulary]`.
 
-    Layer 0 is what the first layer reads; `static` `[width]` is that of the word by itself, between the model's marks.
-    `logits` `[sentence, vocabulary]` are those at the masks.
+    Layer 0 is the input of the first layer; `static` `[width]` is that of the word alone, between special tokens. The
+    logits are those at the masks.
     """
 
     vectors: Vectors
@@ -76,15 +76,15 @@ _TOO_LONG = Sentence(
 
 
 class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], Read, WordInContextOutput]):
-    """A masked language model, asked for its vectors of one word.
+    """A masked language model that gives its vectors of one word.
 
-    The exact network computes them all: engines give logits alone.
+    The exact network computes them all, since engines return only logits.
     """
 
     inputs_type = WordInContextInput
 
     def preprocess(self, inputs: WordInContextInput) -> tuple[EncodedSentence, ...]:
-        """Raises `InputError` for too few or too many sentences, and for one that is there twice or lacks the word."""
+        """Encode the sentences; raises `InputError` for too few or too many, and one repeated or without the word."""
         word = require_text(inputs.word, "word", Sentence("The word")).strip()
         lines = lines_of(require_text(inputs.sentences, "sentences", Sentence("The list of sentences")))
         count, said = len(lines), _ONE_SENTENCE if len(lines) == 1 else _NOT_SO_MANY
@@ -96,7 +96,7 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
         return tuple(self._encode(number, sentence, word) for number, (sentence, _) in enumerate(lines, start=1))
 
     def forward(self, encoded: tuple[EncodedSentence, ...]) -> Read:
-        """One pass over the sentences and the word alone, and one over the sentences with the word blank."""
+        """Run one pass over the sentences and the word alone, and one over the sentences with the word masked."""
         alone = self.tokenizer.encode(encoded[0].text[encoded[0].start : encoded[0].end]).ids
         content = [place for place, token_id in enumerate(alone) if token_id not in self.tokenizer.all_special_ids]
         settings = self.tokenizer.settings
@@ -112,7 +112,7 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
     def postprocess(
         self, inputs: WordInContextInput, encoded: tuple[EncodedSentence, ...], raw: Read
     ) -> WordInContextOutput:
-        """The cosines, the planes, and the words that fit."""
+        """Compute the cosines, the planes, and the words that fit."""
         word, occurrences = inputs.word.strip(), []
         for each, probabilities in zip(encoded, softmax(raw.logits), strict=True):
             fitting = tuple(
@@ -140,7 +140,7 @@ class WordInContext(TaskModel[WordInContextInput, tuple[EncodedSentence, ...], R
         return self.attend_encoder(first.tokens, {"input_ids": batch_of_one(first.ids)})
 
     def _encode(self, number: int, sentence: str, word: str) -> EncodedSentence:
-        """The `sentence`, which the visitor gave as the `number`th."""
+        """Encode the `number`th of the visitor's sentences; raises `InputError` if it lacks the word or is too long."""
         found, named = find_word(word, sentence), {"number": number, "sentence": _quoted(sentence)}
         require(bool(found), "sentences", _NOT_THERE, word=word, **named)
         start, end = found[0]
@@ -164,7 +164,7 @@ def _quoted(sentence: str) -> str:
 
 
 def lines_of(text: str) -> list[tuple[str, int]]:
-    """The lines that say anything, without the spaces around them, each with its first character's place in `text`."""
+    """The lines that are not empty, without the spaces around them, each with its first character's place in `text`."""
     lines, place = [], 0
     for line in text.split("\n"):
         if line.strip():
@@ -174,7 +174,7 @@ def lines_of(text: str) -> list[tuple[str, int]]:
 
 
 def find_word(word: str, sentence: str) -> list[tuple[int, int]]:
-    """The characters of each place where `word` stands in `sentence` as a whole word, in small letters or capitals."""
+    """The characters of each place where `word` stands in `sentence` as a whole word, whatever its case."""
     inside = inside_words(sentence)
     found = (match.span() for match in re.finditer(re.escape(word), sentence, re.IGNORECASE))
     return [(start, end) for start, end in found if not inside[start] and not inside[end]]
@@ -190,10 +190,10 @@ def cosines(vectors: Vectors) -> Vectors:
 
 
 def planes(vectors: Vectors, static: Vectors) -> tuple[Plane, ...]:
-    """For each layer of `vectors` `[layer, place, width]`, its principal components, with `static` `[width]`.
+    """For each layer of `vectors` `[layer, place, width]`, its first two principal components, with `static` `[width]`.
 
-    All are brought to a length of one, because a cosine compares directions alone. Which end of an axis is which means
-    nothing, so each is turned to the side on which it was in the layer before.
+    All vectors are scaled to length one, because a cosine compares only directions. The sign of an axis means nothing,
+    so each axis points the way that it did in the layer before.
     """
     found: list[Plane] = []
     before = np.ones((vectors.shape[1] + 1, 2))

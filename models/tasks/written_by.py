@@ -1,7 +1,7 @@
-"""Is it machine-written? A logistic regression on how the bundled model foresees a text.
+"""Detection of machine-written text: a logistic regression on how well the bundled model predicts a text.
 
 People use words that a language model ranks low more often than models do (Gehrmann et al., 2019; GLTR), and the model
-that wrote a text knows it best (Zellers et al., 2019; Grover). The few coefficients are learned by
+that wrote a text is best at recognising it (Zellers et al., 2019; Grover). The few coefficients are learned by
 `training/written_by.py`, which also measures how often they are wrong.
 """
 
@@ -25,10 +25,10 @@ RANKS = (1, 10, 100, 1000)
 """Bounds of the bins of ranks; the last bin holds what is beyond."""
 
 BITS = (1.0, 2.0, 4.0, 8.0, 12.0)
-"""Bounds of the bins of bits."""
+"""Bounds of the bins of surprise in bits."""
 
 LEAST_TOKENS = 20
-"""A text of fewer tokens says too little."""
+"""The fewest tokens of a text; fewer say too little."""
 
 _TOO_SHORT = Sentence(
     "That is {count} tokens, and fewer than {fewest} say too little about who wrote them. Please give more of the text."
@@ -37,29 +37,29 @@ _TOO_SHORT = Sentence(
 
 @dataclass(frozen=True)
 class WrittenByInput:
-    """The text that somebody or something wrote."""
+    """A text written by a person or a model."""
 
     text: str
 
 
 class WrittenBy(TaskModel[WrittenByInput, ReadText, tuple[TokenSurprise, ...], WrittenByOutput]):
-    """The completion model as a reader of texts that it may have written itself."""
+    """The completion model as a detector of texts that it may have written itself."""
 
     inputs_type = WrittenByInput
 
     def preprocess(self, inputs: WrittenByInput) -> ReadText:
-        """Raises `InputError` for a text that is empty or of fewer than `LEAST_TOKENS` tokens."""
+        """Tokenize the text; raises `InputError` if it is empty or has fewer than `LEAST_TOKENS` tokens."""
         encoded = read(self, inputs.text)
         count = len(encoded.tokens) - 1
         require(count >= LEAST_TOKENS, "text", _TOO_SHORT, count=count, fewest=LEAST_TOKENS)
         return encoded
 
     def forward(self, encoded: ReadText) -> tuple[TokenSurprise, ...]:
-        """How the model foresees each token."""
+        """The model's surprise at each token."""
         return foreseen(self, encoded.tokens)
 
     def postprocess(self, inputs: WrittenByInput, encoded: ReadText, raw: tuple[TokenSurprise, ...]) -> WrittenByOutput:
-        """The probability that the regression gives, and the figures for the greatest length that the text reaches."""
+        """The probability by the regression, and the figures for the greatest measured length that the text reaches."""
         detector, ranks = load(), [each.rank for each in raw]
         shares = features(ranks, [each.bits for each in raw])
         logit = float(shares @ detector["coefficients"]) + detector["intercept"]
@@ -88,6 +88,6 @@ def features(ranks: Sequence[int], bits: Sequence[float]) -> np.ndarray:
 
 @cache
 def load() -> dict[str, Any]:
-    """The coefficients and the figures."""
+    """The coefficients and the figures in `FILE`."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
