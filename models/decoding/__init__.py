@@ -1,1 +1,1 @@
-"""How a text is written: the choice of each next token, beam search, and what may not be written."""
+"""Decoding: the choice of each next token, beam search, and the constraints on what may be written."""

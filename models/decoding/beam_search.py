@@ -17,7 +17,7 @@ NO_SCORE = -1e9
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A finished beam: its steps and their mean log-probability (length penalty 1)."""
+    """A finished beam: its steps and its score, which is their mean log-probability at length penalty 1."""
 
     steps: tuple[Step, ...]
     score: float
@@ -28,7 +28,7 @@ class Hypothesis:
         return tuple(step.id for step in self.steps)
 
     def behind(self, kept: tuple[Step, ...]) -> "Hypothesis":
-        """The whole text behind tokens that were `kept`, scored by the mean log-probability of all of it."""
+        """Return the whole text, the `kept` steps in front, scored by the mean log-probability of all of it."""
         if not kept:
             return self
         steps = kept + self.steps
@@ -36,16 +36,16 @@ class Hypothesis:
 
 
 def best_first(hypotheses: Iterable[Hypothesis]) -> tuple[Hypothesis, ...]:
-    """They by their scores, which tokens that were kept may have put in another order."""
+    """Sort hypotheses by score, which kept tokens in front of them may have put in another order."""
     return tuple(sorted(hypotheses, key=lambda each: -each.score))
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that one beam could go on with.
+    """A token that one beam could continue with.
 
-    `beam` counts the beams of the step before, best first; `total` is the log-probability of the whole draft.
-    `place` is its own among the beams that go on, -1 where it was dropped or `finished` a text.
+    `beam` is the number of that beam at the step before, best first; `total` is the log-probability of the whole draft.
+    `place` is its own number among the beams that continue, -1 if it was dropped or `finished` a text.
     """
 
     beam: int
@@ -57,7 +57,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class BeamStep:
-    """One step of the search, best first; `drafts` are the beams that go on, `finished` the best texts so far."""
+    """One step of the search, best first; `drafts` are the beams that continue, `finished` the best texts so far."""
 
     candidates: tuple[Candidate, ...]
     drafts: tuple[tuple[Step, ...], ...]
@@ -73,12 +73,12 @@ def beam_search(
     characters: WholeCharacters | None = None,
     copying: Copying | None = None,
 ) -> Iterator[BeamStep]:
-    """Each step of a search for the `num_beams` best texts, which the last one has `finished`; raises `Stopped`.
+    """Yield each step of a search for the `num_beams` best texts, which the last step has `finished`; raises `Stopped`.
 
-    They are those of transformers' `generate` with `num_return_sequences=num_beams`: scores are sums of
-    log-probabilities over the number of new tokens to the power of the length penalty (Wu et al., 2016, without their
-    constant). `state` holds the prompt in one row; `characters` and `copying` bar tokens that
-    would break a character or a copy.
+    They are those of transformers' `generate` with `num_return_sequences=num_beams`: a score is the sum of
+    log-probabilities divided by the number of new tokens to the power of the length penalty (Wu et al., 2016, without
+    their constant). `state` holds the prompt in one row; `characters` and `copying` bar tokens that would break a
+    character or a copy.
     """
     max_length = len(state.rows[0]) + max_new_tokens
     penalty, stop_early = settings.length_penalty, settings.early_stopping is True
@@ -102,7 +102,6 @@ def beam_search(
         else:
             totals = (free + np.array(scores, np.float32)[:, None]).ravel()
             places = best(totals, candidates_kept)
-        # The best candidates of all beams, best first, each with what its beam might have gone on with instead.
         beams, ids = np.divmod(places, free.shape[1])
         probabilities = np.exp(own[beams, ids])
         alternatives = [alternatives_of(row, bad) for row, bad in zip(own, broken, strict=True)]
@@ -114,13 +113,13 @@ def beam_search(
         ]
         drafted = [(*drafts[each.beam], each.step) for each in weighed]
         ends = [length == max_new_tokens or each.step.id in settings.end_ids for each in weighed]
-        # A candidate that ends counts only among the first `num_beams`; the rest stand by to fill their places.
+        # Only the first `num_beams` candidates may finish a text; the others are there to replace those that do.
         done: set[int] = set()
         if not (stop_early and len(finished) == num_beams):
             done = {rank for rank in range(num_beams) if ends[rank] and weighed[rank].total > NO_SCORE / 2}
             ended = [Hypothesis(drafted[rank], weighed[rank].total / length**penalty) for rank in sorted(done)]
             finished = best_first([*finished, *ended])[:num_beams]
-        # They are in order; those that end come last.
+        # The sort is stable: candidates stay in order, those that end come last.
         going_on = sorted(range(candidates_kept), key=ends.__getitem__)[:num_beams]
         over = length == max_new_tokens or (stop_early and len(finished) == num_beams)
         if not over and len(finished) == num_beams:
@@ -148,10 +147,10 @@ def beam_search(
 def _best_with_copies(
     free: Scores, scores: Sequence[float], written: list[list[int]], copying: Copying, count: int
 ) -> tuple[Scores, NDArray[np.int64]]:
-    """The totals of all candidates and the places of the best, taken in turns from every number of begun copies.
+    """Return the totals of all candidates and the places of the best, taken in turns from each number of begun copies.
 
     Drafts with fewer copies always look likelier, so each number has beams of its own (dynamic beam allocation: Post
-    and Vilar, 2018). Within a copy, what may follow shares all of the probability.
+    and Vilar, 2018). Within a copy, the tokens that may follow share all of the probability.
     """
     number, shared = np.zeros(free.shape, np.int64), free.copy()
     for beam, row in enumerate(written):
@@ -166,6 +165,6 @@ def _best_with_copies(
         places = best(of_number, count).tolist()
         turns += [(turn, place) for turn, place in enumerate(places) if of_number[place] > NO_SCORE / 2]
     order = [place for _, place in sorted(turns, key=itemgetter(0))][:count]
-    # Too few are left only where a beam has no way on; these do no harm, as they count for nothing.
+    # Too few are left only if a beam cannot continue; candidates with a total this low are ignored later.
     order += [place for place in best(totals, 2 * count).tolist() if place not in order][: count - len(order)]
     return totals, np.array(order)

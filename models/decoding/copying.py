@@ -1,6 +1,6 @@
 """Copying in translation: figures, codes, addresses and words of other scripts must come out unchanged.
 
-A small network loses some of a long figure. A translation that lacks a copy is searched again, with `Copying`.
+A small network loses digits of a long figure. If a translation lacks a copy, it is searched again, with `Copying`.
 """
 
 import re
@@ -12,28 +12,29 @@ _SIGNS = "$£€¥₹%‰°"
 _ADDRESS = re.compile(r"\S*(?:@|://|_)\S*|www\.\S+|#\w+|\w[\w-]*(?:\.[\w-]+)*\.(?=[^\W\d])[a-z0-9]{2,5}(?:/\S*)?")
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:+-]+")
 _FIGURE = re.compile(r"(?<![\w.])[+-]?\d(?:[\d.,:/'-]*\d)?")
-# A tag or a mark between angle brackets, such as </s>, says something as a whole only.
+# A tag or a mark between angle brackets, such as </s>, has a meaning only as a whole.
 _TAG = re.compile(r"<[^\s<>]{1,40}>")
-# With a unit, an ordinal or hyphened words only the figure is a copy: 5km, 3pm, 12th, 1990s, 20-year-old.
+# Of a figure with a unit, an ordinal or hyphenated words, only the figure is a copy: 5km, 3pm, 12th, 1990s,
+# 20-year-old.
 _AROUND_FIGURE = re.compile(r"[+-]?\d[\d.,:/]*(?:[a-zµ]{1,3}\d?|-[a-z-]+)|[a-z]+-\d+")
 _TIME = re.compile(r"(\d{1,2}):(\d\d)")
 _HOUR = re.compile(r"\s*(?:[ap]\.?m\b|[ap]\.m\.|o'clock)", re.IGNORECASE)
 _GROUPED = re.compile(r"(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?")
 _DECIMAL = re.compile(r"([+-]?\d+)\.(\d+)")
 _FREE_DIGITS = 2
-"""Figures of up to so many digits may be written as a word, or as another one: 5 p.m. is 17 h."""
+"""Figures of up to this many digits may be written as a word, or as another figure: 5 p.m. is 17 h."""
 _INSIDE_ADDRESSES = b"./:@_=?&#"
 _CLEAR = 3
-"""Bytes of a copy that are hardly the beginning of another word."""
+"""From this many bytes on, the beginning of a copy is hardly that of another word."""
 _BEFORE_COPIES = b" '\"([-+:#$"
-"""What a copy may stand after."""
+"""The bytes after which a copy may begin."""
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A part of the source, and the ways in which it may be written; the first is as it stands there.
+    """A part of the source, and the `ways` in which it may be written; the first is as in the source.
 
-    Without `required` a translation may do without: it has perhaps a word for the figure.
+    If it is not `required`, a translation may lack it: the other language may have a word for the figure.
     """
 
     ways: tuple[str, ...]
@@ -41,10 +42,10 @@ class Copy:
 
 
 def copies_of(sentence: str, spelled: Iterable[tuple[int, int]] = (), read: Callable[[str], str] = str) -> list[Copy]:
-    """The copies that a translation of `sentence` needs, in order.
+    """Return the copies that a translation of `sentence` needs, in order.
 
-    `spelled` are the characters from start to end (exclusive) that the vocabulary has no piece for. `read` gives a text
-    as the tokenizer normalises it, which is another way to write it.
+    `spelled` are the spans of characters, from start to end (exclusive), that the vocabulary has no piece for. `read`
+    normalises a text as the tokenizer does, which gives another way to write it.
     """
     tags = [match.span() for match in _TAG.finditer(sentence)]
     single = [span for span in spelled if not any(start <= span[0] < end for start, end in tags)]
@@ -60,9 +61,9 @@ def copies_of(sentence: str, spelled: Iterable[tuple[int, int]] = (), read: Call
 
 
 def is_kept(translation: str, copies: Sequence[Copy]) -> bool:
-    """Whether `translation` holds every copy, each in a place of its own.
+    """Return whether `translation` holds every copy, each in a place of its own.
 
-    A copy that is not `required` may be missing where no figure stands in its place.
+    A copy that is not `required` may be missing if no other figure is left in the translation.
     """
     left, missing = translation, False
     for copy in sorted(copies, key=lambda each: -len(each.ways[0])):
@@ -78,7 +79,7 @@ def is_kept(translation: str, copies: Sequence[Copy]) -> bool:
 
 
 def copied_places(translation: str, copies: Sequence[Copy]) -> list[tuple[int, int]]:
-    """The characters of `translation`, from start to end (exclusive), that are copies."""
+    """Return the spans of `translation`, from start to end (exclusive), that are copies."""
     places: list[tuple[int, int]] = []
     for copy in sorted(copies, key=lambda each: -len(each.ways[0])):
         found = [place for way in copy.ways if (place := _place(translation, way, places)) is not None]
@@ -87,25 +88,25 @@ def copied_places(translation: str, copies: Sequence[Copy]) -> list[tuple[int, i
 
 
 _Thread = tuple[frozenset[int], int, int]
-"""One way to read what was written: the copies that are there; in which way another is begun, and its bytes so far."""
+"""A parse of the written text: the copies in it, the index in `_ways` of a copy that is begun, and its bytes so far."""
 
 _FREE = -1
-"""In place of a way: no copy is begun."""
+"""The index in a `_Thread` while no copy is begun."""
 
 
 @dataclass(frozen=True)
 class _CopyState:
-    """All ways to read what was written, and its last byte."""
+    """All parses of the written text, and its last byte."""
 
     threads: frozenset[_Thread]
     last: bytes = b" "
 
 
 class Copying:
-    """Bars every token by which a translation would miss or alter one of its `copies`.
+    """A constraint that bars every token by which a translation would miss or alter one of its `copies`.
 
-    What was written is read by a finite automaton over bytes: outside of copies no figure may be written, and within
-    one only its next bytes; an end has to wait until all copies that are required are there.
+    A finite automaton over bytes reads the written text: outside of copies no figure may be written, within one only
+    its next bytes, and no end token before all required copies are there.
     """
 
     def __init__(self, pieces: Sequence[bytes | None], copies: Sequence[Copy], ends: Iterable[int]) -> None:
@@ -123,26 +124,26 @@ class Copying:
         self._barred: dict[_CopyState, frozenset[int]] = {}
 
     def barred(self, written: Sequence[int]) -> frozenset[int]:
-        """The ids that may not follow those that are `written`; none where these have broken a copy already."""
+        """Return the ids that may not follow the `written` ones; none if these have broken a copy already."""
         state = self._state(tuple(written))
         if state not in self._barred:
             self._barred[state] = self._barred_after(state)
         return self._barred[state]
 
     def is_within(self, written: Sequence[int]) -> bool:
-        """Whether what was written ends within a copy, so that nothing but the copy can follow."""
+        """Return whether the `written` text ends within a copy, so that only the rest of the copy can follow."""
         threads = self._state(tuple(written)).threads
         return bool(threads) and all(way != _FREE for _, way, _ in threads)
 
     def progress(self, written: Sequence[int]) -> tuple[int, set[int]]:
-        """How many copies are there, and the ids with which another has clearly begun: no other word begins so."""
+        """The number of written copies, and the ids that clearly begin another: hardly any other word begins so."""
         state = self._state(tuple(written))
         going_on = self._going_on(state).items()
         clear = {token_id for token_id, length in going_on if length >= _CLEAR or token_id in self._guarded}
         return max((len(there) for there, _, _ in state.threads), default=0), clear
 
     def _going_on(self, state: _CopyState) -> dict[int, int]:
-        """The ids that begin a copy or go on with one, with the bytes of the copy that are there with each."""
+        """The ids that begin or continue a copy, each with the number of the copy's bytes that are then written."""
         found: dict[int, int] = {}
         for there, way, length in state.threads:
             if way != _FREE:
@@ -156,7 +157,7 @@ class Copying:
         return found
 
     def _beginning(self, text: bytes, start: int = 0) -> dict[int, int]:
-        """The ids of the pieces that `text` goes on with from `start`, with the place in bytes where each ends."""
+        """Return the ids of the pieces that continue `text` from byte `start`, each with the byte at which it ends."""
         return {
             token_id: end for end in range(start + 1, len(text) + 1) for token_id in self._ids.get(text[start:end], ())
         }
@@ -195,7 +196,7 @@ class Copying:
         return _CopyState(frozenset(threads), piece[-1:] or state.last)
 
     def _along(self, there: frozenset[int], way: int, length: int, piece: bytes) -> Iterator[_Thread]:
-        """The thread after `piece`, if its copy goes on with it."""
+        """Yield the parse after `piece` if the copy that is begun continues with it."""
         copy, text = self._ways[way]
         if text.startswith(piece, length):
             length += len(piece)
@@ -203,7 +204,7 @@ class Copying:
 
 
 def _copies_of_word(word: str, after: str, read: Callable[[str], str]) -> Iterator[Copy]:
-    """The copies in a word that has a piece for each of its characters."""
+    """Yield the copies in a word whose characters all have a piece in the vocabulary."""
     if _ADDRESS.fullmatch(word) or (_CODE.fullmatch(word) and not _AROUND_FIGURE.fullmatch(word)):
         yield Copy(_distinct(word, read(word)))
         return
@@ -216,7 +217,7 @@ def _copies_of_word(word: str, after: str, read: Callable[[str], str]) -> Iterat
 
 
 def _other_ways(figure: str, is_hour: bool) -> Iterator[str]:
-    """How else a figure is written in the languages that use a comma for decimals and count hours to 24."""
+    """Yield the other ways to write a figure in languages with a decimal comma and a 24-hour clock."""
     time = _TIME.fullmatch(figure)
     if time:
         for hour in {int(time[1]), (int(time[1]) + 12) % 24}:
@@ -233,7 +234,7 @@ def _other_ways(figure: str, is_hour: bool) -> Iterator[str]:
 
 
 def _runs(sentence: str, spelled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The words that hold one of the `spelled` characters, several side by side as one; emoji by themselves."""
+    """The spans of words, or of emoji, that hold one of the `spelled` characters; adjacent ones are one span."""
     marked = {place for start, end in spelled for place in range(start, end)}
     runs: list[tuple[int, int]] = []
     for match in re.finditer(r"\w[\w\u0300-\u036f'’-]*|[^\w\s]+", sentence):
@@ -247,7 +248,7 @@ def _runs(sentence: str, spelled: Iterable[tuple[int, int]]) -> list[tuple[int, 
 
 
 def _place(text: str, way: str, taken: Sequence[tuple[int, int]] = ()) -> tuple[int, int] | None:
-    """Where `way` stands in `text` by itself, and not as a part of a longer figure or word."""
+    """The first span of `way` in `text` that is no part of a longer figure or word and overlaps none of `taken`."""
     for match in re.finditer(rf"(?<![\w]){re.escape(way)}(?!\d|[.,:]\d)", text):
         if not any(start < match.end() and match.start() < end for start, end in taken):
             return match.span()
@@ -259,5 +260,5 @@ def _distinct(*ways: str) -> tuple[str, ...]:
 
 
 def _is_guarded(piece: bytes) -> bool:
-    """Whether a piece is written within copies only: digits, marks of addresses, bytes of other characters."""
+    """Return whether a piece is written only within copies: digits, marks of addresses, bytes of other characters."""
     return any(byte in b"0123456789@_" for byte in piece) or (len(piece) == 1 and piece[0] >= 0x80)

@@ -1,4 +1,4 @@
-"""The loop that writes a text token by token, and what it keeps of every step."""
+"""The loop that writes a text token by token, and the record of every step."""
 
 import codecs
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -21,7 +21,7 @@ class DecoderState:
         self._unread = ids
 
     def next_logits(self) -> Logits:
-        """Read what has not been read yet; the logits `[row, vocabulary]` of every row's next token."""
+        """Read the ids that have not been read yet; return the logits `[row, vocabulary]` of every row's next token."""
         return self._text.read(self._unread)
 
     def append(self, ids: Sequence[int]) -> None:
@@ -39,14 +39,14 @@ class DecoderState:
 
 
 class WholeCharacters:
-    """Bars every token whose bytes could not go on with the text as valid UTF-8, and ends within a character."""
+    """A constraint that bars tokens whose bytes cannot continue the text as UTF-8, and an end within a character."""
 
     def __init__(self, pieces: Sequence[bytes | None]) -> None:
         self._pieces = pieces
         self._barred: dict[bytes, frozenset[int]] = {}
 
     def barred(self, written: Sequence[int]) -> frozenset[int]:
-        """The ids that may not follow those that are `written`."""
+        """Return the ids that may not follow the `written` ones."""
         tail = self._unfinished(written)
         if tail not in self._barred:
             self._barred[tail] = frozenset(
@@ -55,7 +55,7 @@ class WholeCharacters:
         return self._barred[tail]
 
     def _unfinished(self, written: Sequence[int]) -> bytes:
-        """The bytes of a character that the text ends within, up to three."""
+        """Return the bytes of an unfinished character at the end of the text, at most three."""
         last = [self._pieces[token_id] if token_id < len(self._pieces) else None for token_id in written[-3:]]
         decoder = codecs.getincrementaldecoder("utf-8")(errors="ignore")
         decoder.decode(b"".join(b" " if each is None else each for each in last)[-3:])
@@ -63,13 +63,13 @@ class WholeCharacters:
 
 
 def byte_rule(tokenizer: Tokenizer, size: int) -> WholeCharacters | None:
-    """The rule that keeps a model of `size` scores from writing broken characters; None if no piece is part of one."""
+    """The constraint that keeps a model of `size` scores from breaking characters; None if no piece is part of one."""
     rule = WholeCharacters(bytes_of_pieces(tokenizer, size))
     return rule if rule.barred(()) else None
 
 
 def _follows(tail: bytes, piece: bytes | None) -> bool:
-    """Whether a piece may follow a text that ends with the unfinished character `tail`."""
+    """Return whether a piece may follow a text that ends with the unfinished character `tail`."""
     if piece is None:
         return not tail
     try:
@@ -84,10 +84,10 @@ ALTERNATIVES = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One token that was chosen, as the ids and numbers of its `GeneratedToken`.
+    """One chosen token, as the ids and numbers of its `GeneratedToken`.
 
-    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character, and
-    `shares` what the token and they were drawn by, where it was sampled.
+    `alternatives` are ids with their probabilities, likeliest first, without those that would break a character;
+    `shares` are the probabilities that the token and then its alternatives were drawn with, if it was sampled.
     """
 
     id: int
@@ -101,10 +101,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """How each next token is chosen: the likeliest that the checkpoint's `settings` allow, or one drawn by `sampling`.
+    """The choice of each next token: the likeliest that the checkpoint's `settings` allow, or one drawn by `sampling`.
 
-    A text has at most `max_length` ids. Where there is a `guard`, runs of that many tokens are drawn no third time (see
-    `models/decoding/sampling.py`). `characters` bars what would break a character.
+    A text has at most `max_length` ids. A `guard` above 0 keeps runs of that many tokens from being drawn a third time
+    (see `models/decoding/sampling.py`). `characters` bars tokens that would break a character.
     """
 
     settings: GenerationSettings
@@ -114,7 +114,7 @@ class Chooser:
     characters: WholeCharacters | None = None
 
     def step(self, written: Sequence[int], logits: Logits, given: int | None = None) -> Step:
-        """The token that follows what is `written` by its `logits` `[vocabulary]`; `given` decides without a choice."""
+        """Choose the token after the `written` ones by its `logits` `[vocabulary]`, or take the `given` one."""
         broken = self.characters.barred(written) if self.characters else frozenset[int]()
         loops = tuple(barred(written, self.guard)) if self.guard else ()
         free = without(logits, broken.union(loops))
@@ -142,7 +142,7 @@ def write(state: DecoderState, chooser: Chooser, max_new_tokens: int) -> Iterato
 
 
 def reread(chooser: Chooser, ids: Ids, logits: Logits, prompt_length: int) -> tuple[Step, ...]:
-    """The tokens of `ids` `[1, token]` after the prompt as if written now; `logits` are `[token, vocabulary]`."""
+    """The steps of `ids` `[1, token]` after the prompt, as if written now, from `logits` `[token, vocabulary]`."""
     written = ids[0].tolist()
     return tuple(
         chooser.step(written[:position], logits[position - 1], given=written[position])
@@ -151,7 +151,7 @@ def reread(chooser: Chooser, ids: Ids, logits: Logits, prompt_length: int) -> tu
 
 
 def alternatives_of(log_probabilities: Logits, barred: Collection[int]) -> tuple[tuple[int, float], ...]:
-    """The likeliest tokens that are not `barred` and their probabilities, from logarithms `[vocabulary]`."""
+    """The likeliest tokens that are not `barred`, with their probabilities, from `log_probabilities` `[vocabulary]`."""
     free = without(log_probabilities, barred)
     places = best(free, ALTERNATIVES)
     places = places[np.isfinite(free[places])]
@@ -159,7 +159,7 @@ def alternatives_of(log_probabilities: Logits, barred: Collection[int]) -> tuple
 
 
 _UNFINISHED = "\ufffd"
-"""What decoders write for bytes that are no character yet."""
+"""The character that decoders write for bytes of an unfinished character."""
 
 
 def generated_tokens(
@@ -169,10 +169,10 @@ def generated_tokens(
     before: Sequence[int] = (),
     start: int = 0,
 ) -> tuple[GeneratedToken, ...]:
-    """The token of each step with its likeliest alternatives, and the characters that it stands for in the text.
+    """Return the token of each step with its likeliest alternatives and its offsets in the text.
 
-    These are found by decoding the text up to each of them; a character whose bytes are in several tokens stands with
-    the last of them. `before` are the ids written before, which end at the character `start`.
+    The offsets are found by decoding the text up to each token; a character whose bytes are in several tokens belongs
+    to the last of them. `before` are the ids written before, which end at the character `start`.
     """
     written, generated = list(before), []
     for step in steps:

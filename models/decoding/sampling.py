@@ -12,7 +12,7 @@ from models.outputs.base import Number, softmax
 Scores = NDArray[np.float32]
 
 LEAST = 1e-45
-"""The smallest number of float32: a probability below it reads as zero, whose logarithm no JSON holds."""
+"""The smallest positive float32: a probability below it becomes zero, whose logarithm JSON cannot hold."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class GenerationSettings:
     early_stopping: bool | str = False
 
     def processed(self, written: Sequence[Sequence[int]], scores: Scores, max_length: int) -> Scores:
-        """The `scores` `[row, vocabulary]` of what follows each row of `written`, a text of at most `max_length` ids.
+        """The `scores` `[row, vocabulary]` after each row of `written`, with minus infinity for forbidden tokens.
 
-        Tokens that may not be written have minus infinity.
+        A text has at most `max_length` ids.
         """
         length = len(written[0])
         if self.no_repeat_ngram_size or self.bad_words_ids:
@@ -65,23 +65,23 @@ class GenerationSettings:
 
 
 LOOP_GUARD = 4
-"""The size of runs that are watched where nobody asks for another."""
+"""The default length, in tokens, of the runs that may not be written a third time."""
 
 
 def barred(written: Sequence[int], size: int, times: int = 2) -> list[int]:
-    """The tokens that would end a run of `size` tokens, one or more, which stands `times` in what is `written`."""
+    """The tokens that would complete a run of `size` tokens, one or more, that `written` already has `times` times."""
     text = list(written)
     begun = text[len(text) - size + 1 :]
     places: Sequence[int] = range(size - 1, len(text))
     if begun:
-        # Most tokens are not the last one, and comparing a whole run takes longer.
+        # Comparing one token first rules out most places; comparing a whole run takes longer.
         places = [place for place in places if text[place - 1] == begun[-1] and text[place - size + 1 : place] == begun]
     followed = Counter(text[place] for place in places)
     return [token for token, count in followed.items() if count >= times]
 
 
 def log_softmax(logits: NDArray[Number]) -> NDArray[Number]:
-    """The logarithms of the probabilities over the last axis."""
+    """Return the log-softmax of `logits` over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
@@ -89,7 +89,7 @@ def log_softmax(logits: NDArray[Number]) -> NDArray[Number]:
 def best(scores: Scores, count: int) -> NDArray[np.int64]:
     """The places of the `count` greatest of `scores` `[place]`, greatest first; of equal ones, the first."""
     count = min(count, len(scores))
-    # At least `count` scores reach the `count`-th greatest of the greatest in groups of 32, so the best are among them.
+    # At least `count` scores reach the `count`-th greatest maximum of groups of 32, so the best are among them.
     peaks = scores[: len(scores) - len(scores) % 32].reshape(32, -1).max(axis=0)
     if len(peaks) < count:
         peaks = scores
@@ -98,9 +98,9 @@ def best(scores: Scores, count: int) -> NDArray[np.int64]:
 
 
 def without(scores: Scores, barred: Collection[int]) -> Scores:
-    """`scores` `[vocabulary]` with those of `barred` tokens at minus infinity, unless nothing else is left.
+    """Return `scores` `[vocabulary]` with those of `barred` tokens at minus infinity, unless nothing else is left.
 
-    A checkpoint's settings may force an end upon a text, whatever it ends with.
+    A checkpoint's settings may force an end token on a text even within a character.
     """
     if not barred:
         return scores
@@ -110,9 +110,9 @@ def without(scores: Scores, barred: Collection[int]) -> Scores:
 
 
 def best_choices(log_scores: Sequence[Sequence[float]], count: int) -> list[tuple[int, ...]]:
-    """The `count` best ways to choose one candidate per place, best first, as ranks in each place.
+    """Return the `count` best ways to choose one candidate per place, best first, as ranks in each place.
 
-    A choice is worth the sum of its log scores. The best choices begin with the best ones for the places before.
+    The score of a choice is the sum of its log scores. The best choices extend the best ones for the places before.
     """
     choices: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for scores in log_scores:
@@ -151,9 +151,10 @@ class Sampling:
         return found
 
     def draw(self, shares: NDArray[np.float32]) -> int:
-        """One token by its share of `shares` `[vocabulary]`: the one that `torch.multinomial` draws.
+        """Draw one token by its probability in `shares` `[vocabulary]`, the one that `torch.multinomial` draws.
 
-        Each token's wait is drawn from an exponential distribution; the one with the greatest share per wait is taken.
+        Each token gets a number from an exponential distribution; the one with the greatest ratio of share to number is
+        drawn.
         """
         high, low = self._random.randint(0, 2**32, (len(shares), 2), dtype=np.uint32).astype(np.uint64).T
         drawn = np.flatnonzero(shares)

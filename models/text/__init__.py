@@ -1,1 +1,1 @@
-"""Characters, tokens, words and sentences, and the ways between them."""
+"""Characters, tokens, words and sentences, and the conversions between them."""

@@ -1,4 +1,4 @@
-"""Characters: normalisation, what says anything, bytes behind pieces, and true case."""
+"""Characters: joining marks, visible text, the bytes that pieces stand for, and true case."""
 
 import re
 import unicodedata
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 JOINERS = "\u200c\u200d"
-"""They stand between two characters of one word or one emoji, without a width of their own."""
+"""Characters of no width between two characters of one word or one emoji."""
 
 _SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
-# By the beginning of their characters' names: scripts that write without spaces, where a letter may begin a word.
+# Scripts without spaces, where any letter may begin a word, by how the Unicode names of their characters begin.
 _WITHOUT_SPACES = (
     "CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "BOPOMOFO", "YI ", "THAI", "LAO", "KHMER",
     "MYANMAR", "TIBETAN", "JAVANESE", "BALINESE", "TAI ", "NEW TAI",
@@ -22,18 +22,18 @@ _WITHOUT_SPACES = (
 
 @lru_cache(4096)
 def is_joint(character: str) -> bool:
-    """Whether a character only changes or joins the ones around it: accents, vowel signs, joiners, skin tones."""
+    """Return whether a character only modifies or joins its neighbours: accents, vowel signs, joiners, skin tones."""
     return unicodedata.category(character)[0] == "M" or character in JOINERS or character in _SKIN_TONES
 
 
 @lru_cache(4096)
 def is_of_a_spaced_word(character: str) -> bool:
-    """Whether a character is a letter or digit of a script that parts its words by spaces."""
+    """Return whether a character is a letter or digit of a script that separates words by spaces."""
     return character.isalnum() and not unicodedata.name(character, "").startswith(_WITHOUT_SPACES)
 
 
 def inside_words(text: str) -> NDArray[np.bool_]:
-    """For each place `[0, len(text)]` of a text, whether the characters before and after it are of one word.
+    """Return for each place `[0, len(text)]` of a text whether the characters before and after it are of one word.
 
     In scripts without spaces only a letter and its marks are.
     """
@@ -48,7 +48,7 @@ def inside_words(text: str) -> NDArray[np.bool_]:
 
 
 def over_marks(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The characters of tokens, `(start, end)` each, with the marks after them that no token begins with.
+    """The `offsets` of tokens, `(start, end)` each, extended over the marks after them that no token begins with.
 
     Tokenizers drop accents and vowel signs, or join them to their letter; they belong to the token before them.
     """
@@ -65,18 +65,18 @@ def over_marks(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int,
 
 
 def without_spaces(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """`span` of `text`, `(start, end)`, without the spaces at its ends; empty where it holds nothing else."""
+    """Return `span` of `text`, `(start, end)`, without the spaces at its ends; it is empty if it holds only spaces."""
     held = text[slice(*span)]
     start = span[0] + len(held) - len(held.lstrip())
     return start, start + len(held.strip())
 
 
 _UNSEEN = ("Cc", "Cf")
-"""Unicode's categories of controls and of marks without a shape, such as spaces of no width."""
+"""Unicode's categories of controls and of invisible format characters, such as the zero-width space."""
 
 
 def says_anything(text: str) -> bool:
-    """Whether there is more to it than spaces and what nobody sees."""
+    """Return whether `text` has any visible character."""
     return any(not each.isspace() and unicodedata.category(each) not in _UNSEEN for each in text)
 
 
@@ -87,11 +87,11 @@ BYTE_LEVEL: Final = {
     **{chr(byte): byte for byte in _PRINTABLE},
     **{chr(256 + rank): byte for rank, byte in enumerate(_OTHERS)},
 }
-"""GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100 on."""
+"""GPT-2's alphabet: printable bytes are spelt as themselves, the others as characters from U+0100 on."""
 
 
 def fallback_byte(piece: str) -> int | None:
-    """The byte that a piece such as `<0xF0>` stands for, by which SentencePiece spells what it has no piece for."""
+    """The byte of a piece such as `<0xF0>`, by which SentencePiece spells text without a piece; None for others."""
     found = _PIECE.fullmatch(piece)
     return int(found[1], 16) if found else None
 
@@ -100,16 +100,16 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _CODE = re.compile(r"\S*(?:[\d@_/]|\w\.\w)\S*")
 _ALWAYS_CAPITAL = re.compile(r"I(?:['’](?:m|d|ll|ve))?", re.IGNORECASE)
 _EMPHASISED = 4
-"""Letters of a word in capitals that is no abbreviation, where the words around it are small."""
+"""A word in capitals of at least this many letters is no abbreviation, even among words in lower case."""
 _NO_ABBREVIATIONS = ("NOT", "NO", "ALL", "ANY", "AND", "BUT", "NOW", "YES", "YOU", "NEW", "ONE", "TWO", "TOO")
 
 
 def true_cased(sentence: str, pieces: Callable[[str], int]) -> str:
-    """`sentence` with the words in small letters that were typed in capitals; as many characters as before.
+    """Return `sentence` with words that were typed in capitals in lower case; its length stays the same.
 
-    Of a sentence in capitals these are all words, in others only those that the vocabulary knows as one piece, and of
-    short ones (US, WHO) only two and more in a row. `pieces` says into how many a word is split: a word stays
-    capitalised, or in capitals, where the vocabulary knows it so.
+    In a sentence all in capitals these are all words; elsewhere only those that become one piece of the vocabulary, and
+    short ones (US, WHO) only beside another word in capitals. `pieces` gives the number of pieces of a word, which
+    keeps a capital or all of them if that spelling has the fewest.
     """
     codes = [match.span() for match in _CODE.finditer(sentence)]
     words = [
@@ -131,7 +131,7 @@ def true_cased(sentence: str, pieces: Callable[[str], int]) -> str:
 
 
 def _as_known(word: str, pieces: Callable[[str], int], *, capital: bool) -> str:
-    """The spelling with the fewest pieces: small, capitalised or as it is; the first of a sentence begins `capital`."""
+    """Return the spelling with the fewest pieces: lower case (capitalised if `capital`), capitalised or unchanged."""
     small = "".join(each.lower() if len(each.lower()) == 1 else each for each in word)
     capitalised = word[0] + small[1:]
     if _ALWAYS_CAPITAL.fullmatch(word):

@@ -1,7 +1,7 @@
-"""Where a text's sentences end, for models that were trained on one sentence at a time.
+"""Sentence splitting, for models that were trained on one sentence at a time.
 
-Rules of our own rather than a library: of the 200 texts in `tests/models/sentences.txt`, which they were written for,
-pysbd 0.3.4 cuts 150 right, syntok 1.4.4 151, and BlingFire 0.1.8 (99 MB) 174.
+The rules are the project's own rather than a library's: of the 200 texts in `tests/models/sentences.txt`, for which
+they were written, pysbd 0.3.4 splits 150 correctly, syntok 1.4.4 151, and BlingFire 0.1.8 (99 MB) 174.
 """
 
 import re
@@ -15,8 +15,8 @@ def _words(text: str) -> frozenset[str]:
 
 _OPENERS = "\"'“‘«(\\[¿¡"
 _CLOSERS = "\"'”’»)\\]"
-# Where a sentence may end: full stops, question and exclamation marks with closing quotes or brackets, then space and
-# something that can begin a sentence; the same marks of scripts that put no space after them; or a line break.
+# A sentence may end at a full stop, question or exclamation mark with closing quotes or brackets, before a space and
+# something that can begin a sentence; at such a mark of scripts that put no space after it; or at a line break.
 _END = re.compile(
     rf"(?P<stop>[.!?…؟।]+[{_CLOSERS}]*)(?=\s+(?:[{_OPENERS}]|[-–—•*]\s)*[^\W_])|[。！？]+[」』{_CLOSERS}]*|[ \t]*\n\s*"
 )
@@ -28,12 +28,12 @@ adm gov sen rep pres supt insp fr e.g i.e viz cf vs v approx esp incl resp""")  
 """Abbreviations that never end a sentence: titles, and words that point ahead."""
 _BEFORE_FIGURES = _words("""no nos nr vol vols fig figs p pp ch chap chs sec secs sect art arts para paras par eq eqs
 tab tbl app ex ver pt op bk cl ln ll ed tel ext est ca c circa min max hr hrs ft lb lbs oz apt rm""")  # fmt: skip
-"""What is short for something else before a figure, and a word or the end of a sentence elsewhere."""
+"""Abbreviations if a figure follows; elsewhere they may be words or end a sentence."""
 _MONTHS_AND_DAYS = _words("""jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat
 sun""")  # fmt: skip
 _SHORT = _words("""inc ltd corp co cos llc plc bros assn dept govt univ etc al jr sr esq st ave blvd rd sq hwy vs bldg
 ph.d ed eds trans""")  # fmt: skip
-"""Abbreviations within a sentence or at its end: which of them, the next word says."""
+"""Abbreviations within a sentence or at its end, as the next word decides."""
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 _ROMAN = re.compile(r"[IVXLC]+")
 _MONTH_NAMES = _words("january february march april may june july august september october november december")
@@ -43,7 +43,7 @@ everything someone somebody something and but or so yet if then than as at by fo
 before while during since until because although though however now today tomorrow yesterday later soon once again still
 also only even perhaps maybe please do does did is are was were will would can could should must have has had not never
 yes let don't it's i'm he's she's that's there's what's we're they're you're i've i'll isn't didn't""")  # fmt: skip
-"""Words that begin sentences and hardly ever follow an abbreviation with a capital letter within one."""
+"""Words that begin sentences; with a capital letter they hardly ever follow an abbreviation within one."""
 _SAYING = re.compile(
     rf"[\s{_OPENERS}]*(?:[^\W\d_]+\s+){{1,3}}?"
     r"(?:said|says|asked|asks|cried|shouted|replied|answered|whispered|yelled|called|screamed|added|thought|wondered)\b"
@@ -56,9 +56,9 @@ _STAYS_OPEN = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_WORD = 40
-"""Characters before a full stop, and after it, that are looked at."""
+"""The number of characters that are examined before a full stop, and after it."""
 _FULL_LINE = 45
-"""Characters of a line that was probably broken because it was full."""
+"""The fewest characters of a line that was probably broken because it was full."""
 
 
 def sentences_of(text: str) -> tuple[tuple[int, int], ...]:
@@ -81,9 +81,10 @@ def sentences_of(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _ends_at_line_break(before: str, gap: str, after: str) -> bool:
-    """Whether a line break ends the sentence `before` it: blank lines, list items and headings do, full lines do not.
+    """Return whether a line break ends the sentence `before` it.
 
-    Whether a full stop before a line break ends the sentence has been decided at the stop, if a word follows.
+    Blank lines, list items and headings end it, full lines do not. If a word follows, a full stop before the line break
+    has already been judged by `_ends_at_stop`.
     """
     line = before.rpartition("\n")[2].strip()
     if gap.count("\n") > 1 or _ITEM.match(after) or (_ITEM.match(line) and not after[:1].islower()):
@@ -99,7 +100,7 @@ def _ends_at_line_break(before: str, gap: str, after: str) -> bool:
 
 
 def _ends_at_stop(text: str, stop: int, after: int) -> bool:
-    """Whether the mark at `stop` ends a sentence, rather than an abbreviation, an initial or a pause."""
+    """Return whether the mark at `stop` ends a sentence, rather than an abbreviation, an initial or a pause."""
     next_word = _NEXT_WORD.match(text, after)
     follows = next_word[1] if next_word else ""
     first = re.match(rf"[\s{_OPENERS}]*([^\W\d_]+(?:['’][^\W\d_]+)?)", text[after : after + _LONGEST_WORD])

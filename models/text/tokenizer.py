@@ -1,4 +1,4 @@
-"""Tokenizers: text to ids and back, and tokens as a reader reads them."""
+"""Tokenizers: text to ids and back, and tokens in readable form."""
 
 import re
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ _NOWHERE = (-1, -1)
 
 @dataclass(frozen=True)
 class TokenizerSettings:
-    """The settings of a tokenizer; where it `is_fast`, it has a `tokenizer.json` and knows its tokens' characters.
+    """The settings of a tokenizer; one that `is_fast` has a `tokenizer.json` and knows its tokens' offsets.
 
-    `special` are the ids of all special tokens. Padding stands in front where `pads_left`; `pad_type_id` is its token
-    type, and `has_types` says whether the network reads types.
+    `special` are the ids of all special tokens. `pads_left` puts padding in front, `pad_type_id` is its token type, and
+    `has_types` says whether the network reads token types.
     """
 
     special: tuple[int, ...]
@@ -45,10 +45,10 @@ class TokenizerSettings:
 
 @dataclass(frozen=True)
 class Encoding:
-    """One text, or a pair: an entry for each token.
+    """The tokens of one text, or of a pair: each list has an entry per token.
 
-    `offsets` are its characters `[start, end)` in the text that it is from, `(0, 0)` where that is not known; `parts`
-    says which text of a pair that is, 0 or 1, and None for a special token that was added. `types` are token type ids.
+    `offsets` are a token's characters `[start, end)` in its text, `(0, 0)` if they are not known; `parts` says which
+    text of a pair that is, 0 or 1, and None for a special token that was added. `types` are token type ids.
     """
 
     ids: list[int]
@@ -65,29 +65,29 @@ class Tokenizer:
         self._backend: Any = with_marks_as_text(backend, settings.mask_token or "")
         self.is_word_piece = type(self._backend.model).__name__ == "WordPiece"
         self.is_byte_level = "ByteLevel" in str(self._backend.decoder)
-        # Truncation is a state of the library's object, so each size of windows has one of its own.
+        # Truncation is a setting of the library's object, so each size of windows has an object of its own.
         self._in_windows: dict[tuple[int, int], tokenizers.Tokenizer] = {}
 
     def _keep(self, settings: TokenizerSettings) -> None:
         self.settings = settings
         self.all_special_ids = frozenset(settings.special)
-        # How tokens read. Every text asks for the same few thousand of them.
+        # The readable text of tokens is cached: every text needs the same few thousand of them.
         self.spelt: dict[int, tuple[str, str, bool]] = {}
 
     def __len__(self) -> int:
         return int(self._backend.get_vocab_size(with_added_tokens=True))
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """The tokens of `text`, or of a pair of texts, with the special tokens around them unless `special` is off."""
+        """Encode `text`, or a pair of texts, with the special tokens around them unless `special` is false."""
         return _encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
     def read(self, text: str, *, special: bool = True) -> tuple[Encoding, tuple[Token, ...]]:
-        """The encoding of one text, and its tokens where they stand in it, each with the marks after it."""
+        """The encoding of one text, and its tokens with their offsets in it, extended over the marks after them."""
         encoded = self.encode(text, special=special)
         return encoded, read_tokens(self, encoded.ids, over_marks(text, encoded.offsets))
 
     def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
-        """The pair in windows of at most `max_length` tokens that overlap by `stride`; each holds all of `first`."""
+        """Encode a pair in windows of at most `max_length` tokens that overlap by `stride`; each contains `first`."""
         size = (max_length, stride)
         if size not in self._in_windows:
             backend = with_marks_as_text(self._backend, self.settings.mask_token or "")
@@ -105,7 +105,7 @@ class Tokenizer:
         return str(self._backend.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def normalise(self, text: str) -> str:
-        """`text` as it is before it is split into tokens."""
+        """Return `text` as it is normalised before it is split into tokens."""
         normalizer = self._backend.normalizer
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
@@ -124,12 +124,12 @@ class SlowTokenizer(Tokenizer):
         return len(self._backend)
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """See `Tokenizer`; where a token stands is not known."""
+        """See `Tokenizer`; the offsets are not known."""
         ids = list(self._backend(text, pair, add_special_tokens=special, verbose=False)["input_ids"])
         return Encoding(ids, [(0, 0)] * len(ids), [None] * len(ids), [0] * len(ids))
 
     def windows(self, first: str, second: str, max_length: int, stride: int) -> list[Encoding]:
-        """Raises `NotImplementedError`."""
+        """Raise `NotImplementedError`."""
         raise NotImplementedError("such tokenizers are only known for translation")
 
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
@@ -137,14 +137,14 @@ class SlowTokenizer(Tokenizer):
         return list(self._backend.convert_ids_to_tokens(list(ids)))
 
     def normalise(self, text: str) -> str:
-        """`text` as it is."""
+        """Return `text` unchanged."""
         return text
 
 
 def with_marks_as_text(tokenizer: tokenizers.Tokenizer, mask: str = "") -> tokenizers.Tokenizer:
-    """A copy of `tokenizer` that spells every special token in a text in ordinary pieces, apart from `mask`.
+    """A copy of `tokenizer` that splits every special token written in a text, except `mask`, into ordinary pieces.
 
-    Both share one vocabulary. The mask is an added token of the copy that is not special: only such ones are still
+    Both share one vocabulary. The mask is an added token of the copy that is not special: only such tokens are still
     found in a text when `encode_special_tokens` is set.
     """
     copy = tokenizers.Tokenizer(tokenizer.model)
@@ -161,8 +161,8 @@ def with_marks_as_text(tokenizer: tokenizers.Tokenizer, mask: str = "") -> token
             copy.add_tokens([token])
     copy.encode_special_tokens = True
     if marks and isinstance(tokenizer.model, Unigram):
-        # Such a vocabulary holds its marks as pieces of text: between the first character and the rest of a mark the
-        # text is cut, so that no piece can reach over it.
+        # A Unigram vocabulary holds its special tokens as ordinary pieces: the text is split after the first character
+        # of each of them, so that none can match.
         cut = "|".join(f"{re.escape(mark[0])}(?={re.escape(mark[1:])})" for mark in marks)
         cutting = pre_tokenizers.Split(Regex(cut), "merged_with_previous")
         before = [copy.pre_tokenizer] if copy.pre_tokenizer is not None else []
@@ -177,7 +177,7 @@ def _encoding(found: tokenizers.Encoding) -> Encoding:
 def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
     """The bytes of each id from 0 to `size` (exclusive), a space for SentencePiece's mark; None for special tokens.
 
-    WordPiece's and the first GPT's spellings have marks of their own and are not read here.
+    The marks `##` of WordPiece and `</w>` of the first GPT are not interpreted.
     """
     byte_level = tokenizer.is_byte_level
     known = min(size, len(tokenizer))
@@ -196,7 +196,7 @@ def bytes_of_pieces(tokenizer: Tokenizer, size: int) -> list[bytes | None]:
 
 
 def readable(tokenizer: Tokenizer, token_id: int) -> str:
-    """The text of one token: WordPiece keeps its `##`, a piece that begins a word elsewhere has its space in front.
+    """The text of one token: WordPiece keeps its `##`, other pieces that begin a word have a space in front.
 
     A piece of a character's bytes (byte-level BPE may split an emoji) has no text of its own and keeps its spelling.
     """
@@ -206,9 +206,9 @@ def readable(tokenizer: Tokenizer, token_id: int) -> str:
 def read_tokens(
     tokenizer: Tokenizer, ids: Sequence[int], offsets: Sequence[tuple[int, int]] | None = None
 ) -> tuple[Token, ...]:
-    """The tokens of `ids`; `offsets` are their characters in the text they came from, where there is one.
+    """Return the tokens of `ids`, with `offsets`, their characters in the text they came from, if there is one.
 
-    Special tokens have none but where they stand for something that is written: what is unknown, and blanks.
+    Special tokens have no offsets unless they stand for written text: unknown tokens and blanks.
     """
     spelt, tokens = tokenizer.spelt, []
     for token_id, place in zip(map(int, ids), offsets or [_NOWHERE] * len(ids), strict=True):
@@ -223,12 +223,12 @@ def read_tokens(
 
 
 def _text(tokenizer: Tokenizer, token_id: int, piece: str, special: bool) -> str:
-    """How a piece of the vocabulary reads."""
+    """Return the readable text of a piece of the vocabulary."""
     byte = fallback_byte(piece)
     if special or piece.startswith("##"):
         return piece
     if byte is not None:
-        # What is no part of a longer character reads as itself.
+        # An ASCII byte is a whole character; any other is only a part of one.
         return chr(byte) if chr(byte).isascii() else piece
     if _METASPACE in piece:
         return piece.replace(_METASPACE, " ")

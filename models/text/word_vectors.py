@@ -16,7 +16,7 @@ from models.wording import Sentence
 
 FOLDER = BUNDLED.parent / "words"
 VECTORS, WORDS = "vectors.safetensors", "words.txt"
-"""The vectors under the name `vectors`, and their words in the same order, one a line."""
+"""The files of a folder: the tensor `vectors`, and the words in the same order, one a line."""
 
 _LEAST = 1e-12
 
@@ -39,12 +39,12 @@ class WordVectors:
         return word.strip().lower().replace("’", "'")
 
     def of(self, word: str) -> NDArray[np.float32] | None:
-        """The vector `[width]` of `word`; none for a word that the vocabulary does not have."""
+        """The vector `[width]` of `word`; None for a word that the vocabulary does not have."""
         place = self._places.get(self.spelt(word))
         return None if place is None else np.asarray(self.vectors[place])
 
     def nearest(self, vector: NDArray[np.float32], count: int, without: Collection[str] = ()) -> tuple[Prediction, ...]:
-        """The `count` words whose vectors have the greatest cosine with `vector`, best first, but for those `without`.
+        """The `count` words, except `without`, whose vectors have the greatest cosine with `vector`, best first.
 
         The score is the cosine, from -1 to 1.
         """
@@ -54,12 +54,12 @@ class WordVectors:
         return tuple(each for each in found if each.text not in without)[:count]
 
     def neighbours(self, word: str, count: int) -> tuple[Prediction, ...]:
-        """The words nearest to `word`, itself left out; nothing for a word that has no vector."""
+        """Return the words nearest to `word`, without itself; none for a word that has no vector."""
         vector = self.of(word)
         return () if vector is None else self.nearest(vector, count, {self.spelt(word)})
 
     def combined(self, word: str, minus: str, plus: str) -> NDArray[np.float32]:
-        """The vector of `word` - `minus` + `plus`, of any length; raises `InputError` for a word that has none."""
+        """Return the vector `word` - `minus` + `plus`, not normalised; raises `InputError` for a word that has none."""
         found = []
         for name, each in (("word", word), ("minus", minus), ("plus", plus)):
             vector = self.of(each)

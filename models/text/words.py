@@ -1,4 +1,4 @@
-"""Words: tokens merged into them, and spans that end where words do."""
+"""Words: tokens merged into words, function words, and figures and addresses that spans must not cut."""
 
 import codecs
 import re
@@ -18,16 +18,16 @@ _SPACE = "Ġ"
 
 
 def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
-    """The places of the tokens that spell each word, in order; special tokens and punctuation stand alone.
+    """Return the places of the tokens that spell each word, in order; special tokens and punctuation stand alone.
 
-    Marks that belong to the character before them (accents, the joints of emoji) stay with it. WordPiece marks what
-    continues a word, the first GPT what ends one, and the others begin one with a space.
+    Marks that belong to the character before them (accents, the joints of emoji) stay with it. WordPiece marks pieces
+    that continue a word, the first GPT those that end one; the others begin a word with a space.
     """
     spelt = _spelt(tokens)
     marks_ends = any(token.piece.endswith(_ENDS) for token in tokens)
     marks_spaces = any(text.startswith(" ") or not text for text in spelt)
     words: list[list[int]] = []
-    # What was last spelt: of a character in several tokens, the first has it all.
+    # The last text that is not empty: of a character in several tokens, the first has it all.
     before = ""
     for place, token in enumerate(tokens):
         if marks_ends:
@@ -45,13 +45,13 @@ def words_of(tokens: Sequence[Token]) -> tuple[tuple[int, ...], ...]:
 
 
 def word_text(tokens: Sequence[Token], word: Sequence[int]) -> str:
-    """How the word at these places reads."""
+    """Return the text of the word at these places of `tokens`."""
     first, *rest = _spelt([tokens[place] for place in word])
     return (first + "".join(text.removeprefix(_CONTINUES) for text in rest)).strip() or first
 
 
 def _goes_on(before: str, text: str) -> bool:
-    """Whether a text goes on with the word before it, where words begin with a space."""
+    """Return whether `text` continues the word `before` it, in a vocabulary whose words begin with a space."""
     if not text or is_joint(text[0]):
         return True
     if text[0].isspace():
@@ -62,10 +62,10 @@ def _goes_on(before: str, text: str) -> bool:
 
 
 def _spelt(tokens: Sequence[Token]) -> list[str]:
-    """The text of each token; of a character whose bytes are in several, the first has it all and the others nothing.
+    """The text of each token; if the bytes of a character are in several, the first has it all and the others nothing.
 
-    Byte-level vocabularies (Radford et al., 2019) may part the bytes of accents, emoji and other scripts, and
-    SentencePiece spells in bytes what it has no piece for.
+    Byte-level vocabularies (Radford et al., 2019) may split the bytes of accents, emoji and other scripts, and
+    SentencePiece spells text in bytes if it has no piece for it.
     """
     texts = [token.text for token in tokens]
     fallback = [fallback_byte(token.piece) for token in tokens]
@@ -77,7 +77,7 @@ def _spelt(tokens: Sequence[Token]) -> list[str]:
     spaced = any(token.piece.startswith(_SPACE) and token.text.startswith(" ") for token in tokens)
     whole = b"".join(parts)
     try:
-        # The last character may be unfinished, as the text is where a model was stopped.
+        # The last character may be unfinished where a model was stopped.
         codecs.getincrementaldecoder("utf-8")().decode(whole)
     except UnicodeDecodeError:
         if not spaced:
@@ -86,7 +86,7 @@ def _spelt(tokens: Sequence[Token]) -> list[str]:
 
 
 def _decoded(parts: Sequence[bytes], texts: Sequence[str]) -> list[str]:
-    """`texts` with what the bytes of each token spell in place of its own, where it has some."""
+    """Return `texts` with the UTF-8 text of each token's bytes, `parts`, in place of its own, where it has any."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     spelt = ["" if part else text for part, text in zip(parts, texts, strict=True)]
     begun = 0
@@ -121,9 +121,10 @@ def merge_words(
 
 
 def word_rows(attention: Attention, word: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], NDArray[np.float32]]:
-    """The words of the keys as places of tokens, and the weights `[layer, head, word]` that each head gives them.
+    """Return the words of the keys as places of tokens, and each head's weights `[layer, head, word]` on them.
 
-    They are those of the query `word`, merged as `merge_words` does: the mean over its pieces, the sum over a key's.
+    The weights are those of the query `word`, merged as `merge_words` does: the mean over its pieces, the sum over a
+    key's.
     """
     keys = words_of(attention.key_tokens)
     given = attention.weights[:, :, list(word)].mean(axis=2)
@@ -147,14 +148,14 @@ zum zur in im an am auf aus bei mit nach von vom vor über unter für durch um i
 wurde hat haben hatte hatten kann was wer wo wann warum"""
 
 ENGLISH = frozenset(_ENGLISH.split())
-"""The most frequent function words of the language that every model here reads."""
+"""The most frequent function words of English, which every model here reads."""
 
 TRANSLATED_INTO = frozenset(f"{_FRENCH} {_GERMAN}".split())
-"""Those of the languages that translators here write. Some are content words in English: “car”, “die”, “son”."""
+"""Function words of French and German, the target languages. Some are content words in English: “car”, “die”, “son”."""
 
 
 def is_content_word(text: str, function_words: frozenset[str] = ENGLISH) -> bool:
-    """Whether the word `text` has a letter or digit and is none of the `function_words`."""
+    """Return whether the word `text` has a letter or digit and is none of the `function_words`."""
     word = text.strip().removeprefix("##").replace("’", "'").casefold()
     # “n'ai” is made of two function words, “l'animal” of one and of a content word.
     return word not in function_words and any(
@@ -168,7 +169,7 @@ _DOMAINS = "com|org|net|edu|gov|int|info|io|eu|uk|de|fr|example"
 # No address ends with the punctuation of the sentence that it stands in.
 _PATH = r"[^\s<>\"”»]*[^\s<>\"”».,;:!?'’)\]}…]"
 _URL = rf"(?:https?://|ftp://|www\.){_PATH}"
-# The characters before a match are looked at, so that a long run of letters is read once and not from each of them.
+# The lookbehind makes a match begin only at the start of a run of letters, so that a long run is scanned once.
 _EMAIL = r"(?<![\w.%+-])[\w.%+-]+@[\w-]+(?:\.[\w-]+)+"
 _DOMAIN = rf"(?<![\w.-])(?:[\w-]+\.)+(?:{_DOMAINS})\b(?:[/?#]{_PATH})?"
 _NUMBER = (
@@ -187,7 +188,7 @@ def whole_spans(text: str) -> list[tuple[int, int]]:
 
 
 def grown(span: tuple[int, int], whole: list[tuple[int, int]]) -> tuple[int, int]:
-    """`span` grown to contain each of `whole`, as `whole_spans` gives them, that it begins or ends in."""
+    """Return `span` extended to contain each of `whole`, from `whole_spans`, that it begins or ends in."""
     start, end = span
     first = bisect_right(whole, start, key=lambda each: each[0]) - 1
     last = bisect_right(whole, end - 1, key=lambda each: each[0]) - 1
