@@ -1,4 +1,4 @@
-"""The models: checkpoints, loading, and one wrapper per task. No page, no figure and no database is known here.
+"""Checkpoints, their loading, and one wrapper per task. Nothing here knows a page, a figure or a database.
 
 >>> from models import load_model
 >>> load_model("sentiment")(text="A quiet, generous film.").label

@@ -1,6 +1,6 @@
-"""Where each architecture of transformers keeps its parts, by the names that its own modules have.
+"""A table of the module names under which each architecture of transformers keeps its parts.
 
-Ablation, the tab Inside and the engine read this table; nothing else knows an architecture by name.
+Ablation, the tab Inside and the engine read it; nothing else knows an architecture by name.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from models.wording import Sentence
 
 @dataclass(frozen=True)
 class LayerNames:
-    """The names of a layer's parts: `layers` is the list of them in the network's trunk, the others are seen from one.
+    """The module names of a layer's parts: `layers` is the list of layers in the trunk, the others are paths in one.
 
-    `together` is the linear map that brings the heads together, W^O of Vaswani et al. (2017, section 3.2.2).
-    `query_key_value` has one name where one map makes all three. `cross` and `cross_norm` name the attention to another
-    text, where a layer has it. `gate` is the second map of a gated feed-forward part (Shazeer, 2020): its output is
-    multiplied by that of `inner` after the activation. It has the name of `inner` where one map makes both. Where only
-    the first two names are given, heads can be switched off and no more.
+    `together` is the output projection of the heads, W^O of Vaswani et al. (2017, section 3.2.2). `query_key_value` has
+    one name where one projection makes all three. `cross` and `cross_norm` name the cross-attention, where a layer has
+    it. `gate` is the second up projection of a gated feed-forward network (Shazeer, 2020), whose output is multiplied
+    by that of `inner` after the activation. It has the name of `inner` where one projection makes both. Given only the
+    first two names, heads can be switched off; the other uses of this table need the rest.
     """
 
     layers: str
@@ -38,10 +38,11 @@ class LayerNames:
 
 @dataclass(frozen=True)
 class EmbeddingNames:
-    """The names of the embedding tables in the trunk by what they embed, and of the norm after their sum.
+    """The module names of the embedding tables in the trunk, by what they embed, and of the norm after their sum.
 
-    `kind` is the side that reads the text; `scale` names the number that token vectors are multiplied by. Positions are
-    `learned` or computed, or without a table rotary (Su et al., 2021): each layer turns its queries and keys by them.
+    `kind` is the side that reads the text, `encoder` or `decoder`; `scale` names the factor of the token vectors.
+    Position embeddings are `learned` or computed; without a position table they are rotary (Su et al., 2021): each
+    layer rotates its queries and keys.
     """
 
     kind: str
@@ -52,17 +53,17 @@ class EmbeddingNames:
 
     @property
     def rotary(self) -> bool:
-        """Whether no position is added to a token's vector."""
+        """Whether positions are rotary, so that none is added to a token's vector."""
         return "position" not in self.tables
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """An architecture: its layers by the kind of attention in them, the one to show first in front.
+    """An architecture: the names of its layers by kind of attention, the kind to show first in front.
 
-    `parameters` are the parts of which its parameters are counted, each with a pattern of their names, tried in order.
-    `last_norm` names the norm between a decoder's last layer and its output embedding. `converts` says that its
-    OpenVINO graphs were compared with transformers.
+    `parameters` are the parts by which its parameters are counted, each with a regular expression; a parameter belongs
+    to the first that matches its name. `last_norm` names the norm between a decoder's last layer and its output
+    embedding. `converts` is true where its OpenVINO graphs were compared with transformers.
     """
 
     layers: Mapping[str, LayerNames] = field(default_factory=dict)
@@ -182,7 +183,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "roberta": Architecture({"encoder": _BERT_LAYERS}, converts=True),
     "electra": Architecture({"encoder": _BERT_LAYERS}, converts=True),
     "distilbert": Architecture({"encoder": _DISTILBERT_LAYERS}, converts=True),
-    # One layer of ALBERT is used again and again.
+    # All layers of ALBERT share one set of weights.
     "albert": Architecture({"encoder": LayerNames("encoder.albert_layer_groups", "albert_layers.0.attention.dense")}),
     "gpt2": Architecture(
         {"decoder": _GPT2_LAYERS},
@@ -215,11 +216,11 @@ ARCHITECTURES: dict[str, Architecture] = {
         }
     ),
 }
-"""By `model_type`, the name that a checkpoint's `config.json` gives its architecture."""
+"""The architectures by `model_type`, the name that a checkpoint's `config.json` gives."""
 
 
 def architecture(model_type: str) -> Architecture:
-    """The architecture of this name; of one that is not known, no part is."""
+    """Return the architecture of this `model_type`, or one without any names if it is not in the table."""
     return ARCHITECTURES.get(model_type, Architecture())
 
 
@@ -228,5 +229,5 @@ def heads_of(config: Any, kind: str) -> int:
     heads = int(config.num_attention_heads)
     if kind == "encoder" or not config.is_encoder_decoder:
         return heads
-    # T5 has as many heads on both sides, and one name for them.
+    # T5 has one setting for the heads of both sides.
     return int(getattr(config, "decoder_attention_heads", heads))

@@ -1,7 +1,7 @@
-"""Cancellation: a long computation asks before each forward pass whether anyone still waits for its answer.
+"""Cancellation: a long computation checks before each forward pass whether a caller still waits for its answer.
 
-The answer comes from outside (a page that was closed, a button) and is wanted deep inside a loop, hence a context
-variable, as for a deadline, rather than a parameter of every function in between. Locks are waited for with a bound.
+A closed page or a button cancels a run from outside, and the check sits deep inside a loop: hence a context variable,
+as for a deadline, rather than a parameter of every function in between. Waiting for a lock is bounded.
 """
 
 import threading
@@ -17,7 +17,7 @@ _wanted: ContextVar[Callable[[], bool] | None] = ContextVar("wanted", default=No
 
 @contextmanager
 def only_while(wanted: Callable[[], bool]) -> Iterator[None]:
-    """Stop what this thread computes inside as soon as `wanted` says no, or what is around it does.
+    """Cancel this thread's computation inside as soon as `wanted`, or that of an enclosing `only_while`, returns false.
 
     A generator must not yield inside: each of its steps may run in another context.
     """
@@ -30,24 +30,24 @@ def only_while(wanted: Callable[[], bool]) -> Iterator[None]:
 
 
 def go_on() -> None:
-    """Raise `Stopped` where nobody waits any more."""
+    """Raise `Stopped` if no caller waits for the answer any more."""
     wanted = _wanted.get()
     if wanted is not None and not wanted():
         raise Stopped
 
 
 ASK_EVERY_S = 0.5
-"""How often a caller who waits asks whether anyone still wants the answer."""
+"""Seconds between two checks for cancellation while a caller waits."""
 
 LONGEST_PASS_S = 120.0
-"""How long a network may be busy with one pass. The longest text on the slowest processor takes a few seconds."""
+"""The most seconds to wait for a busy network. The longest text takes a few seconds on the slowest processor."""
 
 LONGEST_LOAD_S = 900.0
-"""How long a checkpoint may take to download and to load."""
+"""The most seconds to wait while a checkpoint is downloaded and loaded."""
 
 
 class BoundedLock:
-    """A reentrant lock: `with` raises `Overdue` after `longest_s`, and `Stopped` once nobody wants the answer."""
+    """A reentrant lock: `with` raises `Overdue` after waiting `longest_s` seconds, and `Stopped` on cancellation."""
 
     def __init__(self, longest_s: float = LONGEST_PASS_S) -> None:
         self._lock, self._longest_s = threading.RLock(), longest_s

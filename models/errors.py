@@ -6,8 +6,8 @@ from models.wording import Sentence
 class InputError(Exception):
     """The input cannot be used as it stands.
 
-    `sentence` is what the visitor is told, a `Sentence` where it can be translated; `field` names the input it is about
-    ("" when it is about none).
+    `sentence` is the message to the visitor, a `Sentence` where it can be translated; `field` names the input concerned
+    ("" for none).
     """
 
     def __init__(self, sentence: str, field: str = "") -> None:
@@ -25,13 +25,13 @@ _NOT_THERE = {
 
 
 def require_there(what: str, number: int, count: int, *, field: str = "", least: int = 0) -> None:
-    """Raise `InputError` unless `number` is from `least` to the last of the `count` of `what` that there are."""
+    """Raise `InputError` unless `number`, that of a layer or another `what`, is at least `least` and below `count`."""
     if not least <= number < count:
         raise InputError(Sentence(_NOT_THERE[what], number=number, last=count - 1), field or what)
 
 
 class Stopped(InputError):
-    """Nobody waits for the answer any more, so it is not computed to its end."""
+    """The run was cancelled, since no caller waits for its answer any more."""
 
     SENTENCE = Sentence("This run was stopped before it had an answer.")
 
@@ -40,7 +40,7 @@ class Stopped(InputError):
 
 
 class Overdue(InputError):
-    """Something that others hold was not free in time, so this run gives up instead of waiting for ever."""
+    """A lock or a download that the run needs took too long, so the run gives up instead of waiting for ever."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("The model was busy for too long. Please try again."))

@@ -56,15 +56,15 @@ class Task(StrEnum):
 
     @property
     def grows(self) -> bool:
-        """Whether its answer is shown as it grows, and can be stopped."""
+        """Whether its answer is streamed while it grows, and can be stopped."""
         return self in (Task.COMPLETION, Task.TINY_MODEL)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of attention to look at in its models, the one to show first in front.
+        """The kinds of attention that its models can show, the one to show first in front.
 
-        An LSTM over characters has none, earlier translators bring theirs with the answer, and training is about
-        gradients.
+        An LSTM over characters has no attention, the earlier translators return theirs with the answer, and training
+        shows gradients instead.
         """
         if self in (Task.CELLS, Task.TRANSLATORS, Task.TRAINING_STEP, Task.TINY_MODEL):
             return ()
@@ -81,8 +81,8 @@ class Checkpoint:
     """A checkpoint and where it is: a `save_pretrained` folder under `BUNDLED`, or a repository on the Hub.
 
     `base` names the bundled checkpoint that it was fine-tuned from, with which it shares weights; `prefix` is put
-    before the text, as T5 wants. `revision` is a Hub commit, or "main", of which the commit that is downloaded first is
-    kept as the pin (see `models/loading/hub.py`); `size_mb` is what a download weighs.
+    before the text, as T5 needs. `revision` is a Hub commit, or "main": then the commit that is downloaded first
+    becomes the pin (see `models/loading/hub.py`). `size_mb` is the size of a download.
     """
 
     name: str
@@ -99,11 +99,11 @@ class Checkpoint:
     base: str = ""
     prefix: str = ""
     package: str = ""
-    """A Python package and the file in it that carries the weights: where it is installed, the Hub is not asked."""
+    """A Python package and the file of weights in it, as `package/file`; if it is installed, the Hub is not asked."""
 
     @property
     def folder(self) -> Path:
-        """The bundled folder; only there when the checkpoint has no `hub_id`."""
+        """The bundled folder, which exists only if the checkpoint has no `hub_id`."""
         return BUNDLED / self.name
 
 
@@ -230,14 +230,14 @@ CHARACTERS = Checkpoint(
     Sentence("Two small models, one that read children’s books and one that read Python’s standard library, "
              "character by character: each foresees spelling and form, and no meaning."),
 )  # fmt: skip
-"""What answers `Task.CELLS`. It is no Transformer, has no attention and no tokenizer, and so stands by itself."""
+"""The checkpoint of `Task.CELLS`: no Transformer, without attention and tokenizer, so `REGISTRY` does not hold it."""
 
 TINY = Checkpoint(
     "clearhead-tiny", Task.TINY_MODEL, Sentence("A new tiny model"),
     Sentence("decoder"), "Apache-2.0", 110_000, ("en",), 1,
     Sentence("It is made anew for each run, knows only the characters of your text, and is thrown away afterwards."),
 )  # fmt: skip
-"""What answers `Task.TINY_MODEL`: no file of weights, since each run begins with random ones."""
+"""The entry of `Task.TINY_MODEL`, without a file of weights, since each run begins with random ones."""
 
 _WITHOUT_FOLDER = {each.name: each for each in (CHARACTERS, TINY)}
 
@@ -259,8 +259,8 @@ STANDARD: dict[Task, Checkpoint] = {
 def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
     """The checkpoints that answer `task`, the bundled one first.
 
-    Two tasks have that one alone: the detector of `Task.WRITTEN_BY` was trained on the ranks that this model gives, and
-    the earlier translators of `Task.TRANSLATORS` know its vocabulary.
+    Two tasks have only the bundled one: the detector of `Task.WRITTEN_BY` was trained on the ranks that it gives, and
+    the earlier translators of `Task.TRANSLATORS` share its vocabulary.
     """
     alone = tuple(each for each in _WITHOUT_FOLDER.values() if each.task is task)
     if alone:
@@ -270,7 +270,7 @@ def checkpoints_for(task: Task) -> tuple[Checkpoint, ...]:
 
 
 def task_called(name: str) -> Task | None:
-    """The task with this name on the Hub or in addresses; none where `name` is no task's."""
+    """The task with this name on the Hub or in addresses; None if there is no such task."""
     return next((task for task in Task if name in (task.value, task.endpoint)), None)
 
 

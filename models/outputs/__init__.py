@@ -1,1 +1,1 @@
-"""What the models answer, as typed results: frozen, free of torch. Import each from the module that defines it."""
+"""The models' answers as typed results, frozen and free of torch. Import each from the module that defines it."""

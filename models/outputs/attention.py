@@ -1,4 +1,4 @@
-"""Attention, and what is told from it or beside it: the roles of heads, attribution, heads switched off."""
+"""Attention, the roles of its heads, heads that are switched off, and attribution."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from models.errors import require_there
 from models.outputs.base import Token
 
 MEAN = -1
-"""The layer or head number that stands for all of them: in pictures and tables for their mean."""
+"""The layer or head number that stands for all of them; pictures and tables show their mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Attention:
 
     @property
     def within_one_text(self) -> bool:
-        """Whether queries and keys are the same tokens: self-attention, masked or not, and no cross-attention."""
+        """Whether this is self-attention, masked or not: queries and keys are the same tokens."""
         return self.kind != "cross" and self.query_tokens == self.key_tokens
 
     def matrix(self, layer: int = MEAN, head: int = MEAN) -> NDArray[np.float32]:
@@ -55,18 +55,18 @@ class Attention:
         return np.asarray(self.weights[self.chosen(layer), heads].mean(axis=(0, 1)), dtype=np.float32)
 
     def chosen(self, layer: int) -> slice:
-        """The layers that `layer` stands for; raises `InputError` when it is not there."""
+        """Return the layers that `layer` stands for, all for `MEAN`; raises `InputError` if there is no such layer."""
         require_there("layer", layer, self.layers, least=MEAN)
         return slice(0, self.layers) if layer == MEAN else slice(layer, layer + 1)
 
 
 Attentions = Mapping[str, Attention]
-"""Attention by kind, the one to show first in front: `encoder`, `decoder`, `cross`."""
+"""Attention by kind (`encoder`, `decoder`, `cross`), the kind to show first in front."""
 
 
 @dataclass(frozen=True)
 class HeadRole:
-    """The role of one head over one text: a name of `models.explain.head_roles.ROLES`, and its share of the weight."""
+    """The role of a head over one text, out of `models.explain.head_roles.ROLES`, and its share of the weight."""
 
     layer: int
     head: int
@@ -76,7 +76,7 @@ class HeadRole:
 
 @dataclass(frozen=True)
 class SwitchedOff:
-    """A head whose output is taken as zero, counted from 0 in the attention of `kind`; `MEAN`: all of the layer's."""
+    """A head in the attention of `kind` whose output is set to zero, counted from 0; `MEAN`: all heads of the layer."""
 
     kind: str
     layer: int
@@ -85,11 +85,11 @@ class SwitchedOff:
 
 @dataclass(frozen=True)
 class Attribution:
-    """The attribution of one decision of the model to its tokens, by a method such as integrated gradients.
+    """The attribution of one decision of the model to the tokens it read, by a method such as integrated gradients.
 
     `scores` are signed and in units of the logit. They sum to `value` − `baseline_value` + `delta`: the logit of
     `target` for the text, the same for a text of blanks, and the error of the approximation. `baseline` is the token
-    that stood for each blank, empty for embeddings of zero or their mean.
+    that stood for each blank; it is empty if the blanks were zero or mean embeddings.
     """
 
     tokens: tuple[Token, ...]
@@ -104,5 +104,5 @@ class Attribution:
 
     @property
     def first_kept(self) -> bool:
-        """Whether the first word of the text was never blank, so that it has no score."""
+        """Whether the baseline kept the first token of the text, which then has no score."""
         return not (self.tokens[0].is_mark or self.tokens[0].is_blank or self.scores[0])

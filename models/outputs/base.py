@@ -13,7 +13,8 @@ Number = TypeVar("Number", bound=np.floating[Any])
 class LoadedCheckpoint:
     """The checkpoint that was really used: `revision` is a Hub commit, or the start of the weights' sha256.
 
-    `engine` computed the answer, its large products in `precision`; runs logged before that was kept were exact.
+    `engine` computed the answer, its large products in `precision`; the defaults are those of runs that were logged
+    before these two were recorded.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Token:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it stands for a word that is left out."""
+        """Whether the token is a mask, which stands for a word that is left out."""
         return self.special and "mask" in self.piece.lower()
 
     @property
@@ -63,7 +64,7 @@ class Prediction:
 
 
 def softmax(logits: NDArray[Number]) -> NDArray[Number]:
-    """The probabilities that `logits` stand for, over the last axis."""
+    """Return the softmax of `logits` over the last axis."""
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 

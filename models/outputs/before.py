@@ -1,4 +1,4 @@
-"""Answers of models from before Transformers: judgements and how each read, translations, and the cells of an LSTM."""
+"""Answers of models from before Transformers: sentiment and its explanation, translations, and the cells of an LSTM."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,8 +18,8 @@ NEGATIVE: str = Sentence("negative")
 class GenerationRow:
     """One model's probability that a text is positive, and the same for the changed text, if one was given.
 
-    `year` and `paper` are those of its idea, `accuracy` is in percent on sst2's development sentences, `None` for a
-    checkpoint that was not measured on them.
+    `year` and `paper` are those of the model's idea; `accuracy` is in percent on sst2's development sentences, `None`
+    for a checkpoint that was not measured on them.
     """
 
     key: str
@@ -49,9 +49,9 @@ class GenerationRow:
 
 @dataclass(frozen=True)
 class GenerationsOutput(SentimentOutput):
-    """The answer of every generation in `rows`, the Transformer last, whose `label` and `scores` these are.
+    """The answers of all generations as `rows`; `label` and `scores` are those of the Transformer, the last row.
 
-    `unknown` are the words that the models taught by sst2 alone do not know.
+    `unknown` are the words that the models trained on sst2 alone do not know.
     """
 
     rows: tuple[GenerationRow, ...]
@@ -60,7 +60,7 @@ class GenerationsOutput(SentimentOutput):
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of a model, or of the text, adds to the log-odds of its answer."""
+    """The contribution of one part of a model, or of the text, to the log-odds of the answer."""
 
     text: str
     adds: float
@@ -68,7 +68,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Strip:
-    """Numbers inside a model, `[word, unit]`; of a whole text they are one row."""
+    """Activations inside a model, `[word, unit]`; those of a whole text are one row."""
 
     name: str
     rows: NDArray[np.float32]
@@ -76,7 +76,10 @@ class Strip:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the model called `key` read a text: the log-odds of its answer are `bias` and what the `parts` add."""
+    """The explanation of one model's answer: the log-odds are the `bias` plus the contributions of the `parts`.
+
+    `key` names the model, and `strips` are its activations.
+    """
 
     key: str
     bias: float
@@ -85,7 +88,7 @@ class Reading:
 
     @property
     def log_odds(self) -> float:
-        """The natural logarithm of the odds that the text praises."""
+        """The natural logarithm of the odds that the text is positive."""
         return self.bias + sum(part.adds for part in self.parts)
 
     @property
@@ -96,7 +99,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Reach:
-    """For each word of a text the length of the gradient of a model's log-odds with respect to the word's vector."""
+    """For each word of a text, the L2 norm of the gradient of a model's log-odds with respect to the word's vector."""
 
     key: str
     lengths: tuple[float, ...]
@@ -104,9 +107,9 @@ class Reach:
 
 @dataclass(frozen=True)
 class GenerationsReading:
-    """How each generation read a text of `words`, and how far back the answer's gradient reaches in some.
+    """The explanation of each earlier model's answer to a text of `words`, and the gradients' reach in some models.
 
-    `untrained` is the same for the recurrent models before training, with random weights.
+    `untrained` is the reach in the recurrent models before training, with random weights.
     """
 
     words: tuple[str, ...]
@@ -117,11 +120,11 @@ class GenerationsReading:
 
 @dataclass(frozen=True)
 class EarlyTranslation:
-    """What one translator wrote: its `key`, its name, when and where its idea was published, and what it wrote.
+    """The translation by one translator, with its `key`, its name, and when and where its idea was published.
 
-    `bleu` was measured on captions; `alignment` has for each written token the weights of the source's tokens, and no
-    rows for the translator without attention; `repeated` are the spans `(start, end)` of `text` that say again what it
-    has just said.
+    `bleu` was measured on captions. `alignment` `[target, source]` holds each written token's attention weights over
+    the source, and no rows for the translator without attention. `repeated` are the spans `(start, end)` of `text` that
+    repeat the words just before them.
     """
 
     key: str
@@ -138,9 +141,9 @@ class EarlyTranslation:
 
 @dataclass(frozen=True)
 class TranslatorsOutput(TaskOutput):
-    """A sentence through translators from before Transformers, and through the Transformer, whose row is the last.
+    """The translations of a sentence by translators from before Transformers and, in the last row, by the Transformer.
 
-    The weights in its row are those of cross-attention in one `head` of one `layer`, both counted from 0.
+    The weights in the last row are the cross-attention of one `head` of one `layer`, both counted from 0.
     """
 
     rows: tuple[EarlyTranslation, ...]
@@ -152,8 +155,8 @@ class TranslatorsOutput(TaskOutput):
 class WatchedCell:
     """One cell of an LSTM and its `states`, tanh of the cell from -1 to 1, after each character of a text.
 
-    `watches` names what it goes along with over text kept out of training, with their `correlation`; a cell
-    without a name has neither.
+    `watches` names a property of the text, and `correlation` is the cell's with it over text kept out of training; a
+    cell without a name has neither.
     """
 
     cell: int
@@ -164,9 +167,10 @@ class WatchedCell:
 
 @dataclass(frozen=True)
 class CellsOutput(TaskOutput):
-    """What cells of a character model held while it read a text, which it saw as `read`, and what it foresaw.
+    """The states of a character model's cells over a text, which the model saw as `read`, and its guesses.
 
-    `unknown` are the characters that it does not know; `guesses` are the likeliest characters after each one.
+    `unknown` are the characters that the model does not know; `guesses` are the likeliest next characters after each
+    one.
     """
 
     model: str

@@ -7,9 +7,10 @@ from models.outputs.base import LoadedCheckpoint, Prediction, TaskOutput, Token
 
 @dataclass(frozen=True)
 class WordStanding:
-    """Where a word named by the visitor stands at one mask: its probability and its rank from 1.
+    """The probability of a word named by the visitor at one mask, and its rank from 1.
 
-    Both are `None` for a word that the vocabulary spells with several `pieces`: it cannot stand in one blank.
+    Both are `None` for a word that the vocabulary does not have as one piece: it cannot fill one blank. `pieces` spell
+    it.
     """
 
     word: str
@@ -20,9 +21,9 @@ class WordStanding:
 
 @dataclass(frozen=True)
 class FillMaskOutput(TaskOutput):
-    """`predictions` holds, for each mask in order, the likeliest tokens; `sequences` the filled texts, best first.
+    """The likeliest tokens of each mask in order (`predictions`), and the filled texts, best first (`sequences`).
 
-    A sequence's score is the product of its tokens' probabilities, each mask judged with the others still masked.
+    A sequence's score is the product of its tokens' probabilities, each predicted with the other masks still masked.
     """
 
     predictions: tuple[tuple[Prediction, ...], ...]
@@ -32,7 +33,7 @@ class FillMaskOutput(TaskOutput):
 
 @dataclass(frozen=True)
 class SentimentOutput(TaskOutput):
-    """The likeliest `label` and the probability of each, in the checkpoint's own order."""
+    """The likeliest `label` and the probability of each label, in the checkpoint's own order."""
 
     label: str
     scores: tuple[Prediction, ...]
@@ -50,10 +51,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class QuestionAnsweringOutput(TaskOutput):
-    """The best spans; a score is the probability of a place, and `no_answer_score` that the text does not answer.
+    """The best spans with their probabilities, and the probability that the text gives no answer, `no_answer_score`.
 
-    Over all places of the text they sum to one. `start_probabilities` and `end_probabilities` have a number for each of
-    `tokens`, those of the best of the `windows` in which the context was read.
+    Over all spans of the text they sum to one. `start_probabilities` and `end_probabilities` are over `tokens`, those
+    of the best of the `windows` in which the context was read.
     """
 
     answers: tuple[Answer, ...]
@@ -64,7 +65,7 @@ class QuestionAnsweringOutput(TaskOutput):
 
     @property
     def answered(self) -> bool:
-        """Whether it is at least as likely that the text answers, anywhere, as that it does not."""
+        """Whether the text is at least as likely to give an answer, anywhere, as to give none."""
         return bool(self.answers) and self.no_answer_score <= 0.5
 
 
@@ -102,7 +103,7 @@ class TokenLabel:
 
 @dataclass(frozen=True)
 class NamesOutput(TaskOutput):
-    """The names in the order of the text, and the label of every token of it.
+    """The names in the order of the text, and the labels of all its tokens.
 
     The `classes` are `O`, and for each kind `B-` for a name's first word and `I-` for the others. `tokens` are those of
     the one of the `windows` in which the first name was read.
@@ -115,7 +116,7 @@ class NamesOutput(TaskOutput):
 
     @property
     def decisive(self) -> TokenLabel:
-        """The first token of the first name; where there is none, of the word that is likeliest to be one."""
+        """The first token of the first name or, if there is no name, of the word that is likeliest to be one."""
         if self.entities:
             return self.at(self.entities[0].start)
         outside = self.classes.index(OUTSIDE)
@@ -127,7 +128,7 @@ class NamesOutput(TaskOutput):
         return next(each for each in self.labels if each.token.start <= character < each.token.end)
 
     def kinds_of(self, token: TokenLabel) -> dict[str, float]:
-        """The probability of each kind of name at `token`, a name's first word or not, and of `O`."""
+        """The probability of each kind of name at `token`, `B-` and `I-` added up, and of `O`."""
         kinds: dict[str, float] = {}
         for label, share in zip(self.classes, token.shares, strict=True):
             kind = label.rpartition("-")[2]
@@ -137,11 +138,12 @@ class NamesOutput(TaskOutput):
 
 @dataclass(frozen=True)
 class SentencePairOutput(TaskOutput):
-    """Four answers on two texts: three probabilities of one pass over the pair, and a cosine of two more.
+    """Four answers on two texts: three probabilities from a pass over the pair, and a cosine from the texts read alone.
 
-    `follows` is the probability that the second comes after the first, `paraphrase` that both say the same, and
-    `entailment` holds entailment, neutral and contradiction. `similarity` is the cosine of the two `vectors`, each of
-    length one, and so their dot product. `segments` has a 0 or 1 for each of `tokens`: the sentence that it is of.
+    `follows` is the probability that the second comes after the first, `paraphrase` that both say the same;
+    `entailment` holds the probabilities of entailment, neutral and contradiction. `similarity` is the cosine of the two
+    `vectors`, each of length one, and so their dot product. `segments` has a 0 or 1 for each of `tokens`, for the first
+    or second text.
     """
 
     follows: float
@@ -154,9 +156,10 @@ class SentencePairOutput(TaskOutput):
 
 @dataclass(frozen=True)
 class Ending:
-    """An ending as two models weigh it: the probability that it comes next, and the likelihood of its words.
+    """An ending as scored by two models.
 
-    `follows` is next sentence prediction's; `log_probability` is the completion model's mean over the tokens, natural.
+    `follows` is the probability by next sentence prediction that it comes next; `log_probability` is the completion
+    model's mean natural log-probability over its tokens.
     """
 
     text: str
@@ -166,7 +169,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class EndingsOutput(TaskOutput):
-    """The `endings` in their order, and which place each model puts on which rank, best first.
+    """The `endings` in the given order, and each model's ranking: their places in that order, best first.
 
     `tokens` are those of the beginning with the ending that is likeliest to come next. `writer` is the completion
     model.

@@ -1,4 +1,4 @@
-"""How well a language model foresees a text, and whether it reads like a model's."""
+"""Answers on how well a language model predicts a text, and on whether a model wrote it."""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from models.outputs.base import LoadedCheckpoint, Prediction, TaskOutput, Token
 
 @dataclass(frozen=True)
 class TokenSurprise:
-    """How a causal model foresaw a token of a text, after the `context` tokens before it that it had read.
+    """A causal model's prediction of one token of a text from the `context` tokens before it that it had read.
 
-    `rank` counts from 1, the likeliest; `bits` are −log₂ of the `probability`. `rather` are the
-    tokens that it found likeliest there.
+    `rank` counts from 1, the likeliest; `bits` are −log₂ of the `probability`. `rather` are the tokens that the model
+    found likeliest there.
     """
 
     token: Token
@@ -24,9 +24,9 @@ class TokenSurprise:
 
 @dataclass(frozen=True)
 class PseudoPerplexity:
-    """The perplexity of a masked model that is asked for each of its `tokens` with that one masked.
+    """The pseudo-perplexity of a text: a masked model predicts each of its `tokens` with only that one masked.
 
-    It is no perplexity of a text: each token is foreseen from both sides (Salazar et al., 2020).
+    It is no perplexity of a text: each token is predicted from both sides (Salazar et al., 2020).
     """
 
     value: float
@@ -35,14 +35,14 @@ class PseudoPerplexity:
 
 @dataclass(frozen=True)
 class MeasuredText:
-    """The tokens of a text that were counted, and its pseudo-perplexity; none where the text is too long for that."""
+    """The counted tokens of a text and its pseudo-perplexity, None if the text is too long for that, or empty."""
 
     tokens: tuple[TokenSurprise, ...]
     pseudo_perplexity: PseudoPerplexity | None
 
     @property
     def bits(self) -> float:
-        """The surprise of the whole text."""
+        """The surprise of the whole text, in bits."""
         return math.fsum(each.bits for each in self.tokens)
 
     @property
@@ -63,11 +63,11 @@ class MeasuredText:
 
 @dataclass(frozen=True)
 class SurpriseOutput(TaskOutput):
-    """A `text` as a language model foresees it, and another beside it where one was given.
+    """The surprise of a language model at a `text`, and at an `other` one if it was given.
 
-    `start` spells the start token, which stands in front and is not counted; where the model has none it is empty, and
-    the first token of the text is not counted. A text of more than `window` tokens is read in windows that overlap by
-    half. `masked` computed the pseudo-perplexities.
+    `start` spells the start token, which stands in front and is not counted; it is empty if the model has none, and
+    then the first token of the text is not counted. A text of more than `window` tokens is read in windows that overlap
+    by half. `masked` computed the pseudo-perplexities.
     """
 
     text: MeasuredText
@@ -79,10 +79,10 @@ class SurpriseOutput(TaskOutput):
 
 @dataclass(frozen=True)
 class WrittenByFigures:
-    """How a detector did on texts of `tokens` tokens that it was not trained on, as shares of one.
+    """The performance of the detector on texts of `tokens` tokens that it was not trained on, as shares of one.
 
-    `false_alarms` are people's texts that were called machine-written; `accuracy` counts as many texts of people as of
-    models, so that guessing gets a half.
+    `false_alarms` is the share of people's texts that were called machine-written; `accuracy` weighs texts of people
+    and of models equally, so that guessing gets a half.
     """
 
     tokens: int
@@ -92,11 +92,11 @@ class WrittenByFigures:
 
 @dataclass(frozen=True)
 class WrittenByOutput(TaskOutput):
-    """How much a text reads like a model's rather than a person's.
+    """The detector's answer: `machine` is the probability that a model rather than a person wrote the text.
 
-    `machine` is the probability where one text in two is a model's, from `counted` tokens; `ranks` are the shares of
-    them in the bins of `models.tasks.written_by.RANKS`. The `figures` are for the greatest length that was measured
-    and that the text reaches.
+    It assumes that one text in two is a model's, and rests on `counted` tokens; `ranks` are the shares of these tokens
+    in the bins of `models.tasks.written_by.RANKS`. The `figures` are those of the greatest measured length that the
+    text reaches, or of the least one for a shorter text.
     """
 
     machine: float

@@ -1,23 +1,23 @@
-"""What training does: one step of it, and a tiny model that learns a text."""
+"""Answers on training: one step of it, and a tiny model that learns a text."""
 
 from dataclasses import dataclass
 
 from models.outputs.base import Prediction, TaskOutput
 
 MASKED, NEXT = "masked", "next"
-"""The objectives: fill blanks that were made on purpose (BERT), or foresee the next token (GPT)."""
+"""The objectives: predict masked tokens (BERT), or the next token (GPT)."""
 
 BLANKED, EXCHANGED, LEFT = "blanked", "exchanged", "left"
-"""What becomes of a chosen token before the model reads it; where it foresees the next one, nothing does."""
+"""The fates of a token chosen for `MASKED`: masked, exchanged for another token, or left as it is."""
 
 
 @dataclass(frozen=True)
 class LearnedPlace:
-    """A place whose token the model should have found: number `position` of the tokens, which it read as `shown`.
+    """A token that the model should predict, number `position` of the text.
 
-    `fate` is what became of the token, and empty where the next one is foreseen. `loss` is the natural logarithm of the
-    token's `probability`, negated; `after` is its probability after the step. `expected` is what the model found
-    likeliest.
+    `shown` is the token that the model read at the place of the prediction. `fate` is what was done to the token before
+    the model read it, empty for `NEXT`. `loss` is the negative natural logarithm of the token's `probability`; `after`
+    is its probability after the step. `expected` is the token that the model found likeliest.
     """
 
     position: int
@@ -40,10 +40,10 @@ class PartGradient:
 
 @dataclass(frozen=True)
 class TrainingStepOutput(TaskOutput):
-    """One step of training on a text: where the model was asked, how wrong it was, and what that would change.
+    """One step of training on a text: the predicted tokens, the loss before and after the step, and the gradients.
 
-    `loss` is the mean over the `places`, `loss_after` the same after every parameter was moved against its gradient by
-    `rate` times its size. Where `shared`, the output layer uses the table of the embeddings, and the first part holds
+    `loss` is the mean over the `places`; the step subtracts `rate` times its gradient from every parameter, and
+    `loss_after` is the mean after it. If `shared`, the output layer uses the embedding table, and the first part holds
     the gradients of both.
     """
 
@@ -58,10 +58,10 @@ class TrainingStepOutput(TaskOutput):
 
 @dataclass(frozen=True)
 class Learned:
-    """How far a tiny model has come after `step` steps: its mean loss for a character, in nats.
+    """A tiny model's mean loss per character after `step` steps, in nats.
 
-    `loss` is over the characters that it learns from, `kept_out` over those that it never reads; `right` is the share
-    of the former that it finds likeliest.
+    `loss` is over the characters that it learns from, `kept_out` over those kept out of training; `right` is the share
+    of the former at which it finds the right character likeliest.
     """
 
     step: int
@@ -72,7 +72,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a tiny model wrote after `step` steps."""
+    """A text that a tiny model wrote after `step` steps."""
 
     step: int
     text: str
@@ -80,11 +80,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class TinyModelOutput(TaskOutput):
-    """A model of `parameters` numbers that learned to foresee each next character of a text.
+    """A model with `parameters` parameters that learned to predict each next character of a text.
 
-    It learned from the first `read` characters, of which `alphabet` are the different ones of the whole text; the last
-    `kept` were kept out. `copied` is how many characters in a row of the last sample stand in the text. `finished` is
-    false while it learns, and where it was stopped.
+    It learned from the first `read` characters; the last `kept` were kept out. `alphabet` are the distinct characters
+    of the whole text. `copied` is the length of the longest run of characters in the last sample that stands in the
+    text. `finished` is false while the model learns, and if it was stopped.
     """
 
     parameters: int

@@ -9,7 +9,7 @@ from models.outputs.base import Prediction, TaskOutput
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A word in one sentence, from character `start` to `end` (exclusive); it stands there `times`, the first is meant.
+    """The first place of a word in a sentence that has it `times`: characters `start` to `end` (exclusive).
 
     `fitting` are the words that the masked language model would put in its place, with their probabilities.
     """
@@ -23,11 +23,10 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Plane:
-    """The vectors of one layer seen flat: a point for each occurrence, and `static`, the word before any layer read it.
+    """The vectors of one layer projected onto a plane: a point for each occurrence, and `static` for the word alone.
 
-    All vectors have a length of one here, as a cosine compares them. The axes are the two directions in which these
-    points differ most (principal components); `shares` says how much of their differences (squared distances from
-    their mean) lies along each.
+    `static` is from before the first layer. All vectors are scaled to length one, as in a cosine. The axes are the
+    first two principal components of these vectors; `shares` are the shares of the variance along each.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -40,9 +39,9 @@ class WordInContextOutput(TaskOutput):
     """One word in several sentences; `tokens` are those of the first.
 
     `layers[layer][one][other]` is the cosine of the word's vectors in two sentences; layer 0 is the embeddings that the
-    first layer reads, with position and norm where the model has them. `planes` has a plane for each of them.
+    first layer reads, with position and norm where the model has them. `planes` has one plane per layer.
     `static_neighbours` are the words whose static vectors (see `models.text.word_vectors`) are nearest to the word's
-    own, with their cosines; where it has none, `static_note` says so.
+    own, with their cosines; if it has none, `static_note` says so.
     """
 
     word: str
@@ -54,18 +53,18 @@ class WordInContextOutput(TaskOutput):
 
     @property
     def telling(self) -> int:
-        """The layer at which the cosines lie furthest apart; of two sentences, that at which they are least alike."""
+        """The layer whose cosines lie furthest apart; for two sentences, the layer at which they are least alike."""
         found = [self.extremes(layer) for layer in range(self.depth)]
         top = [1.0 if len(self.occurrences) == 2 else closest[2] for closest, _ in found]
         return int(np.argmax([most - least[2] for most, (_, least) in zip(top, found, strict=True)]))
 
     @property
     def depth(self) -> int:
-        """The number of `layers`, the embeddings counted."""
+        """The number of `layers`, the embeddings included."""
         return len(self.layers)
 
     def extremes(self, layer: int) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
-        """The two sentences, from 0, that are closest at `layer`, and the two least alike, each with their cosine."""
+        """The two sentences, from 0, most alike at `layer`, and the two least alike, each pair with its cosine."""
         count = len(self.occurrences)
         pairs = [
             (one, other, self.layers[layer][one][other]) for one in range(count) for other in range(one + 1, count)
@@ -75,7 +74,7 @@ class WordInContextOutput(TaskOutput):
 
 @dataclass(frozen=True)
 class Judged:
-    """A text, its likeliest label and the probability of each; `expected` is the label that it was given, if any."""
+    """A text, its likeliest label and the probability of each label; `expected` is its given label, if any."""
 
     text: str
     label: str
@@ -87,7 +86,7 @@ class Judged:
 class LearningCurve:
     """The accuracy that a representation of texts reaches after a number of examples of each class.
 
-    Each is the mean over a few draws of the examples; `spread` is their standard deviation.
+    Each accuracy is the mean over a few draws of the examples, and each `spread` the standard deviation.
     """
 
     representation: str
@@ -98,11 +97,11 @@ class LearningCurve:
 
 @dataclass(frozen=True)
 class TeachOutput(TaskOutput):
-    """What was learned from a few examples: the label of each text, and how often the classifier is right.
+    """A classifier taught with a few examples: its label for each text, and how often it is right.
 
-    `accuracy` is a share of the `measured` examples, which are those that were kept out, or all of them by
-    cross-validation: `measured_on` says which. `chance` is what guessing gets. `tokens` are those of the first text
-    to judge, or of the first example where there is none.
+    `accuracy` is the share of the `measured` examples that it gets right: those kept out, or all of them by
+    cross-validation, as `measured_on` says. `chance` is the accuracy of guessing. `tokens` are those of the first text
+    to judge, or of the first example if there is none.
     """
 
     labels: tuple[str, ...]

@@ -7,9 +7,10 @@ from models.outputs.base import LoadedCheckpoint, Prediction, TaskOutput, Token
 
 @dataclass(frozen=True)
 class Alternative(Prediction):
-    """A token that could have been written; `drawn` is its share after temperature and cut-offs, where one was drawn.
+    """A token that could have been written.
 
-    `id` is -1 in runs that were logged before ids were kept.
+    If tokens are sampled, `drawn` is its probability after temperature and cut-offs. `id` is -1 in runs that were
+    logged before ids were kept.
     """
 
     id: int = -1
@@ -18,11 +19,12 @@ class Alternative(Prediction):
 
 @dataclass(frozen=True)
 class GeneratedToken:
-    """A token that was written, its probability (of the model itself, before temperature and cut-offs), and others.
+    """A written token, its `probability` by the model itself, before temperature and cut-offs, and its alternatives.
 
-    For a token that was drawn, `drawn` is the share it was drawn by and `left` the number of tokens it was drawn from;
-    `barred` are the ids that the loop guard excluded: they would have repeated the last few tokens a third time.
-    `copied` is a token that was not chosen by its probability: it continues a part of the source that had to be copied.
+    For a sampled token, `drawn` is the probability that it was drawn with and `left` the number of tokens that it was
+    drawn from; `barred` are the ids that the loop guard excluded: they would have repeated the last few tokens a third
+    time. `copied` marks a token that was not chosen by its probability: it continues a part of the source that had to
+    be copied.
     """
 
     token: Token
@@ -36,11 +38,12 @@ class GeneratedToken:
 
 @dataclass(frozen=True)
 class TranslationOutput(TaskOutput):
-    """The beam's texts, best first; a score is the mean log-probability of a token, as beam search ranks them.
+    """The texts of a beam search, best first; they are ranked by their score, the mean log-probability of a token.
 
-    Of several sentences it is the mean of theirs. `tokens` are the source's; `target_tokens` those of the best
-    translation, its end token included, and `generated` what each of them was worth (empty in runs that were logged
-    before that was kept). `notes` are sentences for the reader, on how the text was read and what was copied from it.
+    The score of several sentences is the mean of theirs. `tokens` are the source's; `target_tokens` those of the best
+    translation, its end token included, and `generated` the same with probabilities and alternatives (empty in runs
+    that were logged before it was kept). `notes` are sentences for the reader, on how the text was read and what was
+    copied from it.
     """
 
     translations: tuple[Prediction, ...]
@@ -76,11 +79,12 @@ def generated_ids(output: TaskOutput) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A token in its place: node 0 is the prompt, and every other one follows its `parent`.
+    """A token in a tree of drafts: node 0 is the prompt, and every other node follows its `parent`.
 
-    `log_probability` is the model's own, natural, of this token after what stands before it; `total` sums it from the
-    root. `kept` says whether beam search went on with this draft or finished it, `weighed` whether it looked at it at
-    all; `strategies` are those whose final text goes through here, and `ended` marks a token that ends a text.
+    `log_probability` is the model's own, natural, of this token given those before it; `total` is the sum from the
+    root. `kept` says whether beam search continued or finished the draft that ends here, `weighed` whether it
+    considered it at all; `strategies` are those whose final text goes through this node, and `ended` marks an end
+    token.
     """
 
     id: int
@@ -108,7 +112,7 @@ class StrategyText:
 
 @dataclass(frozen=True)
 class DecodeTree:
-    """Greedy search, beam search and sampling from one prompt, `texts` in this order; `nodes` come by depth."""
+    """The tree of greedy search, beam search and sampling from one prompt, `texts` in this order, `nodes` by depth."""
 
     checkpoint: LoadedCheckpoint
     prompt: str
