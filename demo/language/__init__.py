@@ -85,11 +85,14 @@ def _preferred(accepted: str) -> str:
     """The one of `LANGUAGES` that an Accept-Language header (RFC 9110, section 12.5.4) prefers, else English."""
     weighed = []
     for place, preference in enumerate(accepted.split(",")[:20]):
-        code, _semicolon, weight = preference.strip().partition(";q=")
+        code, _semicolon, weight = (part.strip() for part in preference.partition(";"))
         try:
-            weighed.append((-float(weight or 1), place, code.partition("-")[0].lower()))
+            quality = float(weight.lower().removeprefix("q=") or 1)
         except ValueError:
             continue
+        # A quality of 0 says that the language is not wanted.
+        if quality > 0:
+            weighed.append((-quality, place, code.partition("-")[0].lower()))
     return next((code for _weight, _place, code in sorted(weighed) if code in LANGUAGES), "en")
 
 

@@ -1,4 +1,4 @@
-"""A tiny decoder over characters, and how it learns a text: GPT's design at a ten-thousandth of its size."""
+"""A tiny decoder over characters, and how it learns a text: GPT's design at a thousandth of its size."""
 
 import hashlib
 import math

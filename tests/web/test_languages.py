@@ -27,6 +27,8 @@ OTHERS = [code for code in LANGUAGES if code != "en"]
         ("", "", "en"),
         ("", "de-AT,de;q=0.9,en;q=0.8", "de"),
         ("", "nl,fr;q=0.5,es;q=0.7", "es"),
+        ("", "nl , de ; q=0.4, fr; Q=0.6", "fr"),
+        ("", "fr;q=0, de;q=0.1", "de"),
         ("", "zh-CN,zh", "en"),
         ("", "en-US,en;q=0.9,fr;q=0.8", "en"),
         ("a=b; clearhead_language=fr", "de", "fr"),
