@@ -1,1 +1,1 @@
-"""Second looks at an answer: heads and their roles, attribution, ablation, replaced words, strategies side by side."""
+"""Explanations of an answer: roles of heads, attribution, ablation, replaced words, decoding strategies compared."""

@@ -8,19 +8,19 @@ from models.outputs.attention import MEAN, Attention, Attribution
 from models.wording import Sentence
 
 WAYS = ("head", "mean", "maximum", "rollout")
-"""How heads can be brought together."""
+"""The ways to aggregate heads."""
 
-# Each layer adds what its heads mixed to what it had: as in the paper, the two count the same.
+# As in the paper, the heads' output and the residual connection count the same.
 _RESIDUAL = 0.5
 
 
 def reduce(attention: Attention, how: str = "head", layer: int = MEAN, head: int = MEAN) -> NDArray[np.float32]:
-    """One matrix `[query, key]` of all the weights; raises `InputError` for what is not there.
+    """Aggregate the weights into one matrix `[query, key]`; raises `InputError` for a way, layer or head not there.
 
     - `head`: the weights of one layer and head, each counted from 0, `MEAN` for the mean over all;
     - `mean`: the mean over the heads of `layer`, or over all layers and heads;
     - `maximum`: the greatest weight that any head of `layer`, or of any layer, gives; rows sum to one or more;
-    - `rollout`: how much of each token has come to each place by the end of `layer`, or of the last one.
+    - `rollout`: how much of each input token has reached each position after `layer`, or after the last one.
     """
     match how:
         case "head":
@@ -55,9 +55,9 @@ def rollout(attention: Attention, layer: int = MEAN) -> NDArray[np.float32]:
 def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: NDArray[np.bool_]) -> float | None:
     """Spearman's rank correlation between the size of each token's score and the attention that it receives.
 
-    From -1 (the opposite order) to 1 (the same order), equal numbers sharing their mean rank; none for fewer than three
-    tokens, or all alike. `weights` and `masked` are `[query, key]` over the same tokens, or more after them. Marks,
-    blanks and a first token that was never blank are left out: their scores are zero by definition.
+    It runs from -1 (the opposite order) to 1 (the same order), ties sharing their mean rank, and is `None` for fewer
+    than three tokens, or if all are equal. `weights` and `masked` are `[query, key]` over the same tokens, or more
+    after them. Marks, blanks and a first token that was never blank are left out: their scores are zero by definition.
     """
     count = len(attribution.tokens)
     words = [place for place, token in enumerate(attribution.tokens) if not (token.is_mark or token.is_blank)]
@@ -65,7 +65,7 @@ def agreement(attribution: Attribution, weights: NDArray[np.float32], masked: ND
     if len(words) < 3:
         return None
     weights, masked = weights[:count, :count], masked[:count, :count]
-    # The mean weight that each token gets from those that may look at it.
+    # The mean over the queries that may look at a token, since under a causal mask these differ in number.
     received = np.where(masked, 0, weights).sum(axis=0, dtype=np.float64) / np.maximum((~masked).sum(axis=0), 1)
     centred = []
     for values in (np.abs(attribution.scores)[words], received[words]):

@@ -29,7 +29,7 @@ from models.text.tokenizer import read_tokens, readable
 from models.wording import Sentence
 
 SPAN_TARGETS = ("answer", "start", "end")
-"""What can be asked of an answer that was found: both ends of it together, the first token, the last one."""
+"""The targets of an answer found in a text: both ends of it together, its first token, its last token."""
 
 _NO_LABEL = Sentence("There is no such label; this model has: {labels}.")
 _NO_NAME = Sentence("There is no name {number}; {count} were found.")
@@ -41,10 +41,10 @@ _NUMBERED = re.compile(r"#(\d{1,4})(?: +(.+))?", re.DOTALL)
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A logit and all that the network needs to work it out again.
+    """A logit, and all that the network needs to compute it again.
 
-    `ids` is `[1, token]`, `other_inputs` as well; `logit` reads `[row]` off the network's output. Where `position` is
-    set, the scores over the vocabulary `[1, row, vocabulary]` are worked out for that token alone.
+    `ids` and `other_inputs` are `[1, token]`; `logit` reads the logit `[row]` from the network's output. Where
+    `position` is set, logits over the vocabulary `[1, row, vocabulary]` are computed for that token alone.
     """
 
     target: str
@@ -56,17 +56,18 @@ class Decision:
 
 
 def decision_of(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), target: str = "") -> Decision:
-    """The decision called `target`, or the one that made the answer where it is empty.
+    """The decision called `target`, or the one that made the answer if `target` is empty.
 
     - sentiment: the name of a label;
     - names: a label such as `B-person`, for the first token of the first name; `#2 B-person` for the second's;
     - sentence pairs: the name of a label, the likeliest of entailment, neutral and contradiction where it is empty;
-    - endings: the same for the likeliest one, where an empty name is `follows`;
+    - endings: the same for the likeliest ending, `follows` where it is empty;
     - questions: `answer` (start and end together), `start` or `end` of the best answer;
     - blanks: a word for the first blank, `#2` for the second blank's likeliest word, `#2 word` for a word there;
     - writing on: the same with the tokens that were `written` in place of the blanks.
 
-    Raises `InputError` for a target that is not there, and for translation, which has one choice for each word.
+    Raises `InputError` for a target that is not there, and for other tasks, such as translation, which has one choice
+    for each word.
     """
     target = target.strip()
     numbered = _NUMBERED.fullmatch(target)
@@ -130,7 +131,7 @@ def _span(model: QuestionAnswering, inputs: QuestionAnsweringInput, target: str)
 
 def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput, number: int, label: str) -> Decision:
     output, encoded = model.answer(inputs), model.preprocess(inputs)
-    # Where there is no name, the word that is likeliest to be one can be asked about.
+    # Where no name was found, the target is the word likeliest to be one.
     starts = [each.start for each in output.entities] or [output.decisive.token.start]
     require(1 <= number <= len(starts), "target", _NO_NAME, number=number, count=len(output.entities))
     start = starts[number - 1]
@@ -140,7 +141,7 @@ def _label_of_name(model: TokenClassification, inputs: TokenClassificationInput,
     names = {name.lower(): name for name in output.classes}
     require(label.lower() in ("", *names), "target", _NO_LABEL, labels=", ".join(output.classes))
     chosen = names.get(label.lower(), output.at(start).label)
-    # Labels that are called alike are one decision.
+    # Labels of the same class name are one decision.
     numbers = [row for row, name in enumerate(model.settings.labels) if class_of(name) == chosen]
     ids = model.tensor(encoded.ids[window : window + 1])
     return Decision(chosen, ids, tokens, lambda output: output.logits[:, place, numbers].logsumexp(dim=-1))
@@ -189,27 +190,27 @@ def _one_id(model: AnyTaskModel, word: str) -> int:
 METHOD = Sentence("integrated gradients")
 MAX_TOKENS = 512
 COMPLETE_WITHIN = 0.05
-"""How much of the difference of the logits the scores may miss or add."""
+"""The error that the sum of the scores may have, as a share of the difference of the logits."""
 
-# Points on the way from the baseline to the text. Over the bundled checkpoints 24 miss under 1 % for nearly every text;
-# where they miss more, the way is measured again more finely.
+# Points on the path from the baseline to the text. Over the bundled checkpoints 24 give an error under 1 % for nearly
+# every text; where it is too large, the next number is tried.
 _STEPS = (24, 64, 160)
-# Gradients need the numbers of every layer at once: so many tokens take 350 MB in a BERT-base.
+# Gradients need every layer's activations at once: this many tokens take 350 MB in a BERT-base.
 _TOKENS_AT_ONCE = 512
-# Below this difference of logits, five per cent of it are less than the arithmetic of a network is good for.
+# Below this difference of logits, five per cent of it is less than a network's rounding error.
 _LEAST_DIFFERENCE = 0.1
 
 
 def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), target: str = "") -> Attribution:
     """The share of each token in the decision called `target` (see `decision_of`), in units of its logit.
 
-    The way leads from a text whose words are all blank to the text itself: the model's own mask stands for them, which
-    it has learned to read as "a word, whichever"; a model without one starts from embeddings of zero. Where positions
-    are rotary, it starts from the mean of all embeddings and keeps the first token. Zero is of no use there: the norm
+    The path runs from a baseline, the text with all its words blank, to the text. A blank is the model's mask token,
+    which it has learned to read as any word; a model without one starts from embeddings of zero. Where positions are
+    rotary, it starts from the mean of all embeddings and keeps the first token. Zero is of no use there: the norm
     scales even the smallest vector to full size, and many heads give most of their weight to the first token, so that
-    the logit would change in jumps, which no sum of gradients follows. Special tokens, the blank that is asked about
-    and a token that is kept are the same at both ends, so that their scores are zero. Raises `InputError` for a target
-    that is not there, for more than 512 tokens and for a text without a token that could count.
+    the logit would change in jumps, which no sum of gradients follows. Marks such as [SEP], blanks and a kept first
+    token are the same at both ends, so their scores are zero. Raises `InputError` for a target that is not there, for
+    more than 512 tokens and for a text without a token that could be blank.
     """
     decision = decision_of(model, inputs, written, target)
     length = len(decision.tokens)
@@ -225,7 +226,7 @@ def attribute(model: AnyTaskModel, inputs: Any, written: tuple[int, ...] = (), t
         if decision.position is not None:
             scoring = scored_at(model.network, [row * length + decision.position for row in range(rows)])
         go_on()
-        # The lock is held for one batch: between two of them, others have their turn.
+        # The lock is held for one batch at a time, so that other runs get their turn in between.
         with model.lock, scoring:
             return decision.logit(model.network(inputs_embeds=embeddings, **others)).float()
 

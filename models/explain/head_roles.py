@@ -24,28 +24,28 @@ NONE: str = Sentence("none of these")
 ROLES = (PREVIOUS, NEXT, SAME, FIRST, SEPARATOR, PUNCTUATION, ELSEWHERE, BROAD, NONE)
 """Every role that a head may be said to have."""
 
-# "Mostly looks at": more than half of the weight, so that no second pattern without a place in common can have as much.
+# A role needs half of the weight, so that no pattern without a cell in common can have more.
 _MOST = 0.5
-# In a short text an even spread already gives much to each pattern; of the rest, a role must win a good part as well.
+# In a short text even uniform weights give much to each pattern; of the rest, a role must win this share as well.
 _BEYOND_CHANCE = 0.4
-# Weights whose logits scatter by less than about three quarters share at least this much with an even spread.
+# Weights whose logits have a standard deviation below about 0.75 overlap at least this much with uniform ones.
 _EVEN = 0.7
-# A single token that looks somewhere shows no habit.
+# A single query shows no pattern.
 _FEWEST_QUERIES = 2
 _CLS = ("[CLS]", "<cls>")
 
 
 def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
-    """The role of every head, layer by layer, with the share of its weight that lies where the role says.
+    """The role of every head, layer by layer, with the share of its weight that fits the pattern of the role.
 
-    Shares are means over the tokens of the text, masks among them and marks not, for which the pattern is possible:
-    only a word that is repeated can look at itself elsewhere. Of several roles that hold, it is the one with the most
-    weight over all tokens. `broad` stands for a head without any of them whose weight is spread nearly evenly; its
-    share is what its rows have in common with even ones. `none of these` is the rest, and its share what lies outside
-    the closest pattern. Between two texts there is no previous, next or same token.
+    Shares are means over the tokens of the text, blanks included and marks not, for which the pattern is possible: only
+    a word that is repeated can look at itself elsewhere. Of several roles that apply, a head has the one with the most
+    weight over all tokens. A head with none of them is `broad` if its weight is spread nearly evenly; its share is then
+    the overlap of its rows with uniform ones. The rest are `none of these`, and their share is what lies outside the
+    closest pattern. Between two texts there is no previous, next or same token.
     """
     places = [divmod(number, attention.heads) for number in range(attention.layers * attention.heads)]
-    # The queries that tell something: tokens of the text that have a choice of keys.
+    # Only tokens of the text that have a choice of keys count as queries.
     of_the_text = np.array([not token.is_mark for token in attention.query_tokens], dtype=np.bool_)
     counted = of_the_text & ((~attention.masked).sum(axis=1) > 1)
     if counted.sum() < _FEWEST_QUERIES:
@@ -53,7 +53,7 @@ def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
     heads = attention.weights.reshape(len(places), *attention.masked.shape)
     even = np.where(attention.masked, 0, 1 / (~attention.masked).sum(axis=1, keepdims=True)).astype(np.float32)
     patterns = _patterns(attention, counted)
-    # One matrix product over all heads and patterns: 38 million weights are read once.
+    # One matrix product for all heads and patterns, so that up to 38 million weights are read only once.
     flat = np.stack([cells.ravel() for cells in patterns.values()], axis=1).astype(np.float32)
     weight = heads.reshape(len(heads), -1) @ flat
     possible = np.array([cells.any(axis=1).sum() for cells in patterns.values()])
@@ -74,10 +74,10 @@ def head_roles(attention: Attention) -> tuple[HeadRole, ...]:
 
 
 def _patterns(attention: Attention, counted: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Where a head of each role would look, bool `[query, key]`, if at least a few `counted` queries could show it."""
+    """The cells of each role's pattern, bool `[query, key]`, for roles that enough `counted` queries could show."""
     queries, keys = attention.query_tokens, attention.key_tokens
     shape = (len(queries), len(keys))
-    # The first token that may be looked at: of several sentences that are read one by one, that of the query's own.
+    # The first key that the query may look at: where sentences are read one by one, that of the query's own.
     first = np.arange(shape[1]) == (~attention.masked).argmax(axis=1)[:, None]
     first |= np.array([token.piece in _CLS for token in keys], dtype=np.bool_)
     separator = np.array([token.is_mark for token in keys], dtype=np.bool_) & ~first
@@ -100,11 +100,11 @@ def _patterns(attention: Attention, counted: NDArray[np.bool_]) -> dict[str, NDA
 
 
 def _same_words(queries: Sequence[Token], keys: Sequence[Token], one_text: bool) -> NDArray[np.bool_]:
-    """Where query and key are pieces of words that read the same, capitals apart, but are not the same word."""
+    """Where query and key are pieces of two different words that are spelt the same, capitals apart, `[query, key]`."""
     numbers: dict[str, int] = {}
 
     def numbered(tokens: Sequence[Token]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each token the number of what its word reads, 0 for none, and the place of that word."""
+        """For each token a number for its word's spelling, 0 where it has no letters, and the index of the word."""
         reads, places = np.zeros(len(tokens), dtype=np.int64), np.zeros(len(tokens), dtype=np.int64)
         for place, word in enumerate(words_of(tokens)):
             text = word_text(tokens, word).casefold()
@@ -119,7 +119,7 @@ def _same_words(queries: Sequence[Token], keys: Sequence[Token], one_text: bool)
 
 
 def _is_punctuation(token: Token) -> bool:
-    """Whether a token of the text has nothing but punctuation marks, or symbols as ASCII has them."""
+    """Whether a token of the text consists of punctuation marks and ASCII symbols alone."""
     text = token.text.strip().removeprefix("##")
     return not token.special and bool(text) and all(
         unicodedata.category(character)[0] == "P" or (character.isascii() and not character.isalnum())
@@ -133,7 +133,7 @@ MOSTLY = 1 / 3
 
 @dataclass(frozen=True)
 class HeadGroup:
-    """Heads that look mostly at the word at the places `word` of the keys, as `(layer, head, share)` from 0.
+    """The heads, as `(layer, head, share)` from 0, that look mostly at one word: the keys at the indices `word`.
 
     An empty `word` stands for heads that look mostly at none.
     """
@@ -143,9 +143,9 @@ class HeadGroup:
 
 
 def head_groups(attention: Attention, word: tuple[int, ...]) -> tuple[HeadGroup, ...]:
-    """The heads by what the query `word` (places of its tokens) looks at in them, the largest group first.
+    """Group the heads by the word that the query `word` (indices of its tokens) mostly looks at, largest group first.
 
-    Heads without a word that they mostly look at come last.
+    Heads that look mostly at no word come last.
     """
     keys, rows = word_rows(attention, word)
     groups: dict[tuple[int, ...], list[tuple[int, int, float]]] = {}

@@ -1,4 +1,4 @@
-"""Where a reader of attention opens: the token that matters for the answer, and the head that says most about it."""
+"""Choose what the attention reader shows first: the token that matters for the answer, and the most telling head."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from models.outputs.vectors import TeachOutput, WordInContextOutput
 from models.outputs.writing import CompletionOutput, TranslationOutput
 from models.text.words import ENGLISH, TRANSLATED_INTO, is_content_word, word_rows, word_text, words_of
 
-# A head that gives more than half of its weight to the token before, after or itself, wherever it looks from.
+# A head looks next door if more than this share of its weight goes to the previous, the next or the same token.
 _LOOKS_NEXT_DOOR = 0.5
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A query token's place, the layer and head to show it in, all from 0, and where the word it looks at begins."""
+    """The query token, the layer and head, and the first token of the word that it looks at (`key`), all from 0."""
 
     query: int
     layer: int
@@ -28,11 +28,11 @@ class Opening:
 
 
 def opening(output: TaskOutput, attention: Attention) -> Opening:
-    """The token that matters for `output`, and the head that gives most of its weight to one content word.
+    """The token that matters for `output`, and the head in which its word gives most weight to one content word.
 
-    Heads that look next door from everywhere are left aside, for they do so whatever the text says. So are the word
-    itself, marks, function words, and the first token of a text without marks, where idle heads rest as on [CLS]. Where
-    no word is left to look at, it is the head with the greatest weight on any token.
+    Heads that mostly look at the previous, the next or the same token are left out, since they do so whatever the text
+    says. So are the word itself, marks, function words, and the first token of a text without marks, where idle heads
+    rest as on [CLS]. If no word is left to look at, it is the head with the greatest weight on any word.
     """
     query = _token_that_matters(output, attention)
     word = next(places for places in words_of(attention.query_tokens) if query in places)
@@ -48,15 +48,15 @@ def opening(output: TaskOutput, attention: Attention) -> Opening:
 
 
 def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
-    """The place among the queries of `attention` of the token that the answer hangs on.
+    """The index, among the queries of `attention`, of the token that the answer depends on.
 
-    It is the first blank, the first token of the answer or of the first name that was found, the word that several
-    sentences share, the start token that a classifier judges by, the first content word of a translation or of a text
-    to judge with what was taught, the last word that was written of a completion, and the most surprising token of a
-    text that was measured.
+    By task, it is the first blank, the first token of the answer, that of the first name or likeliest name, the word
+    that several sentences share, the first content word of a translation or of a text that a classifier taught with
+    examples or the detector judges, the last word of a completion, the most surprising token, and otherwise the start
+    token.
     """
     queries = attention.query_tokens
-    # The words whose first token has a letter or digit.
+    # With no function words, this asks only for a letter or digit in the first token.
     begun = [(queries[places[0]], places) for places in words_of(queries)]
     words = [places for token, places in begun if not token.special and is_content_word(token.text, frozenset())]
     match output:
@@ -88,7 +88,7 @@ def _token_that_matters(output: TaskOutput, attention: Attention) -> int:
 
 
 def _is_telling(attention: Attention, places: tuple[int, ...], word: tuple[int, ...]) -> bool:
-    """Whether it says something about the text that `word` looks at the word at `places`."""
+    """Whether attention from `word` to the word at `places` says something about the text."""
     first = attention.key_tokens[places[0]]
     itself = attention.within_one_text and places == word
     rests = attention.kind == "decoder" and places[0] == 0
@@ -96,7 +96,7 @@ def _is_telling(attention: Attention, places: tuple[int, ...], word: tuple[int, 
 
 
 def _looks_next_door(attention: Attention) -> NDArray[np.bool_]:
-    """Bool `[layer, head]`: whether most weight of a head goes to the token before, the one after, or the same."""
+    """Whether most weight of a head goes to the previous, the next or the same token, `[layer, head]`."""
     if not attention.within_one_text:
         return np.zeros(attention.weights.shape[:2], dtype=np.bool_)
     shares = [

@@ -1,4 +1,4 @@
-"""Grow one tree from greedy search, beam search and sampling over the same prompt, each step as it was weighed."""
+"""Build one tree of the tokens that greedy search, beam search and sampling weigh or write after the same prompt."""
 
 import math
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ MAX_TREE_STEPS = 40
 
 @dataclass
 class _Node:
-    """A token in its place while the tree grows, with the tokens that follow it by their ids."""
+    """A token in the tree while it is built, and its children by their ids."""
 
     step: Step | None = None
     depth: int = 0
@@ -30,7 +30,7 @@ class _Node:
     children: dict[int, "_Node"] = field(default_factory=dict)
 
     def child(self, step: Step) -> "_Node":
-        """The node of `step` after this one, so that texts that begin alike share their nodes."""
+        """The child for `step`, added if it is missing, so that texts that begin alike share their nodes."""
         if step.id not in self.children:
             log_probability = math.log(max(step.probability, LEAST))
             self.children[step.id] = _Node(step, self.depth + 1, log_probability, self.total + log_probability)
@@ -38,9 +38,9 @@ class _Node:
 
 
 def decode_tree(model: TextGeneration, inputs: TextGenerationInput) -> DecodeTree:
-    """The tree of what each strategy weighs and writes for `inputs`, whose own strategy plays no part.
+    """The tree of the tokens that each strategy weighs or writes for `inputs`, whose own strategy is ignored.
 
-    Raises `InputError` for settings out of range, more than `MAX_TREE_STEPS` steps among them.
+    Raises `InputError` for settings out of range, such as more than `MAX_TREE_STEPS` steps.
     """
     require_between(1, inputs.max_new_tokens, MAX_TREE_STEPS, "steps", Sentence("The number of steps"))
     root, texts = _Node(), []
@@ -57,7 +57,7 @@ def decode_tree(model: TextGeneration, inputs: TextGenerationInput) -> DecodeTre
 
 
 def _searched(root: _Node, search: Iterable[BeamStep]) -> tuple[Step, ...]:
-    """The steps of the best text of a beam search; everything that it weighs is put into the tree."""
+    """Put every candidate of a beam search into the tree, and return the steps of its best text."""
     beams = {0: root}
     for searched in search:
         going_on = {}

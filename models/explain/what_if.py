@@ -1,4 +1,4 @@
-"""What if: heads switched off, or a token replaced."""
+"""Ask a model again with heads switched off (ablation), or with a token of the input replaced."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,16 +31,16 @@ from models.wording import Sentence
 
 @contextmanager
 def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
-    """While it is open, what `off` names puts out zeros in the network's passes in this thread, and in no other.
+    """Set the outputs of the heads that `off` names to zero inside this context, in this thread and no other.
 
-    Ask `model.exact`, whose answers are computed by the network itself. The rest of the layer stays: what it passes by,
-    the bias of its output, its feed-forward part. Raises `InputError` for a kind, layer or head that is not there, and
-    for a model whose heads cannot be told apart.
+    Inside, ask `model.exact`, whose answers the network itself computes. The rest of the layer stays: its residual
+    connection, the bias of its output projection, its feed-forward layer. Raises `InputError` for a kind, layer or head
+    that is not there, and for an architecture whose heads cannot be switched off.
     """
     maps, layers, heads = _heads(model, off.kind)
     require_there("layer", off.layer, layers)
     require_there("head", off.head, heads, least=MEAN)
-    # ALBERT uses one layer again and again, so that the calls must be counted.
+    # ALBERT calls the same layer several times in a pass, so calls are counted to find the wanted one.
     uses = layers // len(maps)
     here, calls = threading.get_ident(), 0
 
@@ -56,7 +56,7 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
         mixed[..., slice(None) if off.head == MEAN else slice(off.head * size, (off.head + 1) * size)] = 0
         return (mixed, *inputs[1:])
 
-    # Other threads run the network under this lock, so that nobody meets a hook on its way in or out.
+    # Other threads run the network under this lock, so no hook is added or removed during their passes.
     with model.lock:
         hook = maps[off.layer // uses].register_forward_pre_hook(silence)
     try:
@@ -67,7 +67,7 @@ def without(model: AnyTaskModel, off: SwitchedOff) -> Iterator[None]:
 
 
 def _heads(model: AnyTaskModel, kind: str) -> tuple[list[nn.Module], int, int]:
-    """The maps that bring the heads of `kind` together, one a layer; the number of layers, and of heads in each."""
+    """The output projections of the heads of `kind`, the number of layers, and the number of heads in each."""
     kinds = model.checkpoint.task.kinds
     if kind not in kinds:
         raise InputError(Sentence("This run has no such attention; it has: {kinds}.", kinds=", ".join(kinds)), "kind")
@@ -90,11 +90,11 @@ _NOWHERE = (-1, -1)
 def replaced(
     model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int, word: str, last: int | None = None
 ) -> Any:
-    """`inputs` with `word` in place of the token at `position` among `tokens`, those that the answer was read from.
+    """`inputs` with `word` in place of the token at `position` of `tokens`, those that the answer was read from.
 
-    With `last`, all tokens from `position` to `last` give way. `word` may be any text. `[MASK]` is a blank where the
-    model knows one; nothing is a blank too, and where the model knows none, the old word is left out. Raises
-    `InputError` for a position that is not there, or that stands for nothing the visitor wrote.
+    With `last`, `word` replaces all tokens from `position` to `last`. It may be any text; `[MASK]` or nothing is a
+    blank. A model without a mask token refuses `[MASK]`, and for nothing leaves the old word out. Raises `InputError`
+    for a position that is not there, and for a token that stands for nothing the visitor wrote.
     """
     last = position if last is None else last
     for place in (position, last):
@@ -110,17 +110,17 @@ def replaced(
     if start >= end:
         raise InputError(Sentence("That token is a mark of the model's own and no part of the text."), "position")
     if not word:
-        # The word is left out, with the space before it.
+        # The space before a word that is left out goes with it.
         start -= text[:start].endswith(" ") and text[end : end + 1] in ("", " ")
     elif text[start:end].strip():
-        # Byte-level tokens bring the space before them along; a line break is all of its token.
+        # A byte-level token includes the space before its word, which stays; a line break is replaced whole.
         start += len(text[start:end]) - len(text[start:end].lstrip())
     changed = text[:start] + word.replace(MASK, str(mask)) + text[end:]
     return replace(inputs, **{field: (changed, *inputs.texts[1:]) if field == "texts" else changed})
 
 
 def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: int) -> tuple[str, str, Span]:
-    """The field that the token is from, the field's text, and the token's characters in it."""
+    """The field that the token is from, the field's text, and the token's span in it."""
     token, tokenizer = tokens[position], model.tokenizer
     field = "prompt" if isinstance(model, TextGeneration) else "text"
     match model:
@@ -132,7 +132,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
             spans = [span if part == 0 else _NOWHERE for span, part in zip(encoded.offsets, encoded.parts, strict=True)]
             return "question", question, over_marks(question, spans)[position]
         case TokenClassification() | Surprise() | WrittenBy():
-            # Of a long text these are the tokens of one window.
+            # `tokens` may be one window of a long text; their own spans count from the beginning of the text.
             return field, inputs.text, (token.start, token.end)
         case WordInContext():
             # The tokens are those of the first sentence.
@@ -164,7 +164,7 @@ def _place(model: AnyTaskModel, inputs: Any, tokens: Sequence[Token], position: 
 
 
 def _spelt(tokens: Sequence[Token], position: int) -> tuple[str, Span]:
-    """The text that the pieces spell, and a token's place in it: published Marian tokenizers know no offsets."""
+    """The text that the pieces spell, and a token's span in it: published Marian tokenizers give no offsets."""
     spelt, place = "", _NOWHERE
     for number, token in enumerate(tokens):
         piece = "" if token.special else token.text if spelt else token.text.lstrip()

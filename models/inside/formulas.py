@@ -1,4 +1,4 @@
-"""Formulas of the walk that need no model: softmax, reach, positions, ways to score, and what a layer costs."""
+"""Formulas of the tab Inside that need no model: softmax, reach, positions, attention scores, costs of layers."""
 
 from itertools import count
 from typing import NamedTuple
@@ -15,21 +15,21 @@ PAPERS_BASE = 10_000
 
 
 def shares(scores: Numbers, divisor: float, masked: NDArray[np.bool_] | None = None) -> tuple[Numbers, Numbers]:
-    """The scores divided by `divisor`, and their softmax, with −∞ where they are `masked`."""
+    """The scores divided by `divisor`, and the softmax of these over the last axis, with −∞ where `masked`."""
     scaled = np.asarray(scores, dtype=np.float32) / np.float32(divisor)
     hidden = scaled if masked is None else np.where(masked, -np.inf, scaled).astype(np.float32)
     return scaled, softmax(hidden)
 
 
 def turned_shares(head: HeadNumbers, token: int, component: int, value: float) -> Numbers:
-    """The weights `[key]` of `token` with `value` as number `component` of its query, counted from 0."""
+    """The attention weights `[key]` of `token` with `value` as component `component` of its query, from 0."""
     query = head.queries[token].copy()
     query[component] = value
     return shares(head.keys @ query, head.divisor, head.masked[token])[1]
 
 
 def strongest_component(head: HeadNumbers, token: int) -> int:
-    """The number of the query of `token`, counted from 0, that moves its weights most when 1 is added to it."""
+    """The component, from 0, of the query of `token` that changes its weights most when 1 is added to it."""
     query, before = head.queries[token], head.weights[token]
     moved = [
         np.abs(turned_shares(head, token, component, query[component] + 1) - before).sum()
@@ -41,16 +41,16 @@ def strongest_component(head: HeadNumbers, token: int) -> int:
 def at_temperatures(logits: Numbers, temperatures: Numbers) -> tuple[Numbers, Numbers]:
     """The probabilities `[temperature, choice]` of softmax(logits / T), and their entropy in bits, `[temperature]`."""
     probabilities = softmax(logits[None, :] / temperatures[:, None])
-    # What has no probability adds nothing, and has no logarithm.
+    # A probability of zero adds nothing to the entropy, and has no logarithm.
     surprise = -np.log2(probabilities, where=probabilities > 0, out=np.zeros_like(probabilities))
     return probabilities, (probabilities * surprise).sum(axis=1)
 
 
 def reach(window: int, layers: int, token: int, *, cached: bool) -> tuple[int, ...]:
-    """The first token, counted from 0, that can reach `token` through 0, 1, … `layers` layers; all after it do, too.
+    """The first token, from 0, that can influence `token` through 0, 1, … `layers` layers; those between can, too.
 
     The text is read in windows of `window` tokens, one after another, and no token looks ahead. In a layer a token
-    looks at its own window, and with `cached` segments also at the window before, as the layer below left it
+    attends to its own window, and with `cached` segments also to the window before, as the layer below left it
     (Transformer-XL, Dai et al., 2019).
     """
     start = token - token % window
@@ -58,9 +58,9 @@ def reach(window: int, layers: int, token: int, *, cached: bool) -> tuple[int, .
 
 
 def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> Array:
-    """The encoding `[position, component]`: a sine in each even component, its cosine in the next one.
+    """The sinusoidal encoding `[position, component]`: a sine in each even component, its cosine in the next one.
 
-    Component pair i turns by `base ** (-2i / dimension)` radians from one position to the next.
+    The angle of component pair i grows by `base ** (-2i / dimension)` radians from one position to the next.
     """
     pair = np.arange(dimension) // 2
     angles = np.arange(length)[:, None] / base ** (2 * pair / dimension)
@@ -68,10 +68,10 @@ def sinusoidal(length: int, dimension: int, base: float = PAPERS_BASE) -> Array:
 
 
 def turned(vectors: Numbers, base: float) -> Numbers:
-    """Queries or keys `[head, token, d_k]` turned by their positions (rotary positions, Su et al., 2021).
+    """Rotate queries or keys `[head, token, d_k]` by their positions (rotary positions, Su et al., 2021).
 
-    Component i of the first half and component i of the second are a point in a plane, turned at position p by
-    `p * base ** (-2i / d_k)` radians. So a product of a query and a key depends on how far they are apart.
+    Component i of the first half and component i of the second are a point in a plane, rotated at position p by
+    `p * base ** (-2i / d_k)` radians. So the product of a query and a key depends on how far apart they are.
     """
     cosines, sines = np.split(turns(vectors.shape[1], vectors.shape[2], base).astype(np.float32), 2, axis=-1)
     first, second = np.split(vectors, 2, axis=-1)
@@ -79,13 +79,13 @@ def turned(vectors: Numbers, base: float) -> Numbers:
 
 
 def turns(length: int, dimension: int, base: float) -> Array:
-    """The cosines of the angles of `turned`, then their sines, `[position, dimension]`."""
+    """The cosines of the angles by which `turned` rotates, then their sines, `[position, dimension]`."""
     waves = sinusoidal(length, dimension, base)
     return np.concatenate([waves[:, 1::2], waves[:, 0::2]], axis=-1)
 
 
 class WorkedExample(NamedTuple):
-    """A query, keys with a word each, and numbers for what the learned ways to score have learned."""
+    """A query, one key per word, and the weights of the score functions that have learned weights."""
 
     words: tuple[str, ...]
     query: Array
@@ -96,7 +96,7 @@ class WorkedExample(NamedTuple):
     out: Array
 
     def scores(self) -> dict[str, Array]:
-        """The score of each key by each way.
+        """The score of each key by each score function, `[key]`.
 
         Additive attention is a network with one hidden layer (Bahdanau et al., 2015); dot and bilinear, with a learned
         matrix in between, are of Luong et al., 2015; the scaled dot product is of Vaswani et al., 2017, section 3.2.1.
@@ -119,7 +119,7 @@ EXAMPLE = WorkedExample(
     of_key=np.array([[0, 0, 0, 0.5], [0, -0.5, 0.5, 0]]),
     out=np.array([1.0, 2.0]),
 )
-"""What a decoder may hold when it is about to write "voiture", and the encoder for "the red car"."""
+"""Vectors as a decoder may have them (the query) before it writes "voiture" for "the red car" (the keys)."""
 
 
 class LayerCost(NamedTuple):
@@ -137,7 +137,7 @@ class LayerCost(NamedTuple):
 
 
 def layer_costs(length: int, width: int, kernel: int = 3) -> tuple[LayerCost, ...]:
-    """The costs of a layer of each kind for `length` tokens of `width` numbers; a convolution sees `kernel` at once."""
+    """The cost of a layer of each kind for `length` tokens of width `width`; a convolution spans `kernel` tokens."""
     # Each convolution reaches `kernel` times as far as the one before it.
     convolutions = next(layers for layers in count(1) if kernel**layers >= length)
     return (

@@ -26,9 +26,9 @@ _TOP = 5
 
 
 class Choices(NamedTuple):
-    """What a model chooses among: `names`, or the pieces of its vocabulary, with their `logits` `[text, choice]`.
+    """The choices of a guess: `names`, or the pieces of the vocabulary, with their `logits` `[text, choice]`.
 
-    `about` says what is guessed, and `position` is the token that it is read at.
+    `about` says what is guessed, and `position` is the index of the token at which it is read.
     """
 
     about: str
@@ -37,31 +37,31 @@ class Choices(NamedTuple):
     logits: Tensor
 
     def name(self, model: AnyTaskModel, choice: int) -> str:
-        """A choice as visitors read it."""
+        """The name of a choice as visitors read it."""
         return self.names[choice] if self.names else readable(model.tokenizer, choice)
 
 
 def choices(
     model: AnyTaskModel, reading: NetworkInput, recording: Recording, vectors: Tensor, position: int
 ) -> Choices | None:
-    """What `model` makes of the last layer's output `vectors` `[text, token, width]` at `position`.
+    """The guess of `model` at `position` from the last layer's output `vectors` `[text, token, width]`.
 
-    A classifier guesses from its start token, and where an answer begins is a choice among all tokens, so that
-    `position` makes no difference to them. It is `None` for a translator's encoder.
+    Classifiers of texts guess from the start token, and question answering chooses among all tokens, so neither
+    depends on `position`. The guess is `None` for a translator's encoder.
     """
     match model:
         case TextClassification():
             logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
             return Choices(Sentence("label"), 0, model.settings.labels, logits)
         case SentencePair():
-            # Of its three questions the one with most labels.
+            # Of its three groups of labels the largest.
             labels = [model.settings.labels.index(name) for name in GROUPS[1]]
             logits = final_logits(model, recording, vectors[:, :1]) / model.settings.calibration.temperature
             return Choices(Sentence("label of the pair"), 0, GROUPS[1], logits[:, labels])
         case QuestionAnswering():
             logits = final_logits(model, recording, vectors) / model.settings.calibration.temperature
             if any(reading.segments):
-                # Of two texts, an answer begins in the second one or, where there is none, at the start token.
+                # In a pair, an answer begins in the second text; the start token stands for no answer.
                 pairs = zip(reading.tokens, reading.segments, strict=True)
                 barred = [token.is_mark or not segment for token, segment in pairs]
                 logits[:, 1:].masked_fill_(torch.tensor(barred[1:], device=logits.device), float("-inf"))
@@ -104,17 +104,18 @@ def lens(model: AnyTaskModel, reading: NetworkInput, recording: Recording, posit
 
 
 def final_logits(model: AnyTaskModel, recording: Recording, vectors: Tensor) -> Tensor:
-    """The logits after the last layer's output `vectors` `[text, token, width]`, by the network's own last step.
+    """The logits that the network's own head gives for the last layer's output `vectors` `[text, token, width]`.
 
-    They are `[text, token, vocabulary]`, of classifiers `[text, label]`, and `[text, token]` for an answer's start. The
-    network reads any texts of that size, and its last layer puts out `vectors` in place of its own.
+    They are `[text, token, vocabulary]`, `[text, token, label]` for classifiers of tokens, `[text, label]` for those of
+    texts, and `[text, token]` for an answer's start. The network reads placeholder ids of that size, and a hook puts
+    `vectors` in place of its last layer's output.
     """
     ids = torch.zeros(vectors.shape[:2], dtype=torch.long, device=vectors.device)
     inputs = {"input_ids": ids}
     if model.network.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = ids
     else:
-        # Padding, which the number 0 may be, is not to be guessed at.
+        # Id 0 may be padding, so transformers must not infer a mask from the ids.
         inputs["attention_mask"] = torch.ones_like(ids)
     last = recording.parts[-1].layer
     with model.lock, torch.inference_mode(), last.register_forward_hook(lambda _, _in, _out: vectors):
@@ -128,9 +129,9 @@ def decided_layers(
 ) -> tuple[int | None, ...]:
     """For each of the ids `written` after the prompt, the first layer, from 0, after which it is the likeliest.
 
-    The vector after each layer is read by the model's own last step, its final norm and its output embedding
-    (nostalgebraist, 2020). Tokens that would have broken a character are no rivals. `None` stands for a token that is
-    the likeliest after no layer: chance or a search chose it.
+    The vector after each layer is read by the model's own final norm and output embedding (nostalgebraist, 2020).
+    Tokens that would have broken a UTF-8 character do not compete. `None` stands for a token that is the likeliest
+    after no layer: sampling or a search chose it.
     """
     if not written:
         return ()
@@ -151,7 +152,7 @@ def decided_layers(
         # One layer at a time: the logits of all layers would take hundreds of megabytes for a large vocabulary.
         for layer, vectors in enumerate(layers):
             read = vectors[0, prompt - 1 : -1]
-            # transformers gives the last vectors normed.
+            # transformers returns the last hidden states already normed.
             scores = array(head(read if layer == len(layers) - 1 else norm(read)))
             for place, token in enumerate(written):
                 if decided[place] is None and int(without(scores[place], barred[place]).argmax()) == token:

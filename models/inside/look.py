@@ -1,4 +1,4 @@
-"""Looks into a model that reads a text, worked out by the equations and compared with the model's own numbers."""
+"""Compute by the equations what a model does with a text, and compare that with the model's own numbers."""
 
 from dataclasses import dataclass
 from operator import attrgetter
@@ -31,11 +31,11 @@ from models.tasks.translation import Translation, TranslationInput
 from models.wording import Sentence
 
 POSITIONS_SHOWN = 64
-"""How many of the model's places `embed` gives."""
+"""The number of positions whose embeddings `embed` returns."""
 
 
 def embed(model: AnyTaskModel, text: str) -> EmbeddedText:
-    """`text` as vectors by the model's tables, and their distance from its first layer's input; raises `InputError`."""
+    """Embed `text` by the model's tables and compare that with its first layer's input; raises `InputError`."""
     trunk = model.network.base_model
     names = architecture(model.network.config.model_type).embeddings
     if names is None:
@@ -122,9 +122,10 @@ def translation_steps(model: AnyTaskModel, text: str) -> TranslationSteps:
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """A block worked out for all tokens: the vectors at every station, in order, and the steps of its attention.
+    """A block computed for all tokens: the vectors at each `Station`, in order, and the steps of its attention.
 
-    `attention` has the arrays of `HeadNumbers` by name, with all heads on the first axis, shared keys and values too.
+    `attention` has the arrays of `HeadNumbers` by name, with a first axis of all heads; shared keys and values are
+    repeated for each of them.
     """
 
     stations: dict[str, Tensor]
@@ -137,9 +138,9 @@ class Composed:
 
 
 def compose(parts: LayerParts, vectors: Tensor, masked: NDArray[np.bool_], cross: Tensor | None = None) -> Composed:
-    """A block over `vectors` `[token, width]` by the equations and the model's own maps (Vaswani et al., 2017).
+    """Compute a block over `vectors` `[token, width]` by the equations of Vaswani et al. (2017) with the model's maps.
 
-    `cross` is what the attention to another text puts out, where the block has one.
+    `cross` is the output of its cross-attention, where it has one.
     """
     with torch.inference_mode():
         stations: dict[str, Tensor] = {Station.INPUT: vectors}
@@ -227,5 +228,5 @@ def _vector_path(recording: Recording) -> VectorPath:
 
 
 def _by_head(vectors: Tensor, heads: int) -> Numbers:
-    """The vectors `[token, heads * d_k]` as `[head, token, d_k]`."""
+    """Split `vectors` `[token, heads * d_k]` into `[head, token, d_k]`."""
     return np.stack(np.split(array(vectors), heads, axis=-1))

@@ -1,4 +1,4 @@
-"""The typed results of the walk's steps: frozen, free of torch, and written to JSON under these names."""
+"""The typed results of the steps of the tab Inside: frozen, without tensors, and written to JSON by these names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Piece:
-    """A token in the vocabulary's own spelling, from character `start` to `end` of its text (0 and 0 for marks).
+    """A token in the vocabulary's spelling, and its characters `start` to `end` in its text (0 and 0 for marks).
 
-    Padding is not `attended`.
+    `segment` is the text of a pair that it belongs to, 0 or 1; `attended` is false for padding.
     """
 
     piece: str
@@ -31,9 +31,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text or a pair as the vocabulary of `checkpoint` spells it, which has `size` pieces.
+    """A text or a pair as `checkpoint` tokenizes it; its vocabulary has `size` pieces.
 
-    `scheme` is `wordpiece`, `byte-level` or `bpe` (pairs that fall back on bytes).
+    `scheme` is `wordpiece`, `byte-level` or `bpe` (BPE with byte fallback).
     """
 
     checkpoint: str
@@ -44,13 +44,13 @@ class TokenizedText:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedText:
-    """How tokens become the vectors that the first layer reads; vectors are `[token, width]`.
+    """The vectors `[token, width]` that the first layer reads, and the embeddings that they are the sum of.
 
     `parts` (`token`, `segment`, `position`) add up to `summed`, and `normed` is its layer norm, where there is one.
-    `difference` is the greatest one, in any number, from the first layer's own input. `positions` `[position, width]`
-    are the model's first places, `learned` or computed by a formula. Where they are rotary, they
-    are no part: `[position, d_k]` are the cosines and sines by which the first layer turns queries and keys, with
-    angles of this `rotary_base`.
+    `difference` is the greatest absolute difference from the first layer's own input. `positions` `[position, width]`
+    are the embeddings of the model's first positions, `learned` or computed by a formula. Rotary positions are not
+    among the parts: `positions` are then the cosines and sines `[position, d_k]` by which the first layer rotates
+    queries and keys, with angles of base `rotary_base`.
     """
 
     checkpoint: LoadedCheckpoint
@@ -66,7 +66,7 @@ class EmbeddedText:
 
 @dataclass(frozen=True, eq=False)
 class TranslationSteps:
-    """A greedy translation token by token; `cross` is its attention `[layer, head, written token, source token]`."""
+    """A greedy translation by tokens; `cross` is its cross-attention `[layer, head, written token, source token]`."""
 
     checkpoint: LoadedCheckpoint
     source: tuple[Token, ...]
@@ -76,7 +76,7 @@ class TranslationSteps:
 
 @dataclass(frozen=True)
 class ParameterPart:
-    """The numbers in one part of a model, `recomputed` from its sizes by `formula`, and `held` by its own tensors."""
+    """The parameter count of a model's part: `recomputed` from its sizes by `formula`, and `held` in its tensors."""
 
     name: str
     formula: str
@@ -86,7 +86,7 @@ class ParameterPart:
 
 @dataclass(frozen=True)
 class ParameterCount:
-    """The parts of a model; `total` is counted from the network's tensors."""
+    """The parameter counts of a model's parts; `total` is counted from the network's tensors."""
 
     checkpoint: LoadedCheckpoint
     parts: tuple[ParameterPart, ...]
@@ -96,16 +96,16 @@ class ParameterCount:
 
 @dataclass(frozen=True, eq=False)
 class HeadNumbers:
-    """Scaled dot-product attention of one head over one text (Vaswani et al., 2017, section 3.2.1), every step of it.
+    """Every step of scaled dot-product attention (Vaswani et al., 2017, section 3.2.1) in one head over one text.
 
     `queries`, `keys`, `values` and `outputs` are `[token, d_k]`; `scores` (query times key), `scaled` (divided by
     `divisor`, √d_k), `masked` (true where the model may not look) and `weights` are `[query, key]`. `deviation` is the
-    greatest distance of these weights and outputs from the model's own.
+    greatest absolute difference of these weights and outputs from the model's own.
 
-    `reach` is how many tokens a token may look to either side, `None` for all of them (local attention).
-    `key_value_heads` is how many heads of the layer have keys and values of their own: where these are fewer than its
-    heads, several queries share them (grouped-query attention, Ainslie et al., 2023). Where positions are rotary,
-    `unturned_queries` and `unturned_keys` are what was turned, with angles of this `rotary_base`.
+    `reach` is how many tokens to either side a token may look in local attention, `None` where there is no bound.
+    `key_value_heads` is the number of the layer's key-value heads: where it is below the number of heads, several
+    queries share keys and values (grouped-query attention, Ainslie et al., 2023). Where positions are rotary,
+    `unturned_queries` and `unturned_keys` are the vectors before the rotation by angles of base `rotary_base`.
     """
 
     queries: Numbers
@@ -131,7 +131,7 @@ class HeadNumbers:
 
 
 class Station(StrEnum):
-    """The stations of a token's way through a block."""
+    """The points in a layer at which a token's vector is shown."""
 
     INPUT = "input"
     CONCATENATED = "heads, concatenated"
@@ -158,11 +158,12 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class BlockNumbers:
-    """The way of one token through one layer, from the layer's input to its output.
+    """One token's vector at each `Station` of one layer, from the layer's input to its output.
 
-    With `norm_first` the norm stands before each part (GPT-2), otherwise after it (BERT); with `centred` it is layer
-    norm, otherwise RMS norm, which takes no mean away (Zhang and Sennrich, 2019). `width` is the size of a vector,
-    `inner_width` inside the feed-forward part; `deviation` is the greatest distance of any output from the model's own.
+    With `norm_first` the norm comes before each sublayer (GPT-2), otherwise after it (BERT); with `centred` it is layer
+    norm, otherwise RMS norm, which subtracts no mean (Zhang and Sennrich, 2019). `width` is the size of a vector,
+    `inner_width` its size inside the feed-forward layer; `deviation` is the greatest absolute difference of the output
+    for any token from the model's own.
     """
 
     stages: tuple[Stage, ...]
@@ -183,7 +184,7 @@ class BlockNumbers:
 
 @dataclass(frozen=True, eq=False)
 class VectorPath:
-    """The lengths of all tokens' vectors and their cosines to the input, `[layer + 1, token]`; row 0 is the input."""
+    """The norm of each token's vector and its cosine to the token's input, `[layer + 1, token]`; row 0 is the input."""
 
     norms: Numbers
     cosines: Numbers
@@ -191,7 +192,7 @@ class VectorPath:
 
 @dataclass(frozen=True)
 class Guess:
-    """A choice, the number that the last linear map gives it (its logit), and the share that softmax makes of that."""
+    """A choice, its probability by softmax, and its logit, the number that the last linear map gives it."""
 
     text: str
     probability: float
@@ -208,11 +209,11 @@ class LayerGuesses:
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """The model's guess after every layer (the "logit lens"), read at `position` by the model's own last step.
+    """The model's guess after every layer (the "logit lens"), read at `position` by the model's own output head.
 
     `about` says what is guessed: `word here`, `next word`, `label`, `label here`, `label of the pair` or `first token
-    of the answer`. `choices` is how many there are, and `vector` `[component]` what the last guess is read off, the
-    last layer's output.
+    of the answer`. `choices` is the number of choices, and `vector` `[component]` the last layer's output, from which
+    the last guess is read.
     """
 
     about: str
@@ -224,9 +225,9 @@ class Lens:
 
 @dataclass(frozen=True, eq=False)
 class TurnedQuery:
-    """The weights of the followed token after number `component` of its `query`, counted from 0, became `value`.
+    """The followed token's attention before and after component `component` of its `query`, from 0, became `value`.
 
-    `before` and `after` are the weights of all keys, `[key]`. `strongest` is the component that moves them most.
+    `before` and `after` are its weights `[key]`. `strongest` is the component that changes them most.
     """
 
     tokens: tuple[Token, ...]
@@ -241,9 +242,9 @@ class TurnedQuery:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The model's answer in several cases, read at `token`: the `probabilities` `[case, choice]` of these `choices`.
+    """The model's answer in several cases, read at `token`: the `probabilities` `[case, choice]` of `choices`.
 
-    They are the likeliest of each case, those of the first case in front. `about` is as in `Lens`.
+    `choices` are the likeliest ones of each case, the first case's first. `about` is as in `Lens`.
     """
 
     about: str
@@ -263,10 +264,11 @@ class Temperatures:
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """The answer to a text into which the state of a word of another text was put.
+    """The answers to a text in which the state of one word is replaced by that of a word in another text.
 
-    The cases of `answers` are: the other text, the text itself, and then the text with the word's state before the
-    first layer and after each, one at a time. `there` and `here` are the two words, each by the last of its tokens.
+    The cases of `answers` are: the other text, the text itself, and then the text with the state replaced before the
+    first layer and after each layer, one at a time. `there` and `here` are the last tokens of the word in the other
+    text and of the word that is replaced.
     """
 
     there: Token
@@ -276,10 +278,10 @@ class Patched:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A look into a model that reads a text: one head, the block around it, the vectors' path and the guesses.
+    """The numbers of one forward pass over a text: one head, its layer, the vectors through all layers, the guesses.
 
-    `kind` is the attention looked at, `kinds` all that the model has. `layer`, `head` and `position`, the token that is
-    followed, count from 0. `lens` is `None` where nothing is guessed.
+    `kind` is the kind of self-attention shown, `kinds` all that the model has. `layer`, `head` and `position`, that of
+    the followed token, count from 0. `lens` is `None` where nothing is guessed.
     """
 
     checkpoint: LoadedCheckpoint

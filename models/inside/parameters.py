@@ -1,4 +1,4 @@
-"""Step 8: parameters counted from the sizes in a configuration, and from the network's own tensors beside them."""
+"""Step 8 of the tab Inside: parameters counted from the sizes in a configuration, and from the network's tensors."""
 
 import json
 import re
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from models.tasks.base import AnyTaskModel
 
 Part = tuple[str, str, int]
-"""A part's name, the sum of products that its parameters are, in words, and what that comes to."""
+"""A part's name, the formula of its parameter count as text, and the count."""
 
 _SIZES = itemgetter("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
 
 
 def count_parameters(model: "AnyTaskModel") -> ParameterCount:
-    """Every part of `model`, from its sizes and from its tensors; raises `InputError` for an unknown architecture."""
+    """Count each part of `model` by its sizes and by its tensors; raises `InputError` for an unknown architecture."""
     network = model.network
     names = architecture(network.config.model_type).parameters
     if not names:
@@ -32,7 +32,7 @@ def count_parameters(model: "AnyTaskModel") -> ParameterCount:
             Sentence("The parts of {model} are named in a way that is not known here.", model=model.checkpoint.title)
         )
     held = dict.fromkeys((name for name, _ in names), 0)
-    # Each tensor once: the matrix that writes is the one that reads.
+    # A tied output embedding counts once: `named_parameters` yields each tensor once.
     for path, tensor in network.named_parameters():
         held[next(name for name, pattern in names if re.search(pattern, path))] += tensor.numel()
     counted = {"bert": _bert, "gpt2": _gpt2, "marian": _marian, "llama": _llama, "modernbert": _modernbert}[
@@ -81,7 +81,7 @@ def _marian(sizes: Mapping[str, Any]) -> list[Part]:
 
 
 def _llama(sizes: Mapping[str, Any]) -> list[Part]:
-    """Two maps from d to d, and two to the heads that have keys and values; a feed-forward part of three maps."""
+    """Llama's parts: attention has two maps from d to d and two to the key-value heads, feed-forward has three."""
     words, width, layers, inner = _SIZES(sizes)
     shared = width * sizes["num_key_value_heads"] // sizes["num_attention_heads"]
     return [
@@ -98,7 +98,7 @@ def _llama(sizes: Mapping[str, Any]) -> list[Part]:
 
 
 def _modernbert(sizes: Mapping[str, Any]) -> list[Part]:
-    """Maps and norms without shifts; the first layer has one norm."""
+    """ModernBERT's parts: maps and norms of the layers have no bias, and the first layer has one norm."""
     words, width, layers, inner = _SIZES(sizes)
     return [
         (Sentence("token embedding"), f"{words:,} · {width}", words * width),
@@ -134,7 +134,7 @@ _IN_THE_DECODER = (
 def _layers(
     layers: int, width: int, inner: int, names: tuple[str, str, str] = _IN_THE_LAYERS, cross: bool = False
 ) -> list[Part]:
-    """Attention is four maps from d to d, the feed-forward part two, to `inner` and back, each map with a shift."""
+    """The layers' parts: attention has four maps from d to d, feed-forward two, to `inner` and back, all with bias."""
     of_attention, of_feed_forward, of_norms = names
     attention = f"{layers} · 4 · ({width}² + {width})", layers * 4 * (width**2 + width)
     feed_forward = f"{layers} · (2 · {width} · {inner} + {inner} + {width})"
@@ -186,7 +186,7 @@ def published_sizes() -> tuple[PublishedSize, ...]:
 
 
 def gpt2_total(layers: int, width: int, words: int) -> int:
-    """The parameters of a GPT-2 of this size that knows `words` tokens."""
+    """The number of parameters of a GPT-2 of this size with a vocabulary of `words` tokens."""
     sizes = {"vocab_size": words, "n_positions": 1024, "n_embd": width, "n_layer": layers}
     return sum(count for *_, count in _gpt2(sizes))
 
@@ -201,10 +201,10 @@ def _bert_total(layers: int, width: int) -> int:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a model: blocks and heads of the stack that reads the text, of an encoder-decoder the encoder.
+    """The sizes of a model; in an encoder-decoder, `layers` and `heads` are the encoder's.
 
-    Vectors have `width` numbers, `inner` in the middle of the feed-forward layer; `vocabulary` counts pieces, and
-    `decoder_layers` the blocks of the decoder of an encoder-decoder.
+    Vectors have `width` components, `inner` inside the feed-forward layer; `vocabulary` counts pieces, and
+    `decoder_layers` the layers of an encoder-decoder's decoder.
     """
 
     layers: int
@@ -219,7 +219,7 @@ _NAMES = {
     "gpt2": ("n_layer", "n_head", "n_embd", "n_inner"),
     "marian": ("encoder_layers", "encoder_attention_heads", "d_model", "encoder_ffn_dim"),
 }
-"""What configurations call layers, heads, width and inner width, where not as BERT does."""
+"""The configuration keys of layers, heads, width and inner width by `model_type`, where not BERT's."""
 
 
 @cache

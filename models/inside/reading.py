@@ -1,4 +1,4 @@
-"""A text read by a network as transformers runs it, with every layer recorded as it passes."""
+"""Run the network of transformers over a text, and record the vectors and weights of every layer."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -33,9 +33,9 @@ _NOT_TAKEN_APART = Sentence(
 
 
 class LayerParts:
-    """The modules of one layer, the model's own, under the names of `LayerNames`; `None` for a part that it lacks.
+    """The model's own modules of one layer, under the names of `LayerNames`; `None` for a part that it lacks.
 
-    They read and write `[token, component]`. `scaling` is what the scores are multiplied by, 1/√d_k. For
+    They read and write `[token, component]`. `scaling` is the factor of the attention scores, 1/√d_k. For
     `key_value_heads`, `rotary_base` and `reach` see `HeadNumbers`.
     """
 
@@ -66,12 +66,12 @@ class LayerParts:
         self.reach = int(config.sliding_window) if kind == "sliding_attention" else None
 
     def project(self, vectors: Tensor) -> tuple[Tensor, ...]:
-        """The queries of `heads`, and keys and values of `key_value_heads`, side by side: `[token, heads * d_k]`."""
+        """The queries `[token, heads * d_k]`, and the keys and values `[token, key_value_heads * d_k]`."""
         maps = [each(vectors) for each in self.query_key_value]
         return tuple(maps) if len(maps) == 3 else maps[0].chunk(3, dim=-1)
 
     def widen(self, vectors: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The input of the feed-forward part's activation, and what its output is multiplied by, if it is gated."""
+        """The input of the feed-forward layer's activation, and the gate that its output is multiplied by, if any."""
         if self.gate is None:
             return self.inner(vectors), None
         if self.gate is self.inner:
@@ -80,14 +80,14 @@ class LayerParts:
         return self.inner(vectors), self.gate(vectors)
 
     def masked(self, tokens: int, kind: str) -> NDArray[np.bool_]:
-        """Where a query of the side called `kind` may not look, `[query, key]`."""
+        """The mask `[query, key]`, true where a query of the side called `kind` may not look."""
         distance = np.subtract.outer(np.arange(tokens), np.arange(tokens))
         hidden = causal(tokens) & (kind == "decoder")
         return hidden if self.reach is None else hidden | (np.abs(distance) > self.reach)
 
 
 def kinds_of(model: AnyTaskModel) -> dict[str, LayerNames]:
-    """The kinds of self-attention that can be looked into, the one to show first in front; raises `InputError`."""
+    """The kinds of self-attention that can be shown, the default first; raises `InputError` where there is none."""
     layers = architecture(model.network.config.model_type).layers
     kinds = {kind: names for kind, names in layers.items() if names.attention}
     if not kinds:
@@ -96,7 +96,7 @@ def kinds_of(model: AnyTaskModel) -> dict[str, LayerNames]:
 
 
 def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
-    """The layers of `kind`, first to last."""
+    """The layers of the side called `kind`, first to last."""
     names, config = kinds_of(model)[kind], model.network.config
     layers = attrgetter(names.layers)(model.network.base_model)
     return tuple(LayerParts(layer, names, heads_of(config, kind), config) for layer in layers)
@@ -104,9 +104,10 @@ def layers_of(model: AnyTaskModel, kind: str) -> tuple[LayerParts, ...]:
 
 @dataclass(frozen=True, eq=False)
 class NetworkInput:
-    """The input of the network: `network_inputs` are tensors `[1, token]`, `tokens` those of the side called `kind`.
+    """The network's input tensors `[1, token]` by name, and the `tokens` of the side called `kind`.
 
-    `segments` says to which text of a pair each token belongs, 0 or 1, and `guess_at` is the `place_to_follow`.
+    `segments` says to which text of a pair each token belongs, 0 or 1; `guess_at` is the index of the token at which
+    the model makes its guess.
     """
 
     kind: str
@@ -117,10 +118,10 @@ class NetworkInput:
 
 
 def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
-    """`text` as `model` reads it, seen from the side called `kind` (the model's first where it is empty).
+    """Tokenize `text` for `model`; the tokens are those of the side called `kind`, if empty the model's first one.
 
-    Encoders read "[CLS] one [SEP] another [SEP]" or "one [SEP] another" as a pair. A translator reads
-    the text in one go, and its decoder what it writes for it. Raises `InputError`.
+    Encoders read "[CLS] one [SEP] another [SEP]" or "one [SEP] another" as a pair. A translator's encoder reads the
+    text whole, not by sentences, and its decoder the translation that the model writes. Raises `InputError`.
     """
     kinds = kinds_of(model)
     kind = kind or next(iter(kinds))
@@ -137,9 +138,9 @@ def read(model: AnyTaskModel, text: str, kind: str = "") -> NetworkInput:
 
 
 def tokenized(model: AnyTaskModel, text: str) -> TokenizedText:
-    """`text` in the pieces of `model`, a published one, as `read` has them; raises `InputError`."""
+    """`text` in the pieces of a published `model`, the same as in `read`; raises `InputError`."""
     tokenizer, reading = model.tokenizer, read(model, text)
-    # Where a piece stands is known of a single text.
+    # The offsets are those of a single text; where a pair has other tokens, it goes without.
     spans = tokenizer.encode(text.replace("[MASK]", tokenizer.settings.mask_token or "[MASK]")).offsets
     if len(spans) != len(reading.tokens):
         spans = [(0, 0)] * len(reading.tokens)
@@ -161,7 +162,7 @@ def _encoded(model: AnyTaskModel, text: str) -> NetworkInput:
     inputs = {"input_ids": model.tensor(batch_of_one(encoded.ids))}
     if tokenizer.settings.has_types:
         inputs["token_type_ids"] = model.tensor(batch_of_one(encoded.types))
-    # The mark that ends a sentence belongs to it.
+    # The separator after a text belongs to it.
     segments, current = [], 0
     for side in encoded.parts:
         current = current if side is None else side
@@ -176,7 +177,7 @@ def _translated(model: Translation, text: str, kind: str) -> NetworkInput:
     model.require_window(len(ids), "text")
     source = EncodedSentence(batch_of_one(ids), read_tokens(model.tokenizer, ids))
     (hypotheses,) = model.forward(EncodedSource((source,), _BEAMS))
-    # The last token that is written is never read.
+    # A decoder never reads the last token that it writes.
     read_back = np.concatenate([model.start, batch_of_one(hypotheses[0].ids[:-1])], axis=1)
     tokens = source.tokens if kind == "encoder" else read_tokens(model.tokenizer, read_back[0].tolist())
     inputs = {"input_ids": model.tensor(source.ids), "decoder_input_ids": model.tensor(read_back)}
@@ -189,8 +190,8 @@ class Recording:
     """The model's own numbers over one text.
 
     `vectors` has the input of the first layer and the output of each, `[token, width]`; `weights` the attention of each
-    layer, `[head, query, key]`; `mixed` the heads' outputs beside one another, `[token, heads * d_k]`, before they are
-    brought together; `cross` what the attention to another text adds, `[token, width]`, where there is any.
+    layer, `[head, query, key]`; `mixed` its heads' outputs, concatenated, before the output projection,
+    `[token, heads * d_k]`; `cross` the output of its cross-attention, `[token, width]`, where there is any.
     """
 
     parts: tuple[LayerParts, ...]
@@ -203,9 +204,9 @@ class Recording:
 def record(
     model: AnyTaskModel, reading: NetworkInput, turn: Callable[[], Iterable[RemovableHandle]] = tuple
 ) -> Recording:
-    """One eager forward pass of the trunk of `model`, the part below its task's head, recorded.
+    """Record one forward pass, with eager attention, of the trunk of `model`: the network without its task head.
 
-    `turn` sets hooks that change what passes; they are gone when the pass is over.
+    `turn` registers hooks that change the pass; they are removed after it.
     """
     found = Recording(layers_of(model, reading.kind))
 
@@ -219,7 +220,7 @@ def record(
             if parts.cross is not None:
                 yield parts.cross.register_forward_hook(lambda _, _in, output: found.cross.append(output[0][0]))
 
-    # The lock keeps other passes out of the hooks.
+    # The lock keeps other passes from running into the hooks.
     with model.lock, ExitStack() as hooks, torch.inference_mode():
         for handle in chain(turn(), recorders()):
             hooks.enter_context(handle)

@@ -1,4 +1,4 @@
-"""The visitor's text as the walk reads it: one text or a pair, in the pieces of several vocabularies."""
+"""Tokenize the text of the tab Inside, one text or a pair, with the tokenizers of several checkpoints."""
 
 import json
 from collections.abc import Sequence
@@ -14,22 +14,25 @@ from models.text.tokenizer import with_marks_as_text
 from models.wording import Sentence
 
 FROM_THE_MODEL = -1
-"""The position that stands for the place where the model makes its guess."""
+"""The value of `position` that stands for the token at which the model makes its guess."""
 
 SIDE_BY_SIDE = ("clearhead-minilm", "clearhead-stories", "clearhead-en-fr")
-"""A checkpoint for each way of spelling: WordPiece, byte-level pairs, and pairs that fall back on bytes."""
+"""One checkpoint for each kind of tokenizer: WordPiece, byte-level BPE, and BPE with byte fallback."""
 
 
 def texts_of(text: str) -> list[str]:
-    """One text, or two of a pair written as in BERT's paper, "[CLS] one [SEP] another [SEP]"; none in mere marks."""
+    """Split `text` into one text or the two of a pair, written as in BERT's paper, "[CLS] one [SEP] another [SEP]".
+
+    The list is empty for a text of marks alone.
+    """
     inner = text.strip().removeprefix("[CLS]").removesuffix("[SEP]")
     return [each.strip() for each in inner.split("[SEP]", maxsplit=1) if each.strip()]
 
 
 def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[MASK]") -> int:
-    """The place, from 0, that a model of `task` guesses at, or the last word where there is nothing to guess at.
+    """The index of the token at which a model of `task` makes its guess, or of the last word where there is no guess.
 
-    That is the first blank, written `mask`, the start token of a classifier, or the last token of a writer.
+    That is the first blank (spelt `mask`), the start token of a classifier, or the last token of a decoder.
     """
     if task in (Task.SENTIMENT, Task.QUESTION_ANSWERING, Task.SENTENCE_PAIR):
         return 0
@@ -42,9 +45,10 @@ def place_to_follow(task: Task, tokens: Sequence[Piece | Token], mask: str = "[M
 
 
 def tokenize(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedText:
-    """`text` in the pieces of a bundled `checkpoint`; one of BERT's kind reads "one [SEP] another" as a pair.
+    """Tokenize `text` for a bundled `checkpoint`; BERT's kind (WordPiece) reads "one [SEP] another" as a pair.
 
-    `padding` empty places stand at the end, as beside a longer text, if the checkpoint has a piece for them.
+    `padding` padding tokens follow, as in a batch with a longer text, if the checkpoint has one. Raises `InputError`
+    for a text of marks alone.
     """
     tokenizer, pad = _tokenizer(checkpoint)
     scheme = "byte-level" if type(tokenizer.decoder).__name__ == "ByteLevel" else "bpe"
@@ -64,7 +68,7 @@ def tokenize(checkpoint: Checkpoint, text: str, padding: int = 0) -> TokenizedTe
 
 @cache
 def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer, str]:
-    """The tokenizer of a bundled checkpoint and its padding piece, "" where that is its end piece."""
+    """The tokenizer of a bundled checkpoint and its padding token, "" where that is its end token."""
     settings = json.loads((checkpoint.folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     whole = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
     pad = settings.get("pad_token", "")

@@ -1,4 +1,4 @@
-"""What changes in the answer when a part of the network is turned: softer or louder, or swapped for another text's."""
+"""Change a part of the network and compare answers: scale it, set the temperature, patch in another text's state."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -30,7 +30,7 @@ _NO_CHOICES = Sentence(
 
 
 def turn_query(look: Look, component: int, added: float) -> TurnedQuery:
-    """The weights of the followed token with `added` to number `component` of its query, counted from 0."""
+    """The followed token's attention weights with `added` to component `component` of its query, from 0."""
     head, token = look.numbers, look.position
     require_there("number", component, head.width)
     query = head.queries[token]
@@ -46,10 +46,11 @@ def turn_query(look: Look, component: int, added: float) -> TurnedQuery:
 def turn_block(
     model: AnyTaskModel, text: str, layer: int, head: int, position: int, *, head_scale: float, feed_forward: float
 ) -> Answers:
-    """The answer as it is, and with the output of one head and of the feed-forward part of `layer` times a number each.
+    """The answer as it is, and with the outputs of one head and of the feed-forward layer in `layer` scaled.
 
-    0 switches a part off and 1 leaves it as it is. Layers and heads are those of the side that reads the text, and the
-    answer of a translator is its first word. Raises `InputError` for a text, layer, head or position that is not there.
+    `head_scale` and `feed_forward` are the factors: 0 switches a part off and 1 leaves it as it is. Layers and heads
+    are the encoder's, where there is one, and the answer of a translator is its first word. Raises `InputError` for a
+    text that cannot be read and for a layer, head or position that is not there.
     """
     reading, position = _to_guess(model, text, position)
     layers = layers_of(model, "encoder" if "encoder" in kinds_of(model) else reading.kind)
@@ -83,7 +84,7 @@ def temperatures(model: AnyTaskModel, text: str, position: int) -> Temperatures:
 
 
 def patch(model: AnyTaskModel, there: str, word_there: int, here: str, word_here: int) -> Patched:
-    """The answer to `here` with the state of a token of `there` in the place of one of its own, layer by layer.
+    """The answers to `here` with the state of one token replaced by that of a token of `there`, layer by layer.
 
     This is activation patching (Zhang and Nanda, 2024; as causal tracing, Meng et al., 2022). Raises `InputError` for
     texts that cannot be read, tokens that are not there, and models whose choices differ from text to text.
@@ -105,9 +106,10 @@ def patch(model: AnyTaskModel, there: str, word_there: int, here: str, word_here
 
 
 def _patched_vectors(model: AnyTaskModel, reading: NetworkInput, position: int, states: Tensor) -> Tensor:
-    """The last layer's output `[case, token, width]`, in case l with state l `[case, width]` at `position`.
+    """The last layer's output `[case, token, width]`, with state l of `states` `[case, width]` at `position` in case l.
 
-    State 0 stands in the first layer's input, state l in the output of layer l. All cases pass in one batch.
+    State 0 replaces the vector in the first layer's input, state l in the output of layer l, from 1. All cases run in
+    one batch.
     """
     layers, outputs = layers_of(model, reading.kind), []
 
@@ -133,7 +135,7 @@ def _patched_vectors(model: AnyTaskModel, reading: NetworkInput, position: int, 
 
 
 def _to_guess(model: AnyTaskModel, text: str, position: int) -> tuple[NetworkInput, int]:
-    """`text` as the side that guesses reads it, and where it guesses: a translator's at its first word."""
+    """`text` as the side that guesses reads it, and the index of the guess, a translator's at its first word."""
     reading = read(model, text)
     place = 0 if isinstance(model, Translation) else position
     require_there("token", place, len(reading.tokens), field="position")
@@ -149,7 +151,7 @@ def _chosen(guessed: Choices | None) -> Choices:
 def _answers(
     model: AnyTaskModel, reading: NetworkInput, guessed: Choices, most: int, probabilities: Numbers | None = None
 ) -> Answers:
-    """The `most` likeliest choices of each case, those of the first case in front."""
+    """The answers with the `most` likeliest choices of each case, the first case's first."""
     shares = array(guessed.logits.softmax(dim=-1)) if probabilities is None else probabilities
     best = dict.fromkeys(
         int(each) for row in shares for each in np.argsort(-row, kind="stable")[:most] if row[each] > 0
