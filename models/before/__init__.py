@@ -1,4 +1,4 @@
-"""Sentence classifiers from before Transformers, each small and plain: their networks, and how each reads a text."""
+"""Small models from before Transformers: sentence classifiers, LSTM translators and character language models."""
 
 import json
 from functools import cache
@@ -11,6 +11,6 @@ FIGURES = "figures.json"
 
 @cache
 def figures(folder: Path = FOLDER) -> dict[str, Any]:
-    """What `training/before.py` measured: `accuracy` in percent of each row, and the `curve` of pre-training."""
+    """The measurements of `training/before.py`: each model's `accuracy` in percent, and the `curve` of pre-training."""
     file = folder / FIGURES
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {"accuracy": {}, "curve": {}}

@@ -1,6 +1,6 @@
-"""Character language models: an LSTM that guesses each next character, one of prose and one of Python source.
+"""Character language models: LSTMs that predict the next character, one of prose and one of Python source.
 
-Their answers are worked out in NumPy, a thousand characters in a fraction of a second, so that torch stays out.
+They run in NumPy, a thousand characters in a fraction of a second, so that torch is not imported.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ ALPHABET = "\n" + string.digits + string.ascii_letters + string.punctuation + " 
 
 UNKNOWN = "\ufffd"
 LINE = 70
-"""Prose was read with its lines broken at this many characters, as in a printed book."""
+"""The model of prose was trained on lines broken at this many characters, as in a printed book."""
 
 _IDS = {character: place for place, character in enumerate(ALPHABET)}
 _PLAIN = str.maketrans({
@@ -36,13 +36,13 @@ _PLAIN = str.maketrans({
 
 
 def as_read(text: str, model: str) -> str:
-    """`text` as `model` reads it: plain quotes and dashes, `UNKNOWN` for what it does not know, prose in lines."""
+    """`text` as `model` reads it: ASCII quotes and dashes, `UNKNOWN` for unknown characters, prose in lines."""
     known = "".join(each if each in _IDS else UNKNOWN for each in text.translate(_PLAIN))
     return "\n".join(map(in_lines, known.split("\n"))) if model == PROSE else known
 
 
 def in_lines(paragraph: str) -> str:
-    """`paragraph` with a line break for a space wherever a line would be longer than `LINE`."""
+    """`paragraph` with a line break in place of a space wherever a line would be longer than `LINE`."""
     lines = []
     while len(paragraph) > LINE:
         end = paragraph.rfind(" ", 1, LINE + 1)
@@ -65,9 +65,9 @@ def ids_of(read: str) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class CharacterModel:
-    """An LSTM over characters: its weights in float32, by the names that torch has for them.
+    """An LSTM over characters: its weights in float32, by torch's names of the parameters.
 
-    `revision` is the start of the sha256 of their file.
+    `revision` is the first 12 hexadecimal digits of the sha256 of their file.
     """
 
     weights: dict[str, NDArray[np.float32]]
@@ -75,11 +75,11 @@ class CharacterModel:
 
     @property
     def cells(self) -> int:
-        """How many cells the LSTM has."""
+        """The number of cells of the LSTM."""
         return int(self.weights["cell.weight_hh_l0"].shape[1])
 
     def read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """After each of `ids` `[character, …]` tanh of every cell `[character, …, cell]`, and the next one's logits."""
+        """For each of `ids` `[character, …]`, tanh of each cell `[character, …, cell]`, and the next one's logits."""
         weights, size = self.weights, self.cells
         into = weights["vectors.weight"] @ weights["cell.weight_ih_l0"].T
         into += weights["cell.bias_ih_l0"] + weights["cell.bias_hh_l0"]
@@ -96,13 +96,13 @@ class CharacterModel:
 
 
 def file_of(model: str, folder: Path = FOLDER) -> Path:
-    """The weights of the model called `model`."""
+    """The file of weights of the model called `model`."""
     return folder / f"{model}.safetensors"
 
 
 @cache
 def load(model: str, folder: Path = FOLDER) -> CharacterModel:
-    """The model called `model`."""
+    """Load the model called `model`."""
     file = file_of(model, folder)
     weights = {name: each.astype(np.float32) for name, each in load_file(file).items()}
     return CharacterModel(weights, hashlib.sha256(file.read_bytes()).hexdigest()[:12])
@@ -110,5 +110,5 @@ def load(model: str, folder: Path = FOLDER) -> CharacterModel:
 
 @cache
 def figures(folder: Path = FOLDER) -> dict[str, Any]:
-    """What `training/characters.py` measured, by model: `bits_per_character`, and the `named` cells."""
+    """The measurements of `training/characters.py` by model: `bits_per_character`, and the `named` cells."""
     return dict(json.loads((folder / FIGURES).read_text(encoding="utf-8")))

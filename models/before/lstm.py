@@ -7,7 +7,7 @@ Numbers = NDArray[np.float32]
 
 
 def lstm_step(mixed: Numbers, cell: Numbers) -> tuple[Numbers, Numbers]:
-    """The state and the cell, each `[…, cell]`, after one step (Hochreiter and Schmidhuber, 1997).
+    """The hidden state and the cell, each `[…, cell]`, after one step (Hochreiter and Schmidhuber, 1997).
 
     `mixed` is W x + U h + b, `[…, 4 × cell]`, for input gate, forget gate, candidate and output gate, as torch orders
     them: c = σ(f) · c + σ(i) · tanh(g), h = σ(o) · tanh(c).
@@ -18,5 +18,5 @@ def lstm_step(mixed: Numbers, cell: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def sigmoid(values: Numbers) -> Numbers:
-    """1 / (1 + exp(-x)), which itself overflows where x is far below zero."""
+    """The sigmoid 1 / (1 + exp(-x)), by tanh, since exp(-x) overflows for x far below zero."""
     return np.asarray((np.tanh(values / 2) + 1) / 2)

@@ -1,7 +1,7 @@
-"""The networks: eleven ways to read a sentence, from adding weights to a language model's vectors.
+"""Eleven sentiment classifiers from before Transformers, from a bag of words to a language model's vectors.
 
-Each reads ids `[row, word]`, filled up with `PAD` on the right, and returns the log-odds `[row]` that the text praises;
-its probability is their sigmoid.
+Each reads ids `[row, word]`, padded with `PAD` on the right, and returns the log-odds `[row]` that a text is positive;
+the probability is their sigmoid.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from models.before.words import PAD
 from models.wording import Sentence
 
 WIDTH = 100
-"""The numbers of a word's vector."""
+"""The number of components of a word's vector."""
 
 STATES = 100
-"""The numbers of a recurrent network's state, in each direction."""
+"""The number of components of a recurrent network's state, in each direction."""
 
 LANGUAGE_STATES = 256
 FILTERS, SPANS = 64, (2, 3, 4)
@@ -29,7 +29,7 @@ DROPOUT = 0.4
 
 
 class Bag(nn.Module):
-    """Bag of words, or of n-grams: each feature has one weight, and the weights are added."""
+    """Bag of words, or of n-grams: each of these features has one weight, and the weights are added."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Bag(nn.Module):
 
 
 class OfVectors(nn.Module):
-    """A network that turns words into vectors, those into `features` `[row, feature]`, and weighs and adds these."""
+    """A network that turns words into vectors, these into `features` `[row, feature]`, and adds these with weights."""
 
     def __init__(self, words: int, features: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class OfVectors(nn.Module):
         return self.score(self.vectors(ids), ids != PAD)
 
     def score(self, vectors: Tensor, seen: Tensor) -> Tensor:
-        """The log-odds `[row]` from the words' vectors `[row, word, WIDTH]`, of which those that are `seen` count."""
+        """The log-odds `[row]` from word vectors `[row, word, WIDTH]`; `seen` `[row, word]` is false for padding."""
         logits: Tensor = self.out(self.dropout(self.features(self.dropout(vectors), seen)))
         return logits[:, 0]
 
@@ -67,7 +67,7 @@ class OfVectors(nn.Module):
 
 
 class ContinuousBag(OfVectors):
-    """CBOW: the words' vectors are added. Hidden layers may read their sum (deep CBOW), or their mean (averaging)."""
+    """CBOW: the words' vectors are added; hidden layers may read their sum (deep CBOW), or their mean (averaging)."""
 
     def __init__(self, words: int, layers: int = 0, *, averaged: bool = False) -> None:
         super().__init__(words, WIDTH)
@@ -76,9 +76,9 @@ class ContinuousBag(OfVectors):
         nn.init.normal_(self.vectors.weight, std=0.1)
 
     def features(self, vectors: Tensor, seen: Tensor) -> Tensor:
-        """The sum or mean, or what the last hidden layer makes of it."""
+        """The sum or mean of the vectors or, with hidden layers, the output of the last one, `[row, feature]`."""
         if self.averaged and self.training:
-            # Iyyer et al. leave whole words out while they train.
+            # Iyyer et al. drop whole words in training.
             seen = seen & (torch.rand(seen.shape, device=seen.device) > DROPOUT / 2)
         found = (vectors * seen[..., None]).sum(dim=1)
         if self.averaged:
@@ -89,7 +89,7 @@ class ContinuousBag(OfVectors):
 
 
 class Convolution(OfVectors):
-    """Kim's network: filters slide over spans of two to four words, and of each its strongest place counts."""
+    """Kim's network: filters slide over spans of two to four words, and the greatest value of each counts."""
 
     def __init__(self, words: int) -> None:
         super().__init__(words, FILTERS * len(SPANS))
@@ -102,7 +102,7 @@ class Convolution(OfVectors):
         return torch.cat([each.amax(dim=2) for each in self.places(vectors, seen.sum(dim=1))], dim=1)
 
     def places(self, vectors: Tensor, lengths: Tensor) -> list[Tensor]:
-        """For each size of span, the filters' values `[row, filter, place]`; place p is of the span that ends at p."""
+        """For each span size, the filters' values `[row, filter, place]`; place p is the span that ends at word p."""
         found = []
         for span, layer in zip(SPANS, self.filters, strict=True):
             values = functional.relu(layer(vectors.transpose(1, 2)))
@@ -112,7 +112,7 @@ class Convolution(OfVectors):
 
 
 class Recurrent(OfVectors):
-    """An Elman network or an LSTM: its last state is what it remembers of the text; it may read both ways."""
+    """An Elman network or an LSTM, perhaps bidirectional, whose features are its last state."""
 
     def __init__(self, words: int, cell: type[nn.RNNBase], *, both_ways: bool = False) -> None:
         super().__init__(words, STATES * (1 + both_ways))
@@ -120,23 +120,23 @@ class Recurrent(OfVectors):
         nn.init.normal_(self.vectors.weight, std=0.1)
 
     def features(self, vectors: Tensor, seen: Tensor) -> Tensor:
-        """The last state; of both ways, that after the last word and that, read backwards, after the first."""
+        """The last state; if bidirectional, the forward one after the last word and the backward one at the first."""
         states, size = states_of(self.cell, vectors, seen), self.cell.hidden_size
         last = states[torch.arange(len(states)), seen.sum(dim=1) - 1]
         return torch.cat([last[:, :size], states[:, 0, size:]], dim=1)
 
 
 def states_of(cell: nn.RNNBase, vectors: Tensor, seen: Tensor) -> Tensor:
-    """The states `[row, word, state]` of `cell` after each word; if it reads both ways, the backward ones last."""
+    """The states `[row, word, state]` of `cell` after each word; if it is bidirectional, the backward ones last."""
     packed = pack_padded_sequence(vectors, seen.sum(dim=1).cpu(), batch_first=True, enforce_sorted=False)
     states, _ = pad_packed_sequence(cell(packed)[0], batch_first=True, total_length=vectors.shape[1])
     return states
 
 
 class LanguageModel(nn.Module):
-    """Two LSTMs, side by side: the one reads forwards and guesses the next word, the other backwards the one before.
+    """Two LSTMs: one reads forwards and predicts the next word, the other reads backwards and predicts the one before.
 
-    Both share the words' vectors, by which guesses are also scored.
+    Both share the words' vectors, which also serve as the output embedding.
     """
 
     def __init__(self, words: int) -> None:
@@ -149,9 +149,9 @@ class LanguageModel(nn.Module):
 
 
 class FineTuned(OfVectors):
-    """ULMFiT's idea: the forward half of the language model goes on learning, now to classify.
+    """ULMFiT's idea: the forward half of the language model is fine-tuned to classify.
 
-    Its features are the last state, the mean and the greatest of all states (concat pooling).
+    Its features are the last state, and the mean and the maximum of all states (concat pooling).
     """
 
     def __init__(self, words: int) -> None:
@@ -159,7 +159,7 @@ class FineTuned(OfVectors):
         self.cell = nn.LSTM(WIDTH, LANGUAGE_STATES, batch_first=True)
 
     def features(self, vectors: Tensor, seen: Tensor) -> Tensor:
-        """What is pooled."""
+        """The pooled states `[row, feature]`."""
         states, lengths = states_of(self.cell, vectors, seen), seen.sum(dim=1)
         last = states[torch.arange(len(states)), lengths - 1]
         mean = (states * seen[..., None]).sum(dim=1) / lengths[:, None]
@@ -167,32 +167,33 @@ class FineTuned(OfVectors):
 
 
 class Frozen(OfVectors):
-    """ELMo's idea: each word is its vector and both states of a language model that stays as it is.
+    """ELMo's idea: each word is represented by its vector and both states of a frozen language model.
 
-    Only what reads them learns: a layer of features, of which the mean over the words counts.
+    Only the layers above are trained: one of features, which are averaged over the words, and the output.
     """
 
     def __init__(self, words: int) -> None:
         super().__init__(words, FROZEN_FEATURES)
-        # The language model has never seen words of which so much is missing.
+        # A lower rate: the language model was not trained on vectors of which so much is missing.
         self.dropout = nn.Dropout(DROPOUT / 4)
         self.cell = nn.LSTM(WIDTH, LANGUAGE_STATES, batch_first=True, bidirectional=True)
         self.layer = nn.Linear(WIDTH + 2 * LANGUAGE_STATES, FROZEN_FEATURES)
 
     def features(self, vectors: Tensor, seen: Tensor) -> Tensor:
-        """The mean over the words of their features."""
+        """The mean of the words' features, `[row, feature]`."""
         return (self.of_words(vectors, seen) * seen[..., None]).sum(dim=1) / seen.sum(dim=1, keepdim=True)
 
     def of_words(self, vectors: Tensor, seen: Tensor) -> Tensor:
-        """The features `[row, word, feature]` of each word where it stands."""
+        """The features `[row, word, feature]` of each word in its context."""
         return functional.relu(self.layer(torch.cat([vectors, states_of(self.cell, vectors, seen)], dim=2)))
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A network by its `key` in files, when and where its idea was published, and how it is made for `size` features.
+    """A kind of network: its `key` in files, when and where its idea was published, and `make`, which builds it.
 
-    One that is `pretrained` begins as the language model and knows the words of both texts, others those of sst2 alone.
+    A `pretrained` one starts from the language model and knows the words of that and of sst2, others those of sst2
+    alone.
     """
 
     key: str
@@ -222,4 +223,4 @@ GENERATIONS = (
     Generation("frozen", Sentence("Frozen vectors of a language model"), 2018, "Peters et al., 2018 (ELMo)", Frozen,
                pretrained=True),
 )  # fmt: skip
-"""Every network before BERT, in the order of the lectures."""
+"""Every network before BERT, in the order in which lectures teach them."""

@@ -1,6 +1,6 @@
-"""How each network reads a text: the parts whose sum is its answer, worked out step by step from its weights.
+"""Take the answer of each network apart: the terms whose sum it is, computed step by step from the weights.
 
-Nothing here calls a network's own forward pass, so that the numbers on the page prove what it does.
+`read` never calls a network's own forward pass, so that the numbers on the page prove what it does.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ GATES = (Sentence("input gate"), Sentence("forget gate"), Sentence("output gate"
 
 
 def read(networks: Networks, generation: Generation, words: list[str]) -> Reading:
-    """How the network of `generation` reads a text of `words`."""
+    """The terms of the log-odds that the network of `generation` gives a text of `words`, and its inner vectors."""
     network = networks.by_key[generation.key]
     ids = torch.tensor(read_ids(generation, words, networks.vocabulary))
     names, strips = words, list[Strip]()
@@ -64,7 +64,7 @@ def read(networks: Networks, generation: Generation, words: list[str]) -> Readin
 def _bag(
     network: ContinuousBag, vectors: Tensor, weight: Tensor, words: list[str]
 ) -> tuple[Tensor, list[str], list[Strip]]:
-    """Without hidden layers what each word's vector adds, else what each feature of the last layer adds."""
+    """What each word's vector adds or, with hidden layers, each feature of the last one, with names and vectors."""
     found = vectors.mean(dim=0) if network.averaged else vectors.sum(dim=0)
     name = Sentence("mean of the vectors") if network.averaged else Sentence("sum of the vectors")
     strips = [Strip(name, found[None].numpy())]
@@ -78,7 +78,7 @@ def _bag(
 
 
 def _filters(network: Convolution, vectors: Tensor, weight: Tensor, words: list[str]) -> tuple[Tensor, list[str]]:
-    """What each filter's strongest place adds, named by the words of that place."""
+    """The amount that each filter's greatest value adds, and the words of the span where it occurs."""
     values, names = list[Tensor](), list[str]()
     for span, layer in zip(SPANS, network.filters, strict=True):
         around = functional.pad(vectors, (0, 0, span - 1, span - 1))
@@ -91,7 +91,7 @@ def _filters(network: Convolution, vectors: Tensor, weight: Tensor, words: list[
 
 
 def _remembered(network: Recurrent, vectors: Tensor, weight: Tensor) -> tuple[Tensor, list[Strip]]:
-    """What each word changes: the log-odds after it less those before it, read one way or both."""
+    """The change of the log-odds at each word, summed over the directions that are read, and the states."""
     states, gates = unrolled(network.cell, vectors)
     strips = [Strip(Sentence("state"), states.numpy()), *gates]
     adds = _changes(states @ weight[: states.shape[1]])
@@ -106,12 +106,12 @@ def _remembered(network: Recurrent, vectors: Tensor, weight: Tensor) -> tuple[Te
 
 
 def both_ways(cell: nn.RNNBase, vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """The states `[word, state]` after each word, read forwards, and read backwards."""
+    """The forward and the backward states `[word, state]` after each word."""
     return unrolled(cell, vectors)[0], unrolled(cell, vectors.flip(0), "_reverse")[0].flip(0)
 
 
 def unrolled(cell: nn.RNNBase, vectors: Tensor, way: str = "") -> tuple[Tensor, list[Strip]]:
-    """The states `[word, state]` after each of the `vectors`, and an LSTM's gates, worked out word by word.
+    """The states `[word, state]` after each of the `vectors`, and an LSTM's gates, computed word by word.
 
     Elman: h = tanh(W x + U h + b). LSTM: i, f, o = σ(W x + U h + b), c = f · c + i · tanh(W x + U h + b),
     h = o · tanh(c).
@@ -137,18 +137,18 @@ def unrolled(cell: nn.RNNBase, vectors: Tensor, way: str = "") -> tuple[Tensor, 
 
 
 def _pooled(states: Tensor) -> Tensor:
-    """The last state, their mean and their greatest values, one after the other."""
+    """The last state, the mean and the maximum of `states`, concatenated."""
     return torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
 
 
 def _changes(course: Tensor | Sequence[Tensor]) -> Tensor:
-    """Each of a course of numbers less the one before it; before the first there is zero."""
+    """The difference of each number from the one before it, of the first from zero."""
     values = course if isinstance(course, Tensor) else torch.stack(list(course))
     return torch.diff(values, prepend=torch.zeros(1))
 
 
 def reach(network: nn.Module, ids: Sequence[int]) -> tuple[float, ...]:
-    """For each word the length of the gradient of the log-odds with respect to the word's vector."""
+    """For each word the L2 norm of the gradient of the log-odds with respect to the word's vector."""
     assert isinstance(network, OfVectors)  # noqa: S101
     with torch.inference_mode(False), torch.enable_grad():
         vectors = network.vectors(torch.tensor([list(ids)])).detach().clone().requires_grad_()

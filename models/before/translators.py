@@ -1,6 +1,6 @@
 """Translators from before Transformers: LSTM encoder-decoders without attention and with three kinds of it.
 
-Their answers are worked out in NumPy, so that torch stays out. Their vocabulary is that of the bundled translator.
+They run in NumPy, so that torch is not imported. Their vocabulary is that of the bundled translator.
 """
 
 import json
@@ -25,7 +25,7 @@ ONE_VECTOR, ADDITIVE, DOT, BILINEAR = "one_vector", "additive", "dot", "bilinear
 
 @dataclass(frozen=True)
 class TranslatorKind:
-    """A kind of translator by its `key` in files, and when and where its idea was published."""
+    """A kind of translator: its `key` in files and its name, and when and where its idea was published."""
 
     key: str
     name: str
@@ -39,14 +39,14 @@ KINDS = (
     TranslatorKind(DOT, Sentence("LSTM, dot attention"), 2015, "Luong, Pham and Manning, 2015"),
     TranslatorKind(BILINEAR, Sentence("LSTM, bilinear attention"), 2015, "Luong, Pham and Manning, 2015"),
 )
-"""The earlier ones in the order of their years, the one without attention first."""
+"""The translators before the Transformer by year of publication, the one without attention first."""
 
 THE_TRANSFORMER = TranslatorKind("transformer", Sentence("Transformer"), 2017, "Vaswani et al., 2017")
 
 
 @dataclass(frozen=True, eq=False)
 class Translated:
-    """The `ids` that were written, and how much each looked at each piece of the source, `[written, source]`.
+    """The `ids` of a translation, and the attention weights of each over the source's tokens, `[written, source]`.
 
     Without attention `alignment` has no rows.
     """
@@ -57,9 +57,9 @@ class Translated:
 
 @dataclass(frozen=True, eq=False)
 class EarlyTranslator:
-    """An LSTM encoder in both directions and an LSTM decoder; `key` says what attention they have.
+    """A bidirectional LSTM encoder and an LSTM decoder; `key` names the kind of attention between them.
 
-    `weights` are in float32, by the names that `training/early_translators.py` has for them.
+    `weights` are in float32, by the names of the parameters in `training/early_translators.py`.
     """
 
     key: str
@@ -67,13 +67,13 @@ class EarlyTranslator:
 
     @property
     def parameters(self) -> int:
-        """How many numbers it learned."""
+        """The number of learned parameters."""
         return sum(each.size for each in self.weights.values())
 
     def encode(self, source: Sequence[int]) -> tuple[Numbers, Numbers, Numbers]:
-        """The states `[piece, 2 × half]` of both directions, and their last states and cells, side by side.
+        """The states `[token, 2 × half]` of both directions, concatenated, and likewise their last states and cells.
 
-        The decoder begins with the last ones: without attention they are all that it knows of the source.
+        The decoder starts from the last ones: without attention they are all that it knows of the source.
         """
         vectors = self.weights["vectors.weight"][list(source)]
         ahead, back = (self._run("encoder", suffix, vectors[::way]) for suffix, way in (("", 1), ("_reverse", -1)))
@@ -82,7 +82,7 @@ class EarlyTranslator:
         return states, state, cell
 
     def _run(self, layer: str, suffix: str, vectors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """One direction over `vectors` `[piece, width]`: every state, and the last state and cell."""
+        """Run one direction over `vectors` `[token, width]`; return every state, and the last state and cell."""
         into, again, bias = self._lstm(layer, suffix)
         state = cell = np.zeros(again.shape[1], np.float32)
         states = []
@@ -98,7 +98,7 @@ class EarlyTranslator:
         return into, again, one + other
 
     def translate(self, source: Sequence[int], start: int, end: int, most: int) -> Translated:
-        """What greedy search writes of `source`, at most `most` ids with the `end`; `start` is never written."""
+        """Translate `source` by greedy search into at most `most` ids, `end` included; `start` is never written."""
         encoded, state, cell = self.encode(source)
         into, again, bias = self._lstm("decoder")
         vectors, written = self.weights["vectors.weight"], [start]
@@ -117,7 +117,7 @@ class EarlyTranslator:
         return Translated(tuple(written[1:]), alignment)
 
     def scores(self, state: Numbers, encoded: Numbers) -> Numbers:
-        """How well each piece of the source fits the decoder's `state`, `[piece]`.
+        """The attention score of each token of the source for the decoder's `state`, `[token]`.
 
         Additive: v · tanh(W s + U h) (Bahdanau et al., 2015, appendix A.1.2); dot: s · h; bilinear: s W h (Luong et
         al., 2015, section 3.1).
@@ -130,20 +130,20 @@ class EarlyTranslator:
 
 
 def file_of(key: str, folder: Path = FOLDER) -> Path:
-    """The weights of the translator called `key`."""
+    """The file of weights of the translator called `key`."""
     return folder / f"{key}.safetensors"
 
 
 @cache
 def load(key: str, folder: Path = FOLDER) -> EarlyTranslator:
-    """The translator called `key`."""
+    """Load the translator called `key`."""
     weights = load_file(file_of(key, folder))
     return EarlyTranslator(key, {name: each.astype(np.float32) for name, each in weights.items()})
 
 
 @cache
 def figures(folder: Path = FOLDER) -> dict[str, Any]:
-    """What `training/early_translators.py` measured: by translator BLEU, BLEU by length, and how many repeat."""
+    """The measurements of `training/early_translators.py`: by translator BLEU, BLEU by length, and repeats in %."""
     return dict(json.loads((folder / FIGURES).read_text(encoding="utf-8")))
 
 
@@ -153,9 +153,9 @@ _LONGEST_REPEAT = 4
 
 
 def repeats(text: str) -> tuple[tuple[int, int], ...]:
-    """The spans `(start, end)` of `text` that say again what it has just said, one to four words.
+    """The spans `(start, end)` of `text` that repeat the one to four words just before them.
 
-    “Nous nous lavons” does not repeat itself.
+    “Nous nous lavons” counts as no repetition.
     """
     words = [(each[0].casefold(), *each.span()) for each in _WORD.finditer(text)]
     again = np.zeros(len(words), bool)

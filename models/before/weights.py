@@ -1,4 +1,4 @@
-"""The trained networks, loaded once: their weights, their words and n-grams."""
+"""Load the trained sentence classifiers once: their weights, and their vocabulary of words and n-grams."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +23,7 @@ class Networks:
     by_key: dict[str, nn.Module]
 
     def log_odds(self, generation: Generation, words: list[str]) -> float:
-        """The log-odds that a text of these `words` praises."""
+        """The log-odds that a text of these `words` is positive."""
         with torch.inference_mode():
             found: Tensor = self.by_key[generation.key](torch.tensor([read_ids(generation, words, self.vocabulary)]))
         return found.item()
@@ -31,21 +31,21 @@ class Networks:
 
 @cache
 def untrained(generation: Generation, features: int) -> nn.Module:
-    """The network of `generation` for `features` features before training: random weights, the same at each call."""
+    """The untrained network of `generation` for `features` ids; its random weights are the same at each call."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return generation.make(features).eval().requires_grad_(False)
 
 
 def read_ids(generation: Generation, words: list[str], vocabulary: Vocabulary) -> list[int]:
-    """The ids of what the network reads: of n-grams, of which there is at least an unknown one, or of words."""
+    """The ids that the network reads: of the known n-grams, `UNKNOWN` if there are none, or of the words."""
     if generation.key == "bag_of_ngrams":
         return [vocabulary.grams[gram] for gram in vocabulary.known_grams(words)] or [UNKNOWN]
     return vocabulary.ids(words, pretrained=generation.pretrained)
 
 
 def features_of(generation: Generation, vocabulary: Vocabulary) -> int:
-    """How many different ids the network may read."""
+    """The number of different ids that the network may read."""
     if generation.key == "bag_of_ngrams":
         return len(vocabulary.grams) + 2
     return len(vocabulary.words) + 2 if generation.pretrained else vocabulary.taught
@@ -53,7 +53,7 @@ def features_of(generation: Generation, vocabulary: Vocabulary) -> int:
 
 @cache
 def load_networks(folder: Path = before.FOLDER) -> Networks:
-    """The networks of `folder`."""
+    """Load the networks in `folder`."""
     weights = load_file(folder / WEIGHTS)
     taught, *words = (folder / WORDS).read_text(encoding="utf-8").split()
     grams = (tuple(each for each in gram if each != PAD) for gram in weights.pop(GRAMS).tolist())

@@ -1,8 +1,8 @@
-"""How a forward pass is computed for an answer: by OpenVINO, or by PyTorch where OpenVINO cannot.
+"""Engines compute the forward passes of answers: OpenVINO, or PyTorch where OpenVINO cannot.
 
-Both take and return numpy arrays, and are safe to call from many threads. Tasks ask an `Engine` and know neither;
-`OpenVINOEngine` says what it does. What looks inside a model (attention, attribution, ablation, the tab Inside) does
-not come here: that is transformers as it is, in float32.
+Both take and return NumPy arrays, and are safe to call from many threads. Tasks call an `Engine` without knowing which;
+`OpenVINOEngine` documents its methods. Looks inside a model (attention, attribution, ablation, the tab Inside) do not
+use an engine: they run transformers itself, in float32.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ AUTO, OPENVINO, TORCH = "auto", "openvino", "torch"
 ENGINES = (AUTO, OPENVINO, TORCH)
 FLOAT32, BFLOAT16, FLOAT16 = "float32", "bfloat16", "float16"
 PRECISIONS = (AUTO, FLOAT32, FLOAT16, BFLOAT16)
-"""The settings of the precision. Both 16-bit ones mean float16 weights for decoders and bfloat16 for encoders."""
+"""The precisions that can be set. Both 16-bit ones mean float16 weights for decoders and bfloat16 for encoders."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ EXACT = EngineSettings()
 """The quickest engine without rounding."""
 
 DEFAULT_SETTINGS = EngineSettings(AUTO, AUTO)
-"""What the page uses unless its host sets something else."""
+"""The settings of the page unless its host sets others."""
 
 
 def has_openvino() -> bool:

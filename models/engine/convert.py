@@ -1,4 +1,4 @@
-"""Networks of transformers as OpenVINO graphs: an encoder with its head, or one step of a decoder with its KV cache.
+"""Convert networks of transformers to OpenVINO graphs: an encoder with its head, or a decoder's step with KV cache.
 
 The names of inputs and outputs here are those that `models/engine/openvino.py` uses. Conversion traces the network with
 torch, so it runs in a process of its own (`models/loading/prepared.py`).
@@ -48,7 +48,7 @@ class _Traced(nn.Module):
 
 
 class _Encoder(_Traced):
-    """An encoder with its head, as `outputs_of` has it; a vocabulary is scored at `places` alone."""
+    """An encoder with its head, as in `outputs_of`; with `places`, only the tokens there are scored."""
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None,
@@ -64,13 +64,13 @@ class _Encoder(_Traced):
 
 
 class _Step(_Traced):
-    """A decoder reads ids after a past; an encoder-decoder also looks at the keys and values of its source."""
+    """One step of a decoder: it reads ids after a past, and in an encoder-decoder the keys and values of its source."""
 
     def forward(
         self, input_ids: Tensor, position_ids: Tensor, places: Tensor, past: KeysAndValues,
         source: KeysAndValues | None = None,
     ) -> tuple[Tensor, ...]:  # fmt: skip
-        """The logits `[row * place, vocabulary]`, then the keys and values of all that was read."""
+        """The logits `[row * place, vocabulary]`, then the keys and values of all tokens read so far."""
         tokens, before = input_ids.shape[1], past[0][0].shape[2]
         keys = torch.arange(before + tokens)[None]
         seen = keys <= (torch.arange(tokens) + before)[:, None]
@@ -188,7 +188,7 @@ def _keep_inside(graph: openvino.Model, past: list[str]) -> None:
             reader.replace_source_output(reordered.output(0))
     graph.validate_nodes_and_infer_types()
     apply_make_stateful_transformation(graph, {name: name.replace("past", "present") for name in past})
-    # A state begins as no token in as many rows as are read first; without a value it does not compile.
+    # A state starts with no token and the rows of the first input; without an initial value it does not compile.
     rows = op.gather(op.shape_of(graph.input("input_ids"), output_type="i64"), op.constant([0]), op.constant(0))
     for node in graph.get_ops():
         if node.get_type_name() != "ReadValue":
@@ -209,7 +209,7 @@ def _graph(module: nn.Module, example: dict[str, Any], names: list[str]) -> open
 
 
 def _cache(pairs: KeysAndValues) -> DynamicCache:
-    """A cache that holds `pairs`; one that transformers fills itself begins with tensors that have no axes."""
+    """A cache filled with `pairs` by hand; one that transformers fills starts from tensors without axes."""
     cache = DynamicCache(config=None)
     for keys, values in pairs:
         layer: Any = DynamicLayer()

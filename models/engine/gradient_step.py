@@ -1,4 +1,4 @@
-"""One step of gradient descent, on copies: the network that everyone shares stays as it is."""
+"""One step of gradient descent on copies of the parameters: the network, which all runs share, stays as it is."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ BEFORE_LAYERS, AFTER_LAYERS = Sentence("embeddings"), Sentence("head")
 
 @dataclass(frozen=True)
 class GradientStep:
-    """The logits `[place, vocabulary]` before and after the step, and of each part its gradient's norm and its size.
+    """The logits `[place, vocabulary]` before and after the step, and the gradient norm and the size of each part.
 
     `loss` is the mean cross-entropy over the places, in nats; parts are in the order of the network.
     """
@@ -50,14 +50,14 @@ def gradient_step(
 
     def logits(parameters: Mapping[str, Tensor]) -> Tensor:
         go_on()
-        # The parameters take the place of the network's own for one pass, in which nobody else may read with it.
+        # The parameters take the place of the network's own for one pass, during which no other may run.
         with lock:
             output = functional_call(network, dict(parameters), kwargs={"input_ids": read})
         found: Tensor = output.logits[0, list(places)].float()
         return found
 
     with torch.inference_mode(False), torch.enable_grad():
-        # The same numbers, not copied, under names of our own that take gradients.
+        # The same numbers, not copied, as tensors that take gradients.
         parameters = {name: each.detach().requires_grad_() for name, each in network.named_parameters()}
         before = logits(parameters)
         loss = cross_entropy(before, wanted)
@@ -70,7 +70,7 @@ def gradient_step(
         squares[parts[name]] += float(gradient.double().square().sum())
         sizes[parts[name]] += gradient.numel()
     with torch.no_grad():
-        # Each gradient gives its memory to the parameter that it moves.
+        # In place, so that a moved parameter takes the memory of its gradient.
         moved = {name: gradient.mul_(-rate).add_(parameters[name]) for name, gradient in gradients.items()}
         after = logits(moved)
     norms = {part: square**0.5 for part, square in squares.items()}
@@ -78,9 +78,9 @@ def gradient_step(
 
 
 def part_of_each(network: PreTrainedModel) -> dict[str, str]:
-    """For each parameter by its name the part that it belongs to: `embeddings`, `layer 1`, …, `head`.
+    """The part that each parameter, by name, belongs to: `embeddings`, `layer 1`, …, `head`.
 
-    What stands before the layers is the embeddings; what stands after them is the head.
+    Parameters before the layers belong to the embeddings, those after them to the head.
     """
     trunk, parts = network.base_model, {}
     (first, *_) = architecture(network.config.model_type).layers.values()

@@ -1,7 +1,7 @@
-"""Answers computed by OpenVINO from saved graphs; torch is not needed.
+"""The OpenVINO engine: it runs saved graphs and needs no torch.
 
-A pass takes all cores, so passes of several visitors wait for each other inside OpenVINO. That is as quick as several
-at the same time, and no answer depends on another.
+A pass takes all cores, so passes of several visitors wait for each other inside OpenVINO. That is as quick as running
+them at the same time, and no answer depends on another.
 """
 
 import os
@@ -17,7 +17,7 @@ from models.cancellation import go_on
 from models.engine import FLOAT32, OPENVINO, Ids, Logits
 
 ENCODER, STEP, SOURCE = "encoder", "step", "source"
-"""The graphs of a model: an encoder with its head; a decoder's step; what an encoder-decoder's step looks up."""
+"""The graphs of a model: an encoder with its head; a decoder's step; the source's keys and values for that step."""
 
 _core = openvino.Core()
 
@@ -28,27 +28,27 @@ def rounds_quickly() -> bool:
 
 
 class OpenVINOEngine:
-    """The engine over the graphs in a folder, with weights or arithmetic of this `precision`."""
+    """An engine over the graphs in `folder`; `precision` is that of a decoder's weights or an encoder's arithmetic."""
 
     name = OPENVINO
 
     def __init__(self, folder: Path, precision: str) -> None:
         self.precision = precision
         self.bytes = sum(weights.stat().st_size for weights in folder.glob("*.bin"))
-        # Of a decoder only the weights are kept in 16 bits, because an error of one step grows in those that follow.
+        # Only the weights of a decoder are in 16 bits: a rounding error in one step would grow in those that follow.
         self._graphs = {
             graph.stem: _compiled(graph, precision if graph.stem == ENCODER else FLOAT32)
             for graph in folder.glob("*.xml")
         }
-        # One request for each visitor who asks an encoder at the same time, used again and again.
+        # Requests of the encoder for reuse, as many as calls ran at the same time.
         self._idle: list[openvino.InferRequest] = []
 
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
-        """One pass of an encoder and its head over `inputs` `[row, token]`: the logits, or start and end logits.
+        """Run an encoder and its head over `inputs` `[row, token]`; return the logits, or start and end logits.
 
         After them come the mean vectors of a checkpoint that compares sentences (`outputs_of` in `pytorch.py`).
 
-        With `places`, which count through all rows, only these are scored: the logits are `[place, vocabulary]`.
+        With `places`, indices into `[row * token]`, only these are scored: the logits are `[place, vocabulary]`.
         """
         go_on()
         graph, ids = self._graphs[ENCODER], inputs["input_ids"]
@@ -66,7 +66,7 @@ class OpenVINOEngine:
         return logits
 
     def start(self, source: Ids | None = None) -> "OpenVINOText":
-        """A text that is to be written; `source` `[1, token]` is what an encoder-decoder translates."""
+        """Start a text for a decoder to write; `source` `[1, token]` is what an encoder-decoder translates."""
         looked_up: list[NDArray[np.float32]] = []
         if source is not None:
             go_on()
@@ -77,7 +77,7 @@ class OpenVINOEngine:
 
 
 class OpenVINOText:
-    """A text that a decoder reads and writes, its keys and values kept in `request`; its rows are a search's beams."""
+    """A text that a decoder reads and writes; `request` holds its KV cache, and its rows are the beams of a search."""
 
     def __init__(self, request: openvino.InferRequest, source: list[NDArray[np.float32]]) -> None:
         self._request = request
@@ -110,7 +110,7 @@ class OpenVINOText:
         return logits
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """Let row i go on as row `rows[i]` did; rows may be repeated or dropped."""
+        """Let row i continue the text of row `rows[i]`; rows may be repeated or dropped."""
         order = np.array(rows, dtype=np.int32)
         self._order = order if self._order is None else self._order[order]
 

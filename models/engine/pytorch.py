@@ -1,4 +1,4 @@
-"""Answers computed by PyTorch: transformers as it is, where OpenVINO cannot convert a network or is not installed."""
+"""The PyTorch engine: transformers itself, where OpenVINO cannot convert a network or is not installed."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +23,9 @@ def rounds_quickly() -> bool:
 
 
 class PyTorchEngine:
-    """A network in float32 on its device; `lock` keeps passes apart from those that change it for a moment.
+    """An engine over a network in float32; `lock` keeps its passes from those that change the network for a moment.
 
-    With a `precision` of `bfloat16` an encoder's large products are rounded to that (autocast).
+    With a `precision` of `bfloat16` an encoder's large matrix products are rounded to that (autocast).
     """
 
     name = TORCH
@@ -39,7 +39,7 @@ class PyTorchEngine:
 
     @property
     def bytes(self) -> int:
-        """The size of its weights."""
+        """The size of the weights in bytes."""
         return sum(each.nbytes for each in self.network.parameters())
 
     def encode(self, inputs: Mapping[str, NDArray[Any]], places: Sequence[int] | None = None) -> tuple[Logits, ...]:
@@ -58,12 +58,12 @@ class PyTorchEngine:
 
 
 class PyTorchText:
-    """A text with transformers' cache of keys and values; OpenAI's first GPT has none and reads all of it each time."""
+    """A text with transformers' KV cache; OpenAI's first GPT has none and reads the whole text at each step."""
 
     def __init__(self, network: PreTrainedModel, lock: AbstractContextManager[object], source: Ids | None) -> None:
         self._network, self._lock = network, lock
         understood = inspect.signature(network.forward).parameters
-        # Only the last tokens are asked what comes next: the others need no scores over the vocabulary.
+        # Logits over the vocabulary are needed after the last tokens alone.
         self._keeps_logits = "logits_to_keep" in understood
         self._cache: DynamicCache | EncoderDecoderCache | None = None
         self._source: Tensor | None = None
@@ -104,7 +104,7 @@ class PyTorchText:
 
 
 SENTENCE_VECTORS = "sentence_vectors"
-"""Where a checkpoint's `config.json` says that it compares sentences by the mean of its last layer's vectors."""
+"""The key in `config.json` of a checkpoint that compares sentences by the mean of its last layer's vectors."""
 
 
 def outputs_of(network: PreTrainedModel, inputs: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
@@ -125,9 +125,9 @@ def outputs_of(network: PreTrainedModel, inputs: Mapping[str, Tensor]) -> tuple[
 
 @contextmanager
 def scored_at(network: PreTrainedModel, places: Sequence[int] | Tensor) -> Iterator[None]:
-    """Let the output embedding of `network` score only the vectors at `places`, which count through all rows.
+    """Let the output embedding of `network` score only the vectors at `places`, indices into `[row * token]`.
 
-    The logits of a pass inside are `[1, place, vocabulary]`: half the work of a small model is its vocabulary.
+    The logits of a pass inside are `[1, place, vocabulary]`. In a small model, the vocabulary is half the work.
     """
 
     def choose(_head: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor]:
@@ -139,11 +139,11 @@ def scored_at(network: PreTrainedModel, places: Sequence[int] | Tensor) -> Itera
 
 
 def on_device_of(network: PreTrainedModel, numbers: NDArray[Any]) -> Tensor:
-    """`numbers` where the parameters of `network` are."""
+    """`numbers` as a tensor on the device of `network`."""
     return torch.from_numpy(np.ascontiguousarray(numbers)).to(network.device)
 
 
 def array(tensor: Tensor) -> Logits:
-    """The numbers of `tensor` in float32."""
+    """`tensor` as a NumPy array in float32."""
     found: Logits = tensor.float().cpu().numpy()
     return found

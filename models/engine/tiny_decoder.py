@@ -1,4 +1,4 @@
-"""A tiny decoder over characters, and how it learns a text: GPT's design at a thousandth of its size."""
+"""A tiny decoder over characters, and its training on a text: GPT's design at a thousandth of its size."""
 
 import hashlib
 import math
@@ -21,7 +21,7 @@ KEPT_SHARE, SAMPLE_CHARACTERS = 0.1, 80
 
 
 class Block(nn.Module):
-    """A Transformer's layer: attention to what stands before, then a feed-forward network, each after a norm."""
+    """A Transformer's layer: causal self-attention, then a feed-forward network, each after a norm."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Block(nn.Module):
         self.inner, self.outer = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Vectors `[row, character, width]` with what this layer adds to them."""
+        """`vectors` `[row, character, width]` with the outputs of both parts added to them."""
         rows, length, _ = vectors.shape
         split = self.query_key_value(self.attention_norm(vectors)).view(rows, length, 3, HEADS, WIDTH // HEADS)
         query, key, value = split.permute(2, 0, 3, 1, 4)
@@ -41,7 +41,7 @@ class Block(nn.Module):
 
 
 class Network(nn.Module):
-    """Characters to vectors, two layers, and a score for each next character."""
+    """A decoder: embeddings of characters and positions, two layers, and logits for the next character."""
 
     def __init__(self, characters: int) -> None:
         super().__init__()
@@ -59,14 +59,14 @@ class Network(nn.Module):
 
 
 class Training:
-    """A network and the text that it learns, but for its last tenth; `course` and `samples` are what was reported."""
+    """A network and the text that it learns, except the last tenth; `course` and `samples` are the reports so far."""
 
     def __init__(self, text: str, seed: int) -> None:
         self.text, self.alphabet = text, "".join(sorted(set(text)))
         self.ids = torch.tensor([self.alphabet.index(each) for each in text])
         self.read = len(text) - round(KEPT_SHARE * len(text))
         self.window = min(WINDOW, self.read - 1)
-        # A generator of its own: the process's is shared by all who draw.
+        # Not the process's generator, which all threads share: with it, no run could be repeated.
         self._chance = torch.Generator().manual_seed(seed)
         self.network = made(len(self.alphabet), self._chance)
         self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=RATE, weight_decay=0.0)
@@ -75,7 +75,7 @@ class Training:
         self.samples: list[Sample] = []
 
     def learn(self, steps: int, ends: float) -> None:
-        """Take so many steps, each on some windows of the text, or fewer where the time `ends`."""
+        """Take `steps` steps, each on some windows of the text, or fewer if `time.monotonic()` reaches `ends`."""
         for _ in range(steps):
             go_on()
             starts = torch.randint(self.read - self.window, (ROWS, 1), generator=self._chance)
@@ -90,7 +90,7 @@ class Training:
                 return
 
     def report(self, *, sample: bool) -> None:
-        """Measure how far it has come, and let it write where a `sample` is wanted."""
+        """Append the losses so far to `course`, and with `sample` a text that the network writes to `samples`."""
         self.course.append(measured(self.network, self.ids, self.read, self.window, self.step))
         if sample:
             text = written(self.network, self.ids[:1], self.alphabet, self.window, self._chance)
@@ -99,15 +99,15 @@ class Training:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute in one thread of OpenMP alone: with two, networks of this size wait for each other on a busy machine."""
-    # torch chooses a number for each thread when that first asks.
+    """Limit OpenMP to one thread: in a network of this size, two wait for each other on a busy machine."""
+    # torch sets a number of its own when a thread first asks, which would undo the limit.
     torch.get_num_threads()
     with threadpool_limits(1, "openmp"):
         yield
 
 
 def made(characters: int, chance: torch.Generator) -> Network:
-    """A network with random numbers drawn from `chance` alone, scaled as `nn.Linear` and GPT-2 scale theirs."""
+    """A network with initial weights drawn from `chance` alone, scaled as those of `nn.Linear` and GPT-2."""
     network = Network(characters)
     with torch.no_grad():
         for each in network.modules():
@@ -122,7 +122,7 @@ def made(characters: int, chance: torch.Generator) -> Network:
 
 @torch.no_grad()
 def measured(network: Network, ids: Tensor, learned: int, window: int, step: int) -> Learned:
-    """The loss of every character but the first, each foreseen from at most a window before it.
+    """Measure the losses of all characters but the first, each predicted from at most `window` characters before it.
 
     Windows overlap by half, so that all but the first characters have half a window before them.
     """
@@ -135,7 +135,7 @@ def measured(network: Network, ids: Tensor, learned: int, window: int, step: int
     found = logits.argmax(dim=-1) == rows[:, 1:]
     counted = 0
     for row, start in enumerate(starts):
-        # What the window before has not foreseen.
+        # The window before has already predicted the others.
         new, end = counted - start, start + window
         losses[counted + 1 : end + 1], right[counted + 1 : end + 1] = each[row, new:], found[row, new:]
         counted = end
@@ -145,7 +145,7 @@ def measured(network: Network, ids: Tensor, learned: int, window: int, step: int
 
 @torch.no_grad()
 def written(network: Network, first: Tensor, alphabet: str, window: int, chance: torch.Generator) -> str:
-    """What the network writes after the `first` character, each next one drawn from its probabilities."""
+    """A text of `SAMPLE_CHARACTERS`: the `first` one, then each drawn from the network's probabilities."""
     ids = first
     for _ in range(SAMPLE_CHARACTERS - 1):
         go_on()
@@ -155,12 +155,12 @@ def written(network: Network, first: Tensor, alphabet: str, window: int, chance:
 
 
 def longest_copy(sample: str, text: str) -> int:
-    """How many characters in a row of `sample` stand in `text`."""
+    """The length of the longest run of characters of `sample` that stands in `text`."""
     return SequenceMatcher(None, sample, text, autojunk=False).find_longest_match().size
 
 
 def digest_of(network: Network) -> str:
-    """The first 12 hexadecimal digits of the sha256 of its numbers."""
+    """The first 12 hexadecimal digits of the sha256 of the network's parameters."""
     digest = hashlib.sha256()
     for each in network.parameters():
         digest.update(each.detach().numpy().tobytes())
