@@ -1,4 +1,4 @@
-"""Where models are: in this process, or in workers on other machines; the page reaches them through one call."""
+"""Backends: one interface of the page to models in this process or in workers on other machines."""
 
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -15,18 +15,18 @@ Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
 Ask = Callable[Concatenate["AnyTaskModel", Asked], Result]
-"""One of the functions of `models.backend.asks`: of a loaded model and plain values."""
+"""A function of `models.backend.asks`, which takes a loaded model and plain values."""
 
 
 class Backend(Protocol):
-    """Asks models; safe to call from many threads.
+    """The interface to models; safe to call from many threads.
 
-    The arguments and results of what is asked are typed values that hold no tensor. Every method raises `InputError`,
-    `CheckpointUnavailable` for a checkpoint that cannot be had, and `Stopped` once nobody waits for the answer.
+    The arguments and results of an `Ask` are typed values that hold no tensor. Every method raises `InputError`,
+    `CheckpointUnavailable` for a checkpoint that cannot be loaded, and `Stopped` once nobody waits for the answer.
     """
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> None:
-        """Load the model of `checkpoint` that answers `task`; a worker does so by itself when it is asked."""
+        """Load the model of `checkpoint` that answers `task`; a worker does so only when it is asked."""
 
     def ask(
         self,
@@ -36,20 +36,20 @@ class Backend(Protocol):
         *arguments: Asked.args,
         **options: Asked.kwargs,
     ) -> Result:
-        """What `ask` finds out with the model of `checkpoint` for `task`; with `None`, the checkpoint's own."""
+        """Call `ask` with the model of `checkpoint` for `task`, or for its own task where that is `None`."""
 
     def write(self, checkpoint: Checkpoint, task: Task, inputs: Any) -> Generator[Any]:
-        """An answer to typed `inputs`, a task's output as it grows; closing the generator ends it."""
+        """Yield a task's output for typed `inputs` as it grows; closing the generator cancels the computation."""
 
 
 class LocalBackend:
-    """Asks the models of `store`, in this process."""
+    """The backend whose models are those of `store`, in this process."""
 
     def __init__(self, store: ModelStore) -> None:
         self.store = store
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> None:
-        """Load the model, unless it is there."""
+        """Load the model, unless it is loaded."""
         self.store.load(checkpoint, progress, task)
 
     def ask(
@@ -60,9 +60,9 @@ class LocalBackend:
         *arguments: Asked.args,
         **options: Asked.kwargs,
     ) -> Result:
-        """What `ask` finds out; the model is loaded if it is not there."""
+        """Call `ask`; the model is loaded if need be."""
         return ask(self.store.load(checkpoint, silent, task), *arguments, **options)
 
     def write(self, checkpoint: Checkpoint, task: Task, inputs: Any) -> Generator[Any]:
-        """An answer as it grows; the model is loaded if it is not there."""
+        """Yield an answer as it grows; the model is loaded if need be."""
         yield from asks.write(self.store.load(checkpoint, silent, task), inputs)

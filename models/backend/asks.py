@@ -1,7 +1,7 @@
-"""What models are asked: functions of a loaded model and plain values, the same here as in a worker elsewhere.
+"""The functions that backends call with a loaded model and plain values, in this process or in a worker.
 
-A request names one of these functions, so nothing else can be asked of a worker. What needs torch is imported within:
-a page whose models are elsewhere imports none of it.
+A request names one of these functions, so a worker runs nothing else. Modules that need torch are imported inside
+them, so that a page whose models are in workers imports none of these.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 def read_fields(model: "AnyTaskModel", fields: Mapping[str, Any]) -> Any:
-    """The inputs, a dataclass of the model's task, that `fields` are; raises `InputError` for what it cannot read."""
+    """`fields` as the input dataclass of the model's task; raises `InputError` for fields that it cannot read."""
     return model.inputs_type(**fields)
 
 
@@ -46,12 +46,12 @@ def answer(model: "AnyTaskModel", inputs: Any) -> TaskOutput:
 
 
 def write(model: "AnyTaskModel", inputs: Any) -> Generator[Any]:
-    """An answer to typed inputs as it grows."""
+    """Yield an answer to typed inputs as it grows."""
     yield from model.stream(inputs)  # type: ignore[attr-defined]
 
 
 def tree_of(model: "AnyTaskModel", fields: Mapping[str, Any]) -> DecodeTree:
-    """Greedy search, beam search and sampling for the fields of a completion, as one tree."""
+    """The tree of greedy search, beam search and sampling for the fields of a completion."""
     from models.explain.strategy_tree import decode_tree
 
     return decode_tree(cast("TextGeneration", model), model.inputs_type(**fields))
@@ -66,9 +66,9 @@ def look(
     *arguments: Asked.args,
     **options: Asked.kwargs,
 ) -> Result:
-    """What `at`, one of the functions below, finds out about `fields`; with heads that are `off`, by the exact network.
+    """Call `at`, one of the functions below, for `fields`; with heads switched `off`, on the exact network.
 
-    Its arguments are the model, the typed inputs, and `arguments`.
+    Its arguments are the model, the typed inputs, `arguments` and `options`.
     """
     import_looks()
     inputs = model.inputs_type(**fields)
@@ -81,7 +81,7 @@ def look(
 
 
 def attention(model: "AnyTaskModel", inputs: Any, written: tuple[int, ...]) -> Attentions:
-    """The attention over the inputs and the ids that were written for them."""
+    """The attention over the inputs and the ids that the model has `written` after them."""
     return model.attend(inputs, written)
 
 
@@ -98,14 +98,14 @@ def attribution(model: "AnyTaskModel", inputs: Any, written: tuple[int, ...], ta
 
 
 def decided(model: "AnyTaskModel", inputs: Any, written: tuple[int, ...]) -> tuple[int | None, ...]:
-    """For each token that was written the layer, from 0, after which it first was the likeliest; `None`: none."""
+    """For each token that was written, the first layer, from 0, after which it was the likeliest, or `None`."""
     from models.inside.lens import decided_layers
 
     return decided_layers(cast("TextGeneration", model), inputs, written)
 
 
 def generations(model: "AnyTaskModel", inputs: Any) -> GenerationsReading:
-    """How each generation before Transformers read the text."""
+    """The terms of the answer of each model from before Transformers."""
     return cast("Generations", model).read(inputs)
 
 
@@ -132,7 +132,7 @@ def knows_blanks(model: "AnyTaskModel") -> bool:
 
 
 def embedding(model: "AnyTaskModel", text: str) -> EmbeddedText:
-    """The vectors of the text, and what they are the sum of."""
+    """The vectors of the text, and the embeddings that they are the sum of."""
     import_looks()
     from models.inside.look import embed
 
@@ -158,7 +158,7 @@ def vectors(model: "AnyTaskModel", text: str, position: int) -> Numbers:
 def turned_query(
     model: "AnyTaskModel", text: str, place: tuple[int, int, int], kind: str, component: int, added: float
 ) -> TurnedQuery:
-    """The weights of the token at `place` (layer, head, position) with `added` to a number of its query."""
+    """The weights of the token at `place` (layer, head, position) with `added` to a `component` of its query."""
     seen = look_inside(model, text, *place, kind)
     from models.inside.turning import turn_query
 
@@ -168,7 +168,7 @@ def turned_query(
 def turned_block(
     model: "AnyTaskModel", text: str, place: tuple[int, int, int], head_scale: float, feed_forward: float
 ) -> Answers:
-    """The answer as it is, and with a layer's feed-forward part and a head of it times a number each."""
+    """The answer as it is, and with the head and the feed-forward layer at `place` scaled."""
     import_looks()
     from models.inside.turning import turn_block
 
@@ -184,7 +184,7 @@ def temperatures(model: "AnyTaskModel", text: str, position: int) -> Temperature
 
 
 def patched(model: "AnyTaskModel", there: str, word_there: int, here: str, word_here: int) -> Patched:
-    """The answer to `here` with the state of a token of `there` in the place of its own."""
+    """The answers to `here` with the state of one token replaced by that of a token of `there`."""
     import_looks()
     from models.inside.turning import patch
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-# Read by Ray when it is imported: nobody is told that it is used.
+# Ray reads this when it is imported, and then reports no usage statistics.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
@@ -32,7 +32,7 @@ _ROUTE = "/ask"
 
 
 class Replica:
-    """A worker as Ray Serve calls it."""
+    """A `Worker` with the methods that Ray Serve calls."""
 
     def __init__(self, store: Callable[[], ModelStore]) -> None:
         self._worker = Worker(store())
@@ -41,11 +41,11 @@ class Replica:
         max_num_models_per_replica=_MODELS_OF_A_REPLICA
     )
     async def _serves(self, checkpoint: str) -> str:
-        """Nothing but a note for Serve: the store loads and drops models by itself."""
+        """Tell Serve that this replica has the model; the store loads and drops models by itself."""
         return checkpoint
 
     async def __call__(self, call: Call) -> Response:
-        """The worker's answer."""
+        """The worker's response to `call`."""
         if name := serve.get_multiplexed_model_id():
             await self._serves(name)
         return await self._worker.answer(call)
@@ -60,7 +60,7 @@ def deploy(
     store: Callable[[], ModelStore],
     own: Sequence[str] = (),
 ) -> None:
-    """Start the deployments, or bring those that run to what is asked for; each worker makes a `store` of its own."""
+    """Start the deployments, or update those that run; each worker makes a `store` of its own."""
     scaling: dict[str, Any] = {"min_replicas": replicas, "max_replicas": max(replicas, most)}
     scaling["target_ongoing_requests"] = waiting
     options: dict[str, Any] = {

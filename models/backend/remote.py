@@ -1,4 +1,4 @@
-"""Asks models in workers elsewhere, over HTTP; this process then needs neither torch nor OpenVINO."""
+"""The backend whose models are in workers, over HTTP; this process then needs neither torch nor OpenVINO."""
 
 import logging
 import time
@@ -34,7 +34,7 @@ _SILENT_FOR_S = 20 * ALIVE_EVERY_S
 """After this long without a frame a worker counts as gone."""
 
 _TRIED_AGAIN_AFTER_S = (0.2, 1.0, 3.0)
-"""A worker that dies takes its answers with it; until the proxy in front knows, a second call may meet it again."""
+"""The pauses before a request whose worker died is repeated; until the proxy knows, it may reach that one again."""
 
 _OF_ANOTHER_RELEASE = 409
 _AWAY = Sentence("The models of this page cannot be reached at the moment. Please try again in a minute.")
@@ -46,11 +46,11 @@ class WorkersAway(InputError):
 
 
 class _Broken(Exception):
-    """A worker that was asked is not there, or went away before it answered."""
+    """A worker is not there, or disconnected before its answer was complete."""
 
 
 class RemoteBackend:
-    """Asks the workers behind `address`, such as `http://host:8000`; safe to call from many threads."""
+    """The backend of the workers at `address`, such as `http://host:8000`; safe to call from many threads."""
 
     def __init__(self, address: str) -> None:
         timeout = httpx2.Timeout(_CONNECTS_WITHIN_S, read=_SILENT_FOR_S)
@@ -72,14 +72,14 @@ class RemoteBackend:
         *arguments: Asked.args,
         **options: Asked.kwargs,
     ) -> Result:
-        """What `ask` finds out in a worker; raises `WorkersAway` besides."""
+        """Call `ask` in a worker; also raises `WorkersAway`."""
         if ask is asks.read_fields:
             return self._read(checkpoint, task, *arguments)  # type: ignore[no-any-return, arg-type]
         (result,) = self._values(Request(ask, checkpoint.name, task, arguments, options))
         return result  # type: ignore[no-any-return]
 
     def _read(self, checkpoint: Checkpoint, task: Task | None, fields: Mapping[str, Any]) -> Any:
-        """The typed inputs that `fields` are; their class, once known, needs no model, and saves a call of each run."""
+        """`fields` as typed inputs; their class is remembered, which saves each later run a request."""
         if known := self._inputs.get((checkpoint.name, task)):
             return known(**fields)
         (inputs,) = self._values(Request(asks.read_fields, checkpoint.name, task, (fields,), {}))
@@ -87,11 +87,11 @@ class RemoteBackend:
         return inputs
 
     def write(self, checkpoint: Checkpoint, task: Task, inputs: Any) -> Generator[Any]:
-        """An answer as it grows in a worker; raises `WorkersAway` besides."""
+        """Yield an answer as it grows in a worker; also raises `WorkersAway`."""
         yield from self._values(Request(asks.write, checkpoint.name, task, (inputs,), {}))
 
     def _values(self, request: Request) -> Generator[Any]:
-        """What a worker answers; asked again where one went away before it said anything."""
+        """Yield the values that a worker answers; repeat the request if it disconnects before the first one."""
         body, came = dump(request), False
         for pause_s in (*_TRIED_AGAIN_AFTER_S, None):
             try:
@@ -118,7 +118,7 @@ class RemoteBackend:
             if response.status_code != 200:
                 raise _Broken(f"status {response.status_code}")
             ended = False
-            # To its end, after which the connection serves the next call.
+            # The response is read to its end, so that the connection can serve the next call.
             for each in read_frames(response.iter_raw()):
                 go_on()
                 match each:
@@ -145,7 +145,7 @@ class RemoteBackend:
 
 
 def _error(kind: str, sentence: str, field: str) -> InputError:
-    """The error that a worker raised, without its own arguments."""
+    """The error that a worker raised, made without the constructor of its own class."""
     known = getattr(errors, kind, InputError)
     error: InputError = known.__new__(known)
     InputError.__init__(error, sentence, field)

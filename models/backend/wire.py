@@ -1,7 +1,7 @@
-"""What a page and a worker send one another: frames of pickles, in which only typed values of Clearhead can come.
+"""The protocol of a page and a worker: frames of pickles that may hold only typed values of Clearhead.
 
-A frame is its length in four bytes (big-endian) and that many bytes; an empty one says that the worker is alive. The
-names in a pickle are looked up here, so that one from elsewhere can call nothing (Python's documentation of `pickle`,
+A frame is a length in four bytes (big-endian) and that many bytes; an empty one says that the worker is alive. The
+names in a pickle are checked here, so that a forged one can call nothing (Python's documentation of `pickle`,
 "Restricting Globals").
 """
 
@@ -25,10 +25,10 @@ ALIVE = bytes(4)
 """The empty frame."""
 
 ALIVE_EVERY_S = 0.5
-"""How often a worker says that it is alive while it computes; then the page asks whether its visitor still waits."""
+"""The interval of `ALIVE` while a worker computes; at each the page checks whether its visitor still waits."""
 
 RELEASE = "x-clearhead-models"
-"""The header in which a page says which models it knows; a worker with others refuses."""
+"""The header with the `release()` of a page; a worker of another release refuses the request."""
 
 _LENGTH_BYTES = 4
 _PLAIN = {
@@ -46,7 +46,7 @@ _PLAIN = {
 
 @dataclass(frozen=True)
 class Request:
-    """A function of `asks`, the model that it is asked of, and its other arguments."""
+    """A call of a function of `asks`: the model by its checkpoint and task, and the other arguments."""
 
     ask: Any
     checkpoint: str
@@ -57,14 +57,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Value:
-    """What was asked for, or one more step of it."""
+    """The result of a request, or one more step of it."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Refused:
-    """An `InputError` of this class in `models.errors`."""
+    """An `InputError`, whose class in `models.errors` is `kind`."""
 
     kind: str
     sentence: str
@@ -78,7 +78,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Ended:
-    """Nothing more comes."""
+    """The end of an answer."""
 
 
 def dump(value: Any) -> bytes:
@@ -93,7 +93,7 @@ def frame(value: Any) -> bytes:
 
 
 def read_frames(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """The values in bytes that come in pieces; `None` for an empty frame. Raises `UnpicklingError`."""
+    """Yield the values of the frames in `chunks`, `None` for an empty frame; raises `UnpicklingError`."""
     held = bytearray()
     for chunk in chunks:
         held += chunk
@@ -107,7 +107,7 @@ def read_frames(chunks: Iterable[bytes]) -> Iterator[Any]:
 
 
 def load(body: bytes) -> Any:
-    """The value in a pickle; raises `UnpicklingError` for one that names anything but typed values and `asks`."""
+    """The value in a pickle; raises `UnpicklingError` if it names anything but typed values and functions of `asks`."""
     return _Unpickler(io.BytesIO(body)).load()
 
 
@@ -125,12 +125,12 @@ class _Unpickler(pickle.Unpickler):
 
 
 def refusal(error: InputError) -> Refused:
-    """`error` to be sent."""
+    """`error` as a value to send."""
     return Refused(type(error).__name__, error.sentence, error.field)
 
 
 @cache
 def release() -> str:
-    """A digest of this installation's models: of their code and of what the registry says of them."""
+    """A digest of the source code of this installation's `models`, the registry included."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     return hashlib.sha256(b"\0".join(each.read_bytes() for each in sources)).hexdigest()[:16]

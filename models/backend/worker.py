@@ -1,7 +1,7 @@
-"""A worker: models that answer the pages of other processes over HTTP, as one ASGI application.
+"""A worker: an ASGI application whose models answer the pages of other processes over HTTP.
 
 `uvicorn --factory models.backend.worker:create_worker` serves one; `models.backend.ray_serve` lets Ray Serve keep
-several. It trusts every caller, so its port belongs in the pages' own network.
+several. It trusts every caller, so keep its port within the pages' own network.
 """
 
 import asyncio
@@ -41,20 +41,20 @@ from models.registry import REGISTRY, Checkpoint, find
 _log = logging.getLogger(__name__)
 _AT_ONCE = 8
 _STEPS_EVERY_S = 0.02
-"""Steps that follow within this time are sent in one chunk: each chunk costs the proxy more work than a step does."""
+"""Steps within this time are sent in one chunk, since a chunk costs the proxy more work than a step."""
 
 _ENDED = object()
 
 
 class Worker:
-    """Answers what pages ask of the models of `store`, at most `at_once` of them at the same time."""
+    """A worker, which answers the requests of pages by the models of `store`, at most `at_once` at the same time."""
 
     def __init__(self, store: ModelStore, at_once: int = _AT_ONCE) -> None:
         self._store = store
         self._threads = ThreadPoolExecutor(at_once, "ask")
 
     async def answer(self, call: Call) -> Response:
-        """The frames that answer a request; they end early where the page hangs up, and so does the computation."""
+        """Stream the frames that answer a request; if the page disconnects, the computation is cancelled."""
         if call.headers.get(RELEASE) != release():
             return PlainTextResponse(f"This worker has models {release()}.", 409)
         try:
@@ -82,7 +82,7 @@ class Worker:
                 yield each
         finally:
             gone.set()
-            # One that has not begun never does.
+            # A job that still waits for a thread is never run.
             job.cancel()
 
     def _work(self, asked: Request, send: Callable[[bytes | None], None], wanted: Callable[[], bool]) -> None:
@@ -93,7 +93,7 @@ class Worker:
                 result = asked.ask(model, *asked.arguments, **asked.options)
             if isgenerator(result):
                 steps, sent_at = b"", 0.0
-                # Each step in a context of its own, as a generator's code may not leave one open between two.
+                # `only_while` is opened for each step, since it must not stay open while a generator is suspended.
                 while True:
                     with only_while(wanted):
                         step = next(result, _ENDED)
@@ -123,7 +123,7 @@ async def _healthz(_call: Call) -> Response:
 
 
 def create_worker() -> Starlette:
-    """The application of a worker with a store of its own."""
+    """The application of a worker with its own store."""
     worker = Worker(ModelStore(engine=DEFAULT_SETTINGS))
     asked = [Route(path, worker.answer, methods=["POST"]) for path in ("/ask", "/ask/{checkpoint}")]
     return Starlette(routes=[*asked, Route("/healthz", _healthz)])

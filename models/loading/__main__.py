@@ -13,7 +13,7 @@ from models.registry import REGISTRY, Task
 
 
 def main() -> None:
-    """Make what is asked for, or all that is missing."""
+    """Prepare what the arguments name or, without any, each bundled checkpoint that is not prepared yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", nargs="?", type=Task)
     parser.add_argument("weights", nargs="?", type=Path)
@@ -25,7 +25,7 @@ def main() -> None:
         _prepare_bundled()
         return
     if hasattr(os, "nice"):
-        # Visitors come first.
+        # Visitors' runs come first.
         os.nice(5)
     if given.weights.suffix == PACKED:
         import torch
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _prepare_bundled() -> None:
-    """Prepare the bundled checkpoints as a page with this environment's settings reads them."""
+    """Prepare the bundled checkpoints for the engine and precision that the environment sets for the page."""
     if not has_openvino():
         print("OpenVINO is not installed: answers are computed by PyTorch.")
         return

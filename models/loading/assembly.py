@@ -1,4 +1,4 @@
-"""From a registry entry to a model that answers: fetch it, choose its engine, wrap it for its task."""
+"""Turn a registry entry into a model that answers: fetch its files, choose its engine, wrap it for its task."""
 
 from collections.abc import Callable
 from functools import partial
@@ -51,10 +51,10 @@ _TASKS: dict[Task, tuple[type[AnyTaskModel], str]] = {
     Task.WRITTEN_BY: (WrittenBy, "AutoModelForCausalLM"),
     Task.GENERATIONS: (Generations, "AutoModelForSequenceClassification"),
 }
-"""How each task answers, and the class of transformers that loads its networks."""
+"""The model class of each task, and the class of transformers that loads its networks."""
 
 WHOLE, FINE_TUNED = "model.safetensors", "fine_tuned.safetensors"
-"""The weights of a network; or those alone in which it differs from the one that it was fine-tuned from."""
+"""The files of all weights of a network, and of those alone that differ from the network it was fine-tuned from."""
 
 # While transformers loads, it patches torch for the whole process: a second load at the same time would be left with
 # weights on its "meta" device.
@@ -81,7 +81,7 @@ def assemble(checkpoint: Checkpoint, progress: Progress, settings: EngineSetting
 def wrap(
     checkpoint: Checkpoint, folder: Path, revision: str, settings: EngineSettings = EXACT, progress: Progress = silent
 ) -> AnyTaskModel:
-    """The task's model over the weights and the tokenizer in `folder`."""
+    """Wrap the weights and the tokenizer in `folder` in the class of the checkpoint's task."""
     task, trunk, lock = checkpoint.task, trunk_of(checkpoint), BoundedLock()
     load: Callable[[], PreTrainedModel] = partial(load_network, task, folder, trunk, for_looks=True)
     engine: Engine
@@ -116,9 +116,9 @@ def as_task(model: AnyTaskModel, task: Task) -> AnyTaskModel:
 
 
 def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_looks: bool = False) -> "PreTrainedModel":
-    """The network of `folder` in float32, ready to answer; what its file of weights leaves out is its `trunk`'s.
+    """Load the network in `folder` in float32, ready to answer; weights that its file lacks are those of `trunk`.
 
-    Its attention is computed in plain operations ("eager"), to be seen; `for_looks` it is on a GPU where there is one.
+    Its attention is "eager", so that the weights can be seen. With `for_looks` it is put on a GPU where there is one.
     """
     import_looks()
     import torch
@@ -130,7 +130,7 @@ def load_network(task: Task, folder: Path, trunk: Path | None = None, *, for_loo
     options = {
         "use_safetensors": True, "dtype": torch.float32, "trust_remote_code": False, "attn_implementation": "eager",
     }  # fmt: skip
-    # Loading reports and notes on unused heads would be news to the host on every start, and to nobody else.
+    # Loading reports and notes on unused heads are expected, and would only fill the host's log on every start.
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     with _loading:

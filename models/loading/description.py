@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 _FILE, _TOKENIZER = "description.json", "tokenizer.json"
 _NO_LIMIT = 10**9
 _DEFAULT_WINDOW, _LONGEST_WINDOW = 512, 1024
-"""Tokens read at once where a checkpoint names no bound, and at most: attention grows with the square of their number.
+"""The window in tokens where a checkpoint names no bound, and the longest: attention grows with its square.
 
-All heads of 30 layers over 1,024 tokens take a gigabyte, and over the 8,192 that some read, seventy.
+The attention of all heads of 30 layers over 1,024 tokens takes a gigabyte, over the 8,192 that some read, seventy.
 """
 
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a checkpoint beside its weights."""
+    """The settings of a checkpoint that are needed to answer, besides its weights."""
 
     model: ModelSettings
     generation: GenerationSettings
@@ -34,11 +34,11 @@ class Description:
 
 
 def describe(weights: Path) -> tuple[Description, "PreTrainedTokenizerBase"]:
-    """The description of the checkpoint in the folder `weights`, and its tokenizer, as transformers reads them."""
+    """Read the description of the checkpoint in the folder `weights`, and its tokenizer, with transformers."""
     from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
     config, tokenizer = AutoConfig.from_pretrained(weights), AutoTokenizer.from_pretrained(weights)
-    # Older checkpoints say in their `config` how they write.
+    # Older checkpoints have their generation settings in `config.json`.
     if (weights / "generation_config.json").exists():
         generation = GenerationConfig.from_pretrained(weights)
     else:
@@ -48,7 +48,7 @@ def describe(weights: Path) -> tuple[Description, "PreTrainedTokenizerBase"]:
 
 
 def save_description(weights: Path, folder: Path) -> None:
-    """Write the description of the checkpoint in `weights`, and its tokenizer where `tokenizers` reads it."""
+    """Write to `folder` the description of the checkpoint in `weights`, and its tokenizer if `tokenizers` reads it."""
     description, tokenizer = describe(weights)
     (folder / _FILE).write_bytes(TypeAdapter(Description).dump_json(description))
     if description.tokenizer.is_fast:
@@ -56,7 +56,7 @@ def save_description(weights: Path, folder: Path) -> None:
 
 
 def load_description(folder: Path, weights: Path) -> tuple[Description, Tokenizer]:
-    """Read what `save_description` wrote to `folder`; a tokenizer of transformers is read from `weights`."""
+    """Read what `save_description` wrote to `folder`; a slow tokenizer is read from `weights` by transformers."""
     description = TypeAdapter(Description).validate_json((folder / _FILE).read_bytes())
     settings = description.tokenizer
     if settings.is_fast:
@@ -68,20 +68,20 @@ def load_description(folder: Path, weights: Path) -> tuple[Description, Tokenize
 
 
 def tokenizer_of(plain: "PreTrainedTokenizerBase") -> Tokenizer:
-    """A tokenizer of transformers as tasks use it."""
+    """Wrap a tokenizer of transformers for the tasks."""
     settings = _tokenizer_settings(plain)
     return Tokenizer(settings, plain.backend_tokenizer) if settings.is_fast else SlowTokenizer(settings, plain)
 
 
 def _model_settings(config: "PretrainedConfig", tokenizer: "PreTrainedTokenizerBase") -> ModelSettings:
-    # XLNet says -1 for its relative positions.
+    # XLNet has relative positions, for which it says -1.
     positions = int(getattr(config, "max_position_embeddings", 0) or getattr(config, "n_positions", 0) or 0)
     if config.model_type == "roberta":
         # RoBERTa's positions start after its padding id, so that the first ones are never used.
         positions -= config.pad_token_id + 1
     bounds = [bound for bound in (positions, tokenizer.model_max_length or 0) if 0 < bound < _NO_LIMIT]
     return ModelSettings(
-        # Where neither names a bound, the page's own holds: it draws up to 512 tokens.
+        # The default is the bound of the page, which draws up to 512 tokens.
         window=min([*bounds, _LONGEST_WINDOW]) if bounds else _DEFAULT_WINDOW,
         vocabulary=int(getattr(config, "decoder_vocab_size", None) or config.vocab_size),
         labels=tuple(str(name).lower() for name in (config.id2label or {}).values()),
@@ -105,7 +105,7 @@ def _tokenizer_settings(plain: "PreTrainedTokenizerBase") -> TokenizerSettings:
 
 
 def generation_settings(config: Any) -> GenerationSettings:
-    """The settings in transformers' `GenerationConfig` of a checkpoint."""
+    """The generation settings in a checkpoint's `GenerationConfig` of transformers."""
     start = config.bos_token_id if config.decoder_start_token_id is None else config.decoder_start_token_id
     return GenerationSettings(
         start_id=start,

@@ -1,9 +1,9 @@
 """Published checkpoints: fetch the files of a pinned revision from the Hub, and nothing that could run code.
 
-Only the commit that the registry pins is loaded. Where the pin names none ("main"), or where its weights are of another
-kind and the Hub's conversion of them is loaded instead, the commit of the first download is kept in a file of the cache
-and is the pin from then on. Each file is held against the sum that the Hub gave for it, after its download and before
-its weights are loaded. A download of weights that broke off is gone on with.
+Only the commit that the registry pins is loaded. Where the pin is a branch ("main"), or where its weights are not
+safetensors and the Hub's conversion of them is loaded instead, the commit of the first download is kept in a file of
+the cache and is the pin from then on. Each file's checksum is compared with the Hub's, after its download and before
+its weights are loaded. An interrupted download of weights is resumed.
 """
 
 import errno
@@ -39,7 +39,7 @@ WEIGHTS = "model.safetensors"
 _BESIDE_WEIGHTS = ["*.json", "*.txt", "*.spm", "*.model"]
 _ANSWER_WITHIN_S = 5.0
 _STALLED_AFTER_S = 300.0
-"""The Hub's library tells of every 10 MB, for which a slow line takes a minute or two."""
+"""The Hub's library reports every 10 MB, which take a slow connection a minute or two."""
 
 _COMMIT = re.compile("[0-9a-f]{40}")
 _PIN = "clearhead-pin"
@@ -62,8 +62,8 @@ _DOWNLOADING = Sentence("Downloading {model}: {done:,.0f} of {size:,} MB")
 def fetch(checkpoint: Checkpoint, progress: Progress) -> tuple[Path, str]:
     """The local folder of a published checkpoint and the commit it holds, downloaded if need be.
 
-    Raises `CheckpointUnavailable` where the Hub cannot be reached, a file does not have the sum that the Hub says, or
-    there are no safetensors weights.
+    Raises `CheckpointUnavailable` where the Hub cannot be reached or lacks the pinned commit, the disk is full, a file
+    does not match the Hub's checksum, or there are no safetensors weights.
     """
     progress(0.0, Sentence("Asking the Hub for {model}", model=checkpoint.title))
     folder = _already_here(checkpoint)
@@ -85,10 +85,10 @@ def _unavailable(checkpoint: Checkpoint, sentence: str) -> CheckpointUnavailable
 
 
 def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) -> Path:
-    """Return or raise what `download` does; raise `Overdue` once it has not moved for long, and `Stopped`.
+    """Run `download` in a thread, and return or raise what it does; raise `Overdue` if it stalls, and `Stopped`.
 
     The Hub's library waits without a bound for another process that fetches the same file. A download that nobody
-    waits for any more goes on by itself.
+    waits for any more goes on in its thread.
     """
     came: Future[Path] = Future()
     moved_at_s = time.monotonic()
@@ -104,7 +104,7 @@ def _unless_it_stalls(download: Callable[[Progress], Path], progress: Progress) 
         except BaseException as error:
             came.set_exception(error)
 
-    # Not a thread of a pool: the process would wait for it at its end.
+    # Not a thread of a pool, which the process would wait for before it exits.
     threading.Thread(target=fetch_it, name="download", daemon=True).start()
     while not wait([came], ASK_EVERY_S).done:
         go_on()
@@ -119,17 +119,17 @@ def is_downloaded(checkpoint: Checkpoint) -> bool:
 
 
 def bytes_kept(checkpoint: Checkpoint) -> int:
-    """How many bytes of it are on this disk, be it all or a part."""
+    """The number of bytes of a checkpoint that are on this disk, be it all or a part."""
     return sum(each.stat().st_size for each in _cached(checkpoint).glob("blobs/*"))
 
 
 def _cached(checkpoint: Checkpoint) -> Path:
-    """The folder of its repository in the Hub's cache, whether it is there or not."""
+    """The folder of the checkpoint's repository in the Hub's cache, whether it exists or not."""
     return Path(HF_HUB_CACHE) / repo_folder_name(repo_id=checkpoint.hub_id, repo_type="model")
 
 
 def _already_here(checkpoint: Checkpoint) -> Path | None:
-    """The folder of an earlier download of a pinned commit that came to its end, found without the network."""
+    """The folder of an earlier, complete download of a pinned commit, found without the network; `None` for none."""
     cached = _cached(checkpoint)
     for pin in (checkpoint.revision, _kept_pin(checkpoint)):
         if pin and _COMMIT.fullmatch(pin) and (cached / "snapshots" / pin / WEIGHTS).exists():
@@ -138,7 +138,7 @@ def _already_here(checkpoint: Checkpoint) -> Path | None:
 
 
 def _kept_pin(checkpoint: Checkpoint) -> str | None:
-    """The commit that an earlier download of this revision brought, if one was kept."""
+    """The commit that an earlier download of this revision kept in `_PIN`, if any."""
     try:
         revision, commit = (_cached(checkpoint) / _PIN).read_text(encoding="utf-8").split()
     except (OSError, ValueError):
@@ -147,10 +147,10 @@ def _kept_pin(checkpoint: Checkpoint) -> str | None:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether each file of a snapshot still has the sum by which the Hub names it; a damaged one is deleted.
+    """Whether each file of a snapshot still has the checksum that the cache names it by; a damaged one is deleted.
 
-    The cache keeps a file under its sha256, or a small one under the sha1 that git gives it. Where the disk has no
-    links, files bear no sums and count as whole.
+    The cache names a file by its sha256, or a small one by the sha1 that git gives it. On a disk without symbolic links
+    files have other names, and count as whole.
     """
     whole = True
     for file in folder.iterdir():
@@ -174,14 +174,14 @@ def _has_sum(file: Path, stated: str) -> bool:
 
 
 def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
-    """The folder of the pinned commit.
+    """Download the pinned commit, and return its folder.
 
-    Where that has no safetensors, it is the Hub's own conversion of its pickled weights, which waits as a pull request
-    of its bot (https://huggingface.co/docs/safetensors/convert-weights); transformers looks for the same one.
+    Where that has no safetensors, it is the Hub's own conversion of its pickled weights, an open pull request of the
+    Hub's bot (https://huggingface.co/docs/safetensors/convert-weights); transformers looks for the same one.
     """
     hub, kept = HfApi(), _kept_pin(checkpoint)
     asked = kept or checkpoint.revision
-    # One short question first: `snapshot_download` asks six times over half a minute before it gives up.
+    # One short request first: `snapshot_download` tries six times over half a minute before it gives up.
     info = hub.model_info(checkpoint.hub_id, revision=asked, timeout=_ANSWER_WITHIN_S)
     if _COMMIT.fullmatch(asked) and info.sha != asked:
         raise _unavailable(checkpoint, _OTHER_VERSION)
@@ -204,7 +204,7 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
         )
     )
     if WEIGHTS in {sibling.rfilename for sibling in info.siblings or ()}:
-        # Last of all files, so that they stand for all.
+        # The weights come last, so that where they are, all files are.
         _download_weights(checkpoint, commit, progress)
     if commit != checkpoint.revision and (folder / WEIGHTS).exists():
         (_cached(checkpoint) / _PIN).write_text(f"{checkpoint.revision} {commit}\n", encoding="utf-8")
@@ -212,10 +212,10 @@ def _download(checkpoint: Checkpoint, progress: Progress) -> Path:
 
 
 def _download_weights(checkpoint: Checkpoint, commit: str, progress: Progress) -> None:
-    """Fetch the weights into the Hub's cache, and into the folder of `commit`.
+    """Download the weights into the Hub's cache, and link them into the folder of `commit`.
 
-    A part that an earlier attempt left is kept and gone on with; the Hub's library keeps one only while it tries again
-    by itself, for some seconds. Raises `CheckpointUnavailable` for weights without the sum that the Hub says.
+    A part that an earlier attempt left is resumed; the Hub's library keeps one only while it tries again by itself, for
+    some seconds. Raises `CheckpointUnavailable` for weights that do not match the Hub's checksum.
     """
     url = hf_hub_url(checkpoint.hub_id, WEIGHTS, revision=commit)
     stated = get_hf_file_metadata(url, timeout=_ANSWER_WITHIN_S)
@@ -241,15 +241,15 @@ def _download_weights(checkpoint: Checkpoint, commit: str, progress: Progress) -
                 part.unlink()
                 raise _unavailable(checkpoint, _DAMAGED)
             part.rename(blob)
-    # The library finds nothing left to download, and links.
+    # Nothing is left to download, so the library only links.
     linked = Path(hf_hub_download(checkpoint.hub_id, WEIGHTS, revision=commit, etag_timeout=_ANSWER_WITHIN_S))
     if not linked.is_symlink():
-        # A copy, on a disk without links.
+        # On a disk without links, the library made a copy.
         blob.unlink()
 
 
 def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:
-    """A progress bar class that tells `progress` how many of the checkpoint's bytes have come, and draws nothing."""
+    """A progress bar class that reports the checkpoint's downloaded bytes to `progress`, and draws nothing."""
 
     class Reporting(tqdm):  # type: ignore[type-arg]
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -257,7 +257,7 @@ def _reporting(checkpoint: Checkpoint, progress: Progress) -> type[Any]:
             self._counts_bytes = options.get("unit") == "B"
 
         def update(self, n: float | None = 1) -> None:
-            # One that draws nothing counts nothing, either.
+            # A disabled bar does not count by itself.
             self.n += n or 0
             if self._counts_bytes:
                 done, size = self.n / 1e6, checkpoint.size_mb

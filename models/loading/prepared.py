@@ -1,6 +1,6 @@
 """Prepared checkpoints: graphs for OpenVINO and a description, made once and kept in the user's cache folder.
 
-They are checked before they are read. Another process makes them, so that torch stays out of this one's memory.
+Their checksums are verified before they are read. A subprocess makes them, so that this process loads no torch.
 """
 
 import atexit
@@ -29,13 +29,13 @@ from models.wording import Sentence
 
 _ROOT = Path(__file__).parents[2]
 PACKED = ".gguf"
-"""How a file of weights that a Python package carries ends; the package `gguf` is needed to read it."""
+"""The suffix of a file of weights in a Python package; reading one needs the package `gguf`."""
 
 _READ = (PACKED, ".json", ".model", ".safetensors", ".spm", ".txt")
 _MADE_BY = ("engine/convert.py", "loading/description.py")
 _SUMS = "sums.json"
 _LONGEST_S = 600.0
-"""How long a conversion may take a slow machine."""
+"""The longest time that a conversion may take, for a slow machine."""
 
 _FORGOTTEN_AFTER_S = 60 * 24 * 3600
 
@@ -43,9 +43,9 @@ _FORGOTTEN_AFTER_S = 60 * 24 * 3600
 def prepare(
     checkpoint: Checkpoint, weights: Path, settings: EngineSettings, progress: Progress = silent
 ) -> Path | None:
-    """The folder with what was made of `checkpoint`, whose files are in `weights`, made where it is not there yet.
+    """The folder with the graphs and description of `checkpoint`, made from its files in `weights` if need be.
 
-    None where PyTorch computes its answers. Raises `CheckpointUnavailable`.
+    It is `None` where PyTorch computes its answers. Raises `CheckpointUnavailable`.
     """
     config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
     if not uses_openvino(config["model_type"], settings):
@@ -60,13 +60,13 @@ def prepare(
 def prepared_folder(
     task: Task, weights: Path, trunk: Path | None, *, half: bool, on_making: Callable[[], None] = lambda: None
 ) -> Path:
-    """The folder with what was made of the checkpoint in `weights`, in float16 where `half`, else in float32.
+    """The folder with what was made from the checkpoint in `weights`, in float16 where `half`, else in float32.
 
-    `trunk` is the folder of the model that it was fine-tuned from. Where the folder is not there yet, or damaged, it is
-    made, after `on_making` is called. Raises `CheckpointUnavailable` where that fails.
+    `trunk` is the folder of the model that it was fine-tuned from. If the folder is missing or damaged, `on_making` is
+    called and the folder made. Raises `CheckpointUnavailable` where that fails.
     """
     name = _key(weights, trunk, half)
-    # What was made when an image was built is read even where nothing can be written.
+    # A folder that was made when a container image was built is used even where nothing can be written.
     folder = kept_folder() / name
     if not _is_whole(folder):
         folder = writable_folder() / name
@@ -80,7 +80,7 @@ def prepared_folder(
 
 
 def packaged(checkpoint: Checkpoint) -> Path | None:
-    """The file of weights for `checkpoint`, where the Python package that carries it and `gguf` are installed."""
+    """The file of weights of `checkpoint` in a Python package, `None` unless that and `gguf` are installed."""
     package, _, name = checkpoint.package.partition("/")
     spec = find_spec(package) if package and find_spec("gguf") else None
     if spec is None or spec.origin is None:
@@ -90,13 +90,13 @@ def packaged(checkpoint: Checkpoint) -> Path | None:
 
 
 def kept_folder() -> Path:
-    """The folder of the user's cache for what is prepared, whether it is there or not."""
+    """The folder for prepared checkpoints in the user's cache, whether it exists or not."""
     return user_cache_path("clearhead") / "graphs"
 
 
 @cache
 def writable_folder() -> Path:
-    """The folder of the user's cache; where nothing can be kept there, one that ends with this process."""
+    """The folder in the user's cache or, if it cannot be written, a temporary one that is deleted with this process."""
     kept = kept_folder()
     with suppress(OSError):
         kept.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def writable_folder() -> Path:
 
 
 def trunk_of(checkpoint: Checkpoint) -> Path | None:
-    """The folder of the network that a checkpoint was fine-tuned from and shares weights with."""
+    """The folder of the bundled checkpoint that `checkpoint` was fine-tuned from and shares weights with, if any."""
     return BUNDLED / checkpoint.base if checkpoint.base else None
 
 
@@ -119,7 +119,7 @@ def sha256_of(path: Path) -> str:
 
 
 def sums_of(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file that was made in `folder`, by name."""
+    """The SHA-256 of each prepared file in `folder`, by name."""
     return {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.name != _SUMS}
 
 
@@ -133,7 +133,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _key(weights: Path, trunk: Path | None, half: bool) -> str:
-    """A name for what these libraries and this code make of these weights."""
+    """The name of a prepared folder, a digest of the weights, the precision, the libraries' versions and the code."""
     digest = hashlib.sha256(f"{half}".encode())
     for library in ("openvino", "tokenizers", "torch", "transformers"):
         with suppress(PackageNotFoundError):
@@ -154,7 +154,7 @@ def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: boo
     try:
         _run(command)
         (beside / _SUMS).write_text(json.dumps(sums_of(beside)))
-        # Where another process was quicker, its files are as good, and may be read by now.
+        # If another process was quicker, its files stay: they are as good, and may be in use.
         if not _is_whole(folder):
             shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
@@ -170,14 +170,14 @@ def _make(task: Task, weights: Path, trunk: Path | None, folder: Path, half: boo
 
 
 def _run(command: list[str]) -> None:
-    # What the libraries warn about while they trace would be news to the host, and to nobody else.
+    # Output is captured: the libraries' warnings while they trace are expected and would only alarm the host.
     subprocess.run(  # noqa: S603 our own module
         command, cwd=_ROOT, check=True, timeout=_LONGEST_S, stdin=subprocess.DEVNULL, capture_output=True
     )
 
 
 def _forget_old(graphs: Path) -> None:
-    """Delete what nobody has loaded for long; another process may be deleting it, too."""
+    """Delete folders that nobody has loaded for `_FORGOTTEN_AFTER_S`; another process may be deleting them, too."""
     for other in graphs.iterdir():
         with suppress(OSError):
             if time.time() - other.stat().st_mtime > _FORGOTTEN_AFTER_S:

@@ -1,4 +1,4 @@
-"""The standard published checkpoints, one for each task: fetched, checked and prepared in one go."""
+"""Fetch, check and prepare the standard published checkpoints, one for each task, in one go."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from models.registry import STANDARD, Checkpoint
 from models.wording import Sentence
 
 _SPARE_BYTES = 300_000_000
-"""What is left free on a disk, for the session log and other programs."""
+"""The bytes left free on a disk, for the session log and other programs."""
 
 _NO_ROOM = Sentence(
     "The published models need {needed:.1f} GB on the disk at {disk}, and {free:.1f} GB are free there; nothing was "
@@ -25,10 +25,10 @@ _NO_ROOM = Sentence(
 
 
 def fetch_standard(settings: EngineSettings, progress: Progress = silent) -> None:
-    """Have all of `STANDARD` on this disk, checked and prepared; what is there already stays as it is.
+    """Download, check and prepare all of `STANDARD`; what is on this disk already stays as it is.
 
-    Raises `CheckpointUnavailable` with one sentence where there is no room, no Hub, or a damaged file. What has come
-    until then is kept, and the next call goes on from there.
+    Raises `CheckpointUnavailable` with one sentence where there is no room, no Hub, or a damaged file. What was
+    downloaded until then is kept, and the next call resumes from there.
     """
     _require_room(settings)
     count = len(STANDARD)
@@ -56,12 +56,12 @@ def _require_room(settings: EngineSettings) -> None:
 
 
 def _prepared_bytes(checkpoint: Checkpoint, settings: EngineSettings) -> int:
-    """About how much `prepare` writes."""
+    """Estimate the number of bytes that `prepare` writes for `checkpoint`."""
     if settings.engine == TORCH or not has_openvino():
         return 0
     return (2 if is_rounded(checkpoint.task, settings) else 4) * checkpoint.parameters
 
 
 def _disk_of(path: Path) -> Path:
-    """Where the disk is mounted that `path` is on, or will be."""
+    """The mount point of the disk that `path` is on, or will be."""
     return next(each for each in (path.resolve(), *path.resolve().parents) if os.path.ismount(each))

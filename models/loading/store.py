@@ -1,4 +1,4 @@
-"""Loading: one call from a checkpoint's name to a model that answers, and a cache bounded by bytes."""
+"""Load a model by the name of its checkpoint, and keep loaded models in a cache bounded by bytes."""
 
 import threading
 from collections import OrderedDict
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class ModelStore:
-    """Loaded models, the least recently used dropped when all that they hold exceeds `max_bytes`.
+    """Loaded models, of which the least recently used are dropped when together they hold more than `max_bytes`.
 
-    A model that would exceed the bound alone is refused before anything is downloaded or loaded. `engine` says how
-    answers are computed. Safe to call from many threads: the first caller of a checkpoint loads it while others who
-    want the same one wait, and nobody else does. Where that load fails, the next of them tries again.
+    A model that alone would exceed the bound is refused before anything is downloaded or loaded. `engine` says how
+    answers are computed. Safe to call from many threads: the first caller of a checkpoint loads it, and only callers of
+    the same one wait. If that load fails, the next of them tries again.
     """
 
     def __init__(self, max_bytes: int = 3_000_000_000, engine: EngineSettings = EXACT) -> None:
@@ -32,9 +32,9 @@ class ModelStore:
         self._loading: dict[str, BoundedLock] = {}
 
     def load(self, checkpoint: Checkpoint, progress: Progress = silent, task: Task | None = None) -> "AnyTaskModel":
-        """The model of `checkpoint`, loaded if it is not there yet; raises `CheckpointUnavailable`.
+        """The model of `checkpoint`, loaded if need be; raises `CheckpointUnavailable`.
 
-        It answers `task`, or the checkpoint's own task where none is named. Weights are held once for all of them.
+        It answers `task`, or the checkpoint's own task where none is named. All tasks share one copy of the weights.
         """
         if checkpoint is CHARACTERS:
             from models.tasks.cells import Cells
@@ -62,7 +62,7 @@ class ModelStore:
             with self._lock:
                 if checkpoint.name in self._models:
                     self._models.move_to_end(checkpoint.name)
-                    # Looks inside may have made others larger meanwhile.
+                    # Other models may have grown: a look inside loads weights in float32.
                     self._evict()
                     return self._models[checkpoint.name]
             progress(0.0, Sentence("Loading {model}", model=checkpoint.title))
@@ -83,13 +83,13 @@ class ModelStore:
             return model
 
     def is_loaded(self, checkpoint: Checkpoint) -> bool:
-        """Whether `checkpoint` would answer without loading."""
+        """Whether `checkpoint` would answer without being loaded first."""
         with self._lock:
             return checkpoint.name in self._models
 
     @property
     def loaded_bytes(self) -> int:
-        """The bytes of all that the loaded models hold."""
+        """The number of bytes that the loaded models hold."""
         return sum(model.held_bytes for model in list(self._models.values()))
 
     def _require_room(self, checkpoint: Checkpoint, size: int) -> None:
