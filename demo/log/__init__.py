@@ -1,1 +1,1 @@
-"""The session log: what is kept of every run, and for whom."""
+"""The session log: the database of sessions and runs, with deletion, export and upkeep."""

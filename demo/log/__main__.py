@@ -29,11 +29,11 @@ _PATIENCE_S = 30
 
 
 class CommandRefused(Exception):
-    """A command would lose something or cannot be carried out; the message says what to do instead."""
+    """A command that would lose data or cannot be carried out; the message says what to do instead."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; what cannot be done is said in a sentence."""
+    """Run one command and return its exit status; an error is printed as one sentence and returns 2."""
     asked = _parser().parse_args(arguments)
     try:
         asked.command(Settings.from_environment(), asked)
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _back_up(settings: Settings, asked: argparse.Namespace) -> None:
-    """Write all that an SQLite log holds now into a file, while the demo is running or not."""
+    """Copy an SQLite log into a file, while the demo is running or not."""
     path, copy = _file_that_is_there(settings), asked.file
     if copy.exists() and not asked.replace:
         raise CommandRefused(f"{copy} is there already; give another name, or --replace")
@@ -80,7 +80,7 @@ def _back_up(settings: Settings, asked: argparse.Namespace) -> None:
     part.touch(mode=0o600)
     with closing(connect_reading(path)) as source, closing(sqlite3.connect(part)) as target:
         source.backup(target)
-        # One file is the whole copy.
+        # Without a write-ahead log, one file is the whole copy.
         target.execute("PRAGMA journal_mode = DELETE")
         (runs,) = target.execute("SELECT count(*) FROM runs").fetchone()
     part.replace(copy)
@@ -88,7 +88,7 @@ def _back_up(settings: Settings, asked: argparse.Namespace) -> None:
 
 
 def _restore(settings: Settings, asked: argparse.Namespace) -> None:
-    """Put what a copy holds in the place of an SQLite log; one that cannot be read is put aside, not lost."""
+    """Replace an SQLite log by a copy; a log that cannot be read is renamed, not lost."""
     copy = asked.file
     if not copy.is_file():
         raise CommandRefused(f"there is no file {copy}")
@@ -109,14 +109,14 @@ def _restore(settings: Settings, asked: argparse.Namespace) -> None:
     if not path.exists():
         path.touch(mode=0o600)
     with closing(connect_reading(copy)) as source, closing(sqlite3.connect(path, timeout=_PATIENCE_S)) as target:
-        # In one transaction: who reads meanwhile sees either the old or the new runs.
+        # In one transaction: a concurrent reader sees either the old or the new runs.
         source.backup(target)
     open_database(settings.database_url).close()
     print(f"the log holds the {runs:,} runs of {copy}")
 
 
 def _runs_in(path: Path) -> int | None:
-    """How many runs a database holds, `None` without tables; raises `CannotOpen` for what cannot be read here."""
+    """The number of runs in a database, `None` without tables; raises `CannotOpen` for one that cannot be read here."""
     revision = revision_in(path)
     if revision is None:
         return None
@@ -181,7 +181,7 @@ def _export(settings: Settings, asked: argparse.Namespace) -> None:
 
 
 def _open(settings: Settings) -> Database:
-    """The log that is there: a wrong address must not make a new one."""
+    """Open the existing log: a wrong address must not create a new one."""
     if make_url(settings.database_url).get_backend_name() == "sqlite":
         _file_that_is_there(settings)
     return open_database(settings.database_url)

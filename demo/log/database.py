@@ -1,4 +1,4 @@
-"""The database of the session log: its tables, and how it is opened, or refused before anything is written to it."""
+"""The database of the session log: its tables, and the functions that check, open and migrate it."""
 
 import contextlib
 import json
@@ -35,13 +35,13 @@ class DatabaseGone(Exception):
 
 
 class _Moment(TypeDecorator[datetime]):
-    """A moment that knows it is UTC: SQLite keeps no time zone, so it is set again on the way out."""
+    """A column of UTC datetimes: SQLite keeps no time zone, so reading sets it again."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        # Nobody could say later which moment was meant.
+        # Without a time zone the moment would be ambiguous.
         if value is not None and value.tzinfo is None:
             raise ValueError("a time without a time zone cannot be logged")
         return value and value.astimezone(UTC)
@@ -51,7 +51,7 @@ class _Moment(TypeDecorator[datetime]):
 
 
 class _Utf8Text(TypeDecorator[str]):
-    """Text that every database takes: PostgreSQL holds no NUL, and none holds half of a character."""
+    """A column of text that every database accepts: PostgreSQL stores no NUL, and no database a lone surrogate."""
 
     impl = sa.String
     cache_ok = True
@@ -75,7 +75,7 @@ SESSIONS = Table("sessions", _TABLES, Column("id", _Utf8Text(64), primary_key=Tr
 RUNS = Table(
     "runs",
     _TABLES,
-    # Counts the runs in the order in which they were written, which two runs of one millisecond need.
+    # The order in which runs were written, for two runs may share a millisecond.
     Column("number", sa.Integer, primary_key=True),
     _required("id", _Utf8Text(32), unique=True),
     _required("session_id", _Utf8Text(64), sa.ForeignKey("sessions.id", ondelete="CASCADE")),
@@ -95,7 +95,7 @@ RUNS = Table(
 """The columns are the fields of `demo.log.run.Run`."""
 
 WHOLE_RUNS = sa.select(*(each for each in RUNS.c if each is not RUNS.c.number))
-"""All runs, in the rows that `run_of` reads."""
+"""The query for all runs, in rows that `run_of` reads."""
 
 SHARED_RUNS = Table(
     "shared_runs",
@@ -104,7 +104,7 @@ SHARED_RUNS = Table(
     _required("run_id", _Utf8Text(32), sa.ForeignKey("runs.id", ondelete="CASCADE"), unique=True),
     _required("created_utc", _Moment),
 )
-"""Runs that their owners let others see: whoever has the unguessable key. A key goes when its run goes."""
+"""Runs that their owners share with anyone who has the unguessable key; deleting a run deletes its key."""
 
 COUNTED_RUNS = Table(
     "counted_runs",
@@ -115,15 +115,15 @@ COUNTED_RUNS = Table(
     _required("failed", sa.Boolean),
     _required("day_utc", _Moment),
 )
-"""Runs that their visitors did not want kept: that there was one, on which day, and nothing of what it said."""
+"""Runs that their visitors did not want kept: task, duration, day and whether it failed, but no text or answer."""
 
 _VERSION = Table("alembic_version", _TABLES, Column("version_num", sa.String(32), primary_key=True))
-"""The revision of the tables; it is named as in the databases of earlier releases."""
+"""The revision of the tables, in a table named as in the databases of earlier releases."""
 
 _REVISIONS = ("0001", "0002", "0003")
-"""The first had sessions and runs, the second added shared runs, the third counted runs.
+"""The known revisions: the first has sessions and runs, the second adds shared runs, the third counted runs.
 
-Each only added tables, so making those that are missing brings any of them up to date. A revision that changes a table
+Each only adds tables, so creating the missing tables brings any database up to date. A revision that changes a table
 needs its statements in `migrate`.
 """
 
@@ -134,7 +134,7 @@ def run_of(row: sa.Row[Any]) -> Run:
 
 
 class Database:
-    """An open database whose tables are the newest; safe to use from many threads."""
+    """An open database at the newest revision; safe to use from many threads."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -143,12 +143,12 @@ class Database:
 
     @property
     def lasting(self) -> bool:
-        """Whether it outlives this process; one in memory does not."""
+        """Whether the database outlives this process; one in memory does not."""
         return self.engine.url.get_backend_name() != "sqlite" or self.file is not None
 
     @property
     def bytes(self) -> int:
-        """Its size with everything that lies beside it."""
+        """The size in bytes; for SQLite, with the files of the write-ahead log."""
         if self.engine.url.get_backend_name() == "postgresql":
             with self.reading() as connection:
                 return int(connection.scalar(sa.text("SELECT pg_database_size(current_database())")) or 0)
@@ -164,7 +164,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes, committed when the block ends without an error.
 
-        Raises `DatabaseGone` where the file was deleted or replaced: SQLite would write to what nobody finds again.
+        Raises `DatabaseGone` where the file was deleted or replaced: SQLite would go on writing to the lost file.
         """
         self._require_file()
         with self.engine.execution_options(writes=True).begin() as connection:
@@ -176,10 +176,10 @@ class Database:
             raise DatabaseGone(f"{self.file} was deleted, or another file took its place")
 
     def wipe_deleted(self) -> bool:
-        """Take what was deleted out of SQLite's write-ahead log as well; false if somebody still reads from it.
+        """Wipe deleted data from SQLite's write-ahead log too; return false while a connection still reads the log.
 
-        The pages of the database itself are wiped as they are freed. PostgreSQL writes over both in its own time, and
-        `rewrite` does for its tables what it would put off.
+        Pages of the database file are wiped as they are freed. PostgreSQL overwrites tables and log in its own time;
+        `rewrite` overwrites its tables at once.
         """
         if self.file is None:
             return True
@@ -188,10 +188,10 @@ class Database:
         return not busy
 
     def rewrite(self) -> None:
-        """Make it as small as what it holds, which takes out all that was deleted; nobody else can use it meanwhile."""
+        """Shrink the database to its content, which removes all deleted data; nobody else can use it meanwhile."""
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if connection.dialect.name == "postgresql":
-                # A mere VACUUM leaves deleted text in pages that hold other rows as well.
+                # A plain VACUUM leaves deleted text in pages that hold other rows as well.
                 connection.exec_driver_sql(f"SET statement_timeout = 0; SET lock_timeout = '{_REWRITING_WAITS_S}s'")
                 connection.exec_driver_sql("VACUUM FULL")
             else:
@@ -204,7 +204,7 @@ class Database:
 
 
 def require_url(database_url: str) -> None:
-    """Raise `SettingError` for what is no database's address; it is not repeated, for it may hold a password."""
+    """Raise `SettingError` for an invalid database URL; the message omits the URL, which may hold a password."""
     try:
         make_url(database_url)
     except ArgumentError as error:
@@ -215,7 +215,7 @@ def require_url(database_url: str) -> None:
 
 
 def open_database(database_url: str) -> Database:
-    """The database at `database_url`, created if it is not there, with the newest tables.
+    """Open the database at `database_url`, created if it is missing, and migrate it to the newest revision.
 
     Raises `CannotOpen` before anything is written where a file is no database or comes from a newer version, and where
     the driver is missing.
@@ -226,7 +226,7 @@ def open_database(database_url: str) -> Database:
         require_known(revision_in(file))
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            # Nobody else on this machine may read it; the write-ahead log is made alike.
+            # No other user of this machine may read it; SQLite gives the write-ahead log the same permissions.
             file.touch(mode=0o600)
     try:
         engine = _create_engine(url)
@@ -251,7 +251,7 @@ def file_of(url: sa.URL) -> Path | None:
 
 
 def bytes_of(file: Path | None) -> int:
-    """The size of an SQLite database with its write-ahead log; 0 where there is no file."""
+    """The size in bytes of an SQLite database with its write-ahead log; 0 where there is no file."""
     beside = [file.with_name(file.name + ending) for ending in ("", "-wal", "-shm")] if file else []
     return sum(each.stat().st_size for each in beside if each.exists())
 
@@ -264,7 +264,7 @@ def revision_in(path: Path) -> str | None:
     """
     if not path.exists() or path.stat().st_size == 0:
         return None
-    # SQLite itself would not notice while a write-ahead log lies beside it, and would then write into the file.
+    # SQLite itself does not notice a foreign file beside a write-ahead log, and would then write into it.
     with path.open("rb") as file:
         if file.read(len(_SQLITE_HEADER)) != _SQLITE_HEADER:
             raise CannotOpen(f"{path} is no SQLite database")
@@ -281,7 +281,7 @@ def revision_in(path: Path) -> str | None:
 
 
 def connect_reading(path: Path) -> sqlite3.Connection:
-    """A connection that can only read, and that makes no file where there is none."""
+    """A read-only connection, which creates no file where there is none."""
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=1)
 
 
@@ -329,7 +329,7 @@ def _create_engine(url: sa.URL) -> Engine:
         session = f"-c timezone=UTC -c lock_timeout={_WAIT_FOR_A_LOCK_MS} -c statement_timeout=30000"
         options["connect_args"] = {"connect_timeout": _WAIT_FOR_A_SERVER_S, "options": session}
     elif backend == "sqlite" and file_of(url) is None:
-        # One connection is one database here, so all threads take turns on a single one.
+        # In memory every connection has its own database, so all threads take turns on a single one.
         options |= {"poolclass": sa.QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": 30}
         options["connect_args"] = {"check_same_thread": False}
     engine = sa.create_engine(url, **options)
@@ -340,10 +340,10 @@ def _create_engine(url: sa.URL) -> Engine:
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    """Write-ahead log, foreign keys, patience with locks, and pages that are wiped when a run is deleted."""
+    """Turn on the write-ahead log, foreign keys, a wait for locks, and the wiping of pages when a run is deleted."""
     # Python's sqlite3 would otherwise begin transactions by its own rules, which leave table changes out.
     connection.isolation_level = None
-    # NORMAL: a commit outlives the process, if not a power cut: waiting for the disk would take longer than the model.
+    # NORMAL: a commit survives the process, but not a power cut; waiting for the disk would take longer than the model.
     for pragma in (
         f"busy_timeout = {_WAIT_FOR_A_LOCK_MS}",
         "journal_mode = WAL",
@@ -355,7 +355,7 @@ def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """A transaction that will write says so at once: one that turns to writing later fails where it should wait."""
+    """Begin a writing transaction with `BEGIN IMMEDIATE`: one that starts to write later fails instead of waiting."""
     options = connection.get_execution_options()
     if options.get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")

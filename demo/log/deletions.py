@@ -1,6 +1,6 @@
-"""Deletions that all processes on one PostgreSQL hear of: what one deletes, no other goes on holding in memory.
+"""Announces deletions to all processes on one PostgreSQL, so that none keeps deleted texts in memory.
 
-A deletion is announced in its own transaction (`NOTIFY`), so others hear of it when it is committed, and only then.
+`NOTIFY` runs in the transaction of the deletion, so other processes hear of it once it is committed, and only then.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _CHANNEL = "clearhead_deleted"
 _TRIES_EVERY_S = 1.0
 _CONNECTING = {
     "connect_timeout": 2,
-    # A server that vanished without a word is noticed within ten seconds.
+    # Notice within ten seconds a server that vanished without closing the connection.
     "keepalives_idle": 4,
     "keepalives_interval": 2,
     "keepalives_count": 3,
@@ -31,10 +31,10 @@ _CONNECTING = {
 
 @dataclass(frozen=True)
 class Deletion:
-    """Which texts must go from memory: those of a session, or of one `run` of it; those `made_before` a moment; or all.
+    """The texts to drop from memory: of a `session`, of one `run` of it, those `made_before` a moment, or all.
 
-    `made_before` is in seconds since the epoch. Session and run are digests: every role that may connect to the
-    database may listen to this channel, tables or not, and whoever knows an id can read runs.
+    `made_before` is in seconds since the epoch. Session and run are digests: an id gives access to runs, and every role
+    that may connect to the database may listen to this channel, even without access to its tables.
     """
 
     session: str = ""
@@ -47,25 +47,25 @@ class Deletion:
         return cls(_digest(owner(session_id)), run_id and _digest(run_id))
 
     def is_of(self, session_id: str) -> bool:
-        """Whether texts of this session may be meant."""
+        """Whether the deletion may cover texts of this session."""
         return self.session in ("", _digest(owner(session_id)))
 
     def covers(self, session_id: str, run_id: str, made: float) -> bool:
-        """Whether the text of this run, `made` in seconds since the epoch, is meant."""
+        """Whether the deletion covers the text of this run, `made` in seconds since the epoch."""
         return self.is_of(session_id) and self.run in ("", _digest(run_id)) and made < self.made_before
 
     def announce(self, connection: sa.Connection) -> None:
-        """Tell every process on this database, once the transaction of `connection` is committed."""
+        """Notify every process on a PostgreSQL database once the transaction of `connection` is committed."""
         if connection.dialect.name == "postgresql":
             payload = f"{self.session}:{self.run}:{self.made_before}"
             connection.execute(sa.select(sa.func.pg_notify(_CHANNEL, payload)))
 
 
 def hear_deletions(database_url: str, forget: Callable[[Deletion], None]) -> None:
-    """Call `forget` with every deletion in a PostgreSQL database, this process's own included, in a thread.
+    """Start a thread that calls `forget` with every deletion in a PostgreSQL database, this process's own included.
 
-    A connection that was lost has missed deletions, so `forget` is then called with one that covers everything. Other
-    databases have one process, which needs not be told.
+    A lost connection may have missed deletions, so each new one first calls `forget` with a deletion of everything.
+    Other databases serve a single process, which needs no thread.
     """
     url = make_url(database_url)
     if url.get_backend_name() == "postgresql":
@@ -94,7 +94,7 @@ def _hear(url: sa.URL, forget: Callable[[Deletion], None]) -> None:
 
 
 def _listen(url: sa.URL, forget: Callable[[Deletion], None]) -> None:
-    """Call `forget` with what may have been missed, then with each deletion until the connection fails."""
+    """Call `forget` for everything, as deletions may have been missed, then for each one until the connection fails."""
     import psycopg  # only hosts with PostgreSQL have it
 
     dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
@@ -111,7 +111,7 @@ def _deletion_in(payload: str) -> Deletion:
         session, run, made_before = payload.split(":")
         return Deletion(session, run, float(made_before))
     except ValueError:
-        # Another release says it in another way: better too much is forgotten than too little.
+        # Another release may use another format: better to forget too much than too little.
         return Deletion()
 
 

@@ -1,4 +1,4 @@
-"""Runs as files that visitors take home: CSV for a spreadsheet, JSON for everything else."""
+"""Export of runs as CSV, for spreadsheets, and as JSON; answers in words."""
 
 import csv
 import io
@@ -27,14 +27,14 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_json(runs: Iterable[Run]) -> str:
-    """Everything that is kept of the runs, as a JSON list."""
+    """The public fields of the runs as a JSON list."""
     file = io.StringIO()
     write_json(runs, file)
     return file.getvalue()
 
 
 def as_csv(runs: Iterable[Run]) -> str:
-    """One line per run, with the answer in words; a cell that a spreadsheet would take for a formula gets an `'`."""
+    """The runs as CSV, one row each, with the answer in words and every cell made safe by `safe_cell`."""
     file = io.StringIO(newline="")
     write_csv(runs, file)
     return file.getvalue()
@@ -61,7 +61,7 @@ def write_csv(runs: Iterable[Run], file: TextIO) -> None:
 
 
 class LoggedRun(TypedDict):
-    """A run as it leaves the log."""
+    """The public fields of a run, in exports and in the answer of `session_runs`."""
 
     id: str
     created_utc: str
@@ -79,12 +79,12 @@ class LoggedRun(TypedDict):
 
 
 def public_fields(run: Run) -> LoggedRun:
-    """A run as JSON, without the id of its session: whoever reads a file could use that."""
+    """The fields of a run for JSON, without the id of its session, which a reader of the file could misuse."""
     own = {
         "created_utc": run.created_utc.isoformat(),
         "task": run.task.value,
         "duration_ms": round(run.duration_ms, 3),
-        # As every other answer calls it; `id` is what it was called here before.
+        # The name in every other answer; `id` is the older name here.
         "run_id": run.id,
     }
     return cast(
@@ -93,7 +93,7 @@ def public_fields(run: Run) -> LoggedRun:
 
 
 def answer_in_words(output: TaskOutput) -> str:
-    """The best answer as one text."""
+    """The best answer as one text; raises `TypeError` for an output of another type."""
     match output:
         case FillMaskOutput():
             return output.sequences[0].text
@@ -157,7 +157,7 @@ def answer_in_words(output: TaskOutput) -> str:
 
 
 def cell_in_words(each: WatchedCell) -> str:
-    """A cell by its number, and what it watches."""
+    """The number of a cell, with what it watches and their correlation, if that is known."""
     if each.correlation is None:
         return _("cell {number}", number=each.cell)
     return _(
@@ -169,7 +169,7 @@ def cell_in_words(each: WatchedCell) -> str:
 
 
 def word_finding(output: WordInContextOutput, layer: int) -> str:
-    """Which sentences are closest at `layer` and which least alike, in a sentence; sentences count from 1."""
+    """A sentence on which sentences, counted from 1, are closest and least alike at `layer`."""
     (one, other, most), (first, second, least) = output.extremes(layer)
     if len(output.occurrences) == 2:
         if not layer:
@@ -191,7 +191,7 @@ def word_finding(output: WordInContextOutput, layer: int) -> str:
 
 
 def measured(output: TeachOutput) -> str:
-    """How often a taught classifier was right."""
+    """A phrase on how many examples a taught classifier got right."""
     right = output.measured - len(output.mistakes)
     return _("{right} of {measured} examples right", right=right, measured=output.measured)
 
@@ -201,7 +201,7 @@ _LARGEST_RATIO_BITS = 20
 
 
 def likelier(output: SurpriseOutput) -> str:
-    """Which of two texts the model finds likelier, in a sentence or two; a longer text is nearly always less likely."""
+    """A sentence on which of two texts the model finds likelier; a longer text is nearly always less likely."""
     assert output.other  # noqa: S101
     more = output.other.bits - output.text.bits
     per_token = output.other.bits_per_token - output.text.bits_per_token

@@ -1,4 +1,4 @@
-"""A run as the log keeps it: its fields, its answer as JSON and back, and the wish of a session that none is kept."""
+"""A logged run: its fields, its answer to JSON and back, and a session's wish to keep its runs or not."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,11 +26,11 @@ from models.registry import Task
 
 @dataclass(frozen=True)
 class Run:
-    """One run, failed or not: never a tensor, never an address.
+    """One run, failed or not; it holds no tensor and no visitor's address.
 
     `inputs` holds the texts, `parameters` the settings, `seed` the random seed where the task has one. `answer` is the
     typed output as JSON (`demo.log.run.load_answer` reads it back), `None` when the run failed; `error` is
-    then the sentence that the visitor read. `created_utc` knows its time zone.
+    then the sentence that the visitor read. `created_utc` has a time zone.
     """
 
     id: str
@@ -71,17 +71,17 @@ _NOTHING_KEPT = "~"
 
 
 def keeps(session_id: str) -> bool:
-    """Whether the runs of this session are to be kept: a visitor's wish, which goes wherever the session id goes."""
+    """Whether the visitor wants the runs of this session kept; the session id itself carries that wish."""
     return not session_id.startswith(_NOTHING_KEPT)
 
 
 def owner(session_id: str) -> str:
-    """The session under which earlier runs were kept, whatever its visitor wishes now."""
+    """The session id without its wish, under which runs are kept."""
     return session_id.removeprefix(_NOTHING_KEPT)
 
 
 def with_wish(session_id: str, keep: bool) -> str:
-    """The session id from now on, with the wish to keep its runs or not."""
+    """The session id with the wish to keep its runs or not."""
     return owner(session_id) if keep else _NOTHING_KEPT + owner(session_id)
 
 
@@ -112,7 +112,7 @@ def _adapters() -> dict[type[TaskOutput], TypeAdapter[Any]]:
 
 
 def dump_answer(output: TaskOutput) -> dict[str, Any]:
-    """The output as objects that JSON knows."""
+    """The output as a JSON-compatible dict."""
     dumped: dict[str, Any] = _adapters()[type(output)].dump_python(output, mode="json")
     return dumped
 

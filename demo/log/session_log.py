@@ -56,7 +56,7 @@ class SessionLog:
     """The log at `database_url`; safe to call from many threads.
 
     While the database cannot be written, runs wait in memory, at most 2,000; `recover` opens it again and writes them.
-    Whatever else needs the database then raises `LogUnavailable`, and nobody waits for it longer than for a lock. Runs
+    Other calls that need the database then raise `LogUnavailable`, and none waits for it longer than for a lock. Runs
     of a session that wants nothing kept stay in memory for an hour, so that their attention can be looked at.
 
     `why_not` says, for the host, why the database cannot be written; it is empty while it can.
@@ -67,13 +67,13 @@ class SessionLog:
         self._database: Database | None = None
         self._waiting: OrderedDict[str, Run] = OrderedDict()
         self._passing: OrderedDict[str, Run] = OrderedDict()
-        # SQLite lets one transaction write at a time, and one that finds it taken sleeps for longer than a write takes.
+        # SQLite lets one transaction write at a time; one that finds the lock taken sleeps for longer than a write.
         self._turn = threading.Lock()
         # Held while a run goes from memory to the database, so that it cannot be deleted in between.
         self._moving = threading.RLock()
         self._recovering = threading.Lock()
         self.why_not = _NOT_OPENED_YET
-        # A deletion is not complete while somebody reads, nor where this process was killed.
+        # Deleted data may be left in the files: by a killed process, or while a connection reads.
         self._to_wipe = True
         self.recover()
 
@@ -83,38 +83,38 @@ class SessionLog:
         return not self.why_not and self._database is not None and self._database.lasting
 
     def is_kept(self, run_id: str) -> bool:
-        """Whether a run is in the database, or was when it was last seen."""
+        """Whether a run is in the database, which is assumed of every run that is not held in memory."""
         return run_id not in self._waiting and run_id not in self._passing
 
     def record(self, run: Run) -> None:
-        """Write a run, committed when this returns; where that fails it waits in memory.
+        """Write a run and commit it; where the database fails, the run waits in memory.
 
-        Of a session that wants nothing kept, only the fact is written.
+        For a session that wants nothing kept, the run is only counted in the database.
         """
         kept = keeps(run.session_id)
         if not kept:
             self._hold(self._passing, run, _MOST_PASSING)
         try:
             if self.why_not:
-                # Nobody waits for a database that is known to fail.
+                # No caller waits for a database that is known to fail.
                 raise LogUnavailable
             self._write(run, kept)
         except LogUnavailable as error:
             if kept and self._hold(self._waiting, run, _MOST_WAITING):
                 _log.error("more than %d runs wait for the session log; the oldest is lost", _MOST_WAITING)
             if isinstance(error.__cause__, DatabaseGone):
-                # Nothing has to be waited for: a file that went away is made anew at once.
+                # A file that was deleted can be created again at once.
                 self.recover()
 
     def get(self, run_id: str) -> Run | None:
-        """The run with this id, wherever it is."""
+        """The run with this id, in memory or in the database; `None` where there is none."""
         in_memory = self._waiting.get(run_id) or self._passing.get(run_id)
         return in_memory or self._first(WHOLE_RUNS.where(RUNS.c.id == run_id))
 
     def for_session(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
         """The runs of a session, newest first: all, or at most `most` after the first `skip`.
 
-        Only those in memory while the database cannot be read.
+        While the database cannot be read, these are only the runs that wait in memory.
         """
         session_id = owner(session_id)
         with self._moving:
@@ -132,7 +132,7 @@ class SessionLog:
         return (*first, *(run for run in written if run.id not in ids))
 
     def delete(self, run_id: str, session_id: str) -> bool:
-        """Delete a run if it belongs to this session; says whether it did."""
+        """Delete a run if it belongs to this session; returns whether it did."""
         with self._moving:
             for held, own in ((self._passing, with_wish(session_id, keep=False)), (self._waiting, owner(session_id))):
                 if run_id in held:
@@ -145,7 +145,7 @@ class SessionLog:
         return there
 
     def delete_all(self, session_id: str) -> int:
-        """Delete a session with all its runs; says how many runs it had."""
+        """Delete a session with all its runs; returns the number of kept runs that it had."""
         session_id, unkept = owner(session_id), with_wish(session_id, keep=False)
         with self._moving:
             _drop(self._passing, lambda run: run.session_id == unkept)
@@ -158,13 +158,13 @@ class SessionLog:
         return count
 
     def hear(self, deletion: Deletion) -> None:
-        """Drop from memory what another process deleted; runs that wait stay unless their very session was named."""
+        """Drop from memory what another process deleted; waiting runs stay unless the deletion names their session."""
         with self._moving:
             for held in (self._passing, self._waiting) if deletion.session else (self._passing,):
                 _drop(held, lambda run: deletion.covers(run.session_id, run.id, run.created_utc.timestamp()))
 
     def share(self, run_id: str, session_id: str) -> str:
-        """The unguessable key under which anyone can see a run of this session; raises `InputError` for any other."""
+        """Share a run of this session and return its unguessable key; raises `InputError` for any other run."""
         with self.writing() as connection:
             if connection.scalar(_own(run_id, session_id)) is None:
                 raise InputError(_NOT_YOURS)
@@ -176,13 +176,13 @@ class SessionLog:
             return str(key)
 
     def unshare(self, run_id: str, session_id: str) -> bool:
-        """Let the link of a run lead nowhere from now on; says whether there was one."""
+        """End the sharing of a run; returns whether it was shared."""
         with self.writing() as connection:
             shared = SHARED_RUNS.c.run_id.in_(_own(run_id, session_id))
             return connection.execute(SHARED_RUNS.delete().where(shared)).rowcount == 1
 
     def shared_of(self, session_id: str) -> frozenset[str]:
-        """The ids of the runs of this session that are shared; none while the database cannot be read."""
+        """The ids of the shared runs of this session; empty while the database cannot be read."""
         own = select(SHARED_RUNS.c.run_id).join(RUNS).where(RUNS.c.session_id == owner(session_id))
         try:
             with self.reading() as connection:
@@ -198,7 +198,7 @@ class SessionLog:
         return run
 
     def recover(self) -> bool:
-        """Open the database again if it failed, and write the runs that wait; says whether runs are kept now."""
+        """Open the database again if it failed, and write the runs that wait; returns whether runs are kept now."""
         if not self.why_not and not self._waiting:
             return True
         if not self._recovering.acquire(blocking=False):
@@ -211,7 +211,7 @@ class SessionLog:
         except LogUnavailable:
             return False
         except Exception as error:
-            # Whatever it is: visitors get their answers all the same.
+            # No error of the log may keep visitors from their answers.
             self._fails(error)
             return False
         finally:
@@ -222,7 +222,7 @@ class SessionLog:
         return True
 
     def tidy(self) -> None:
-        """Drop what has passed in memory, and complete deletions."""
+        """Drop from memory, after an hour, runs that are not to be kept, and complete deletions."""
         with self._moving:
             before = datetime.now(UTC) - _PASSES_WITHIN
             _drop(self._passing, lambda run: run.created_utc < before)
@@ -230,8 +230,8 @@ class SessionLog:
             self.wipe()
 
     def wipe(self) -> None:
-        """Take what was deleted out of every file of the database, now or when nobody reads it any more."""
-        # The deletion itself is done, so nothing that goes wrong here is told to whoever asked for it.
+        """Wipe deleted data from the database's files; while a connection reads them, leave that to `tidy`."""
+        # The deletion itself is done, so a failure here is not reported to its caller.
         self._to_wipe = True
         with suppress(LogUnavailable), self._using() as database:
             self._to_wipe = not database.wipe_deleted()
@@ -273,7 +273,7 @@ class SessionLog:
         return run_of(row) if row else None
 
     def _hold(self, held: OrderedDict[str, Run], run: Run, most: int) -> bool:
-        """Hold a run in memory; says whether the oldest had to make room."""
+        """Hold a run in memory; returns whether the oldest was dropped to make room."""
         with self._moving:
             held[run.id] = run
             return len(held) > most and bool(held.popitem(last=False))
@@ -284,7 +284,7 @@ class SessionLog:
             try:
                 insert(run)
             except IntegrityError:
-                # Another process may have written the session in this very moment; now it is there.
+                # Another process may have inserted the session in the same moment; now it is there.
                 insert(run)
 
     def _insert(self, run: Run) -> None:
@@ -322,7 +322,7 @@ def _own(run_id: str, session_id: str) -> Select[Any]:
 
 
 def _drop(runs: OrderedDict[str, Run], is_meant: Callable[[Run], bool]) -> int:
-    """Remove the runs that are meant; returns how many those were."""
+    """Remove the runs for which `is_meant` is true; returns their number."""
     meant = [run.id for run in runs.values() if is_meant(run)]
     for run_id in meant:
         del runs[run_id]
@@ -330,7 +330,7 @@ def _drop(runs: OrderedDict[str, Run], is_meant: Callable[[Run], bool]) -> int:
 
 
 def _is_failure(error: Exception) -> bool:
-    """Whether the database is at fault, rather than the one run that it was given."""
+    """Whether the error is a failure of the database, rather than of the one run that it was given."""
     if isinstance(error, StatementError):
         return isinstance(error, DBAPIError) and not isinstance(error, IntegrityError | DataError)
     return not isinstance(error, SQLAlchemyError) or isinstance(error, NoFreeConnection)

@@ -1,4 +1,4 @@
-"""What a host does with the log: read and count all runs, delete old ones, let it come back after a failure."""
+"""Upkeep of the log for its host: reads and counts all runs, deletes old ones, and recovers after a failure."""
 
 import logging
 import threading
@@ -23,22 +23,22 @@ _DELETED_AT_ONCE = 500
 
 
 def every_run(database: Database) -> Iterator[Run]:
-    """All runs of all sessions, oldest first, a few at a time in memory."""
+    """Yield all runs of all sessions, oldest first, with at most 100 in memory."""
     oldest_first = WHOLE_RUNS.order_by(RUNS.c.number).execution_options(yield_per=100)
     with database.reading() as connection:
         yield from map(run_of, connection.execute(oldest_first))
 
 
 def sessions(database: Database) -> int:
-    """How many sessions have runs that are kept."""
+    """The number of sessions in the database."""
     with database.reading() as connection:
         return connection.scalar(select(func.count()).select_from(SESSIONS)) or 0
 
 
 def days(database: Database) -> Sequence[Row[Any]]:
-    """For each `day` (UTC, as 2026-05-01) and `task`, newest first: `runs`, those that `failed`, those `not_kept`.
+    """The counts `runs`, `failed` and `not_kept` for each `day` (UTC, as 2026-05-01) and `task`, newest day first.
 
-    Those not kept are counted among the runs: that is all that is known of them.
+    `runs` and `failed` include the runs that were not kept.
     """
     kept = _per_day(RUNS.c.created_utc, RUNS.c.task, RUNS.c.error.is_not(None), not_kept=0)
     counted = _per_day(COUNTED_RUNS.c.day_utc, COUNTED_RUNS.c.task, COUNTED_RUNS.c.failed, not_kept=1)
@@ -50,13 +50,13 @@ def days(database: Database) -> Sequence[Row[Any]]:
 
 
 def _per_day(moment: Any, task: Any, failed: Any, not_kept: int) -> Select[Any]:
-    """A row for each run: its day, its task, and ones and zeros to be summed up."""
+    """A query for one row per run: its day, its task, and 0 or 1 for `failed` and `not_kept`, to be summed."""
     day = func.substr(cast(moment, String), 1, 10).label("day")
     return select(day, task, case((failed, 1), else_=0).label("failed"), literal(not_kept).label("not_kept"))
 
 
 def purge(log: Database | SessionLog, days: int, now: datetime | None = None) -> int:
-    """Delete runs older than `days`, with empty sessions and counts as old; says how many runs there were."""
+    """Delete runs older than `days`, and empty sessions and counts as old; returns the number of runs deleted."""
     before = (now or datetime.now(UTC)) - timedelta(days=days)
     old = _unlocked(RUNS.c.number, RUNS.c.created_utc < before).order_by(RUNS.c.number).limit(_DELETED_AT_ONCE)
     counted = _unlocked(COUNTED_RUNS.c.number, COUNTED_RUNS.c.day_utc < before)
@@ -66,7 +66,7 @@ def purge(log: Database | SessionLog, days: int, now: datetime | None = None) ->
     while more:
         with log.writing() as connection:
             count = connection.execute(RUNS.delete().where(RUNS.c.number.in_(old))).rowcount
-            # Locked first, then looked at again: a run that is written meanwhile would be deleted with its session.
+            # Lock sessions, then check again that they are empty: deleting one would delete a run written meanwhile.
             locked = connection.scalars(sessions).all()
             connection.execute(SESSIONS.delete().where(SESSIONS.c.id.in_(locked), empty))
             connection.execute(COUNTED_RUNS.delete().where(COUNTED_RUNS.c.number.in_(counted)))
@@ -78,14 +78,14 @@ def purge(log: Database | SessionLog, days: int, now: datetime | None = None) ->
 
 
 def _unlocked(key: ColumnElement[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
-    """The rows that no other process writes or deletes just now, locked: two that purge at once share the work."""
+    """A query that locks rows and skips those that others have locked, so that two purges at once share the work."""
     return select(key).where(*conditions).with_for_update(skip_locked=True)
 
 
 class Upkeep:
-    """Looks after `runs` in a thread of its own; `retention_days` is how long a run is kept, `None` for good.
+    """Looks after the log in a thread; a run is kept for `retention_days`, or for good where that is `None`.
 
-    `forget_old` drops what has been held in memory for its time.
+    `forget_old` drops expired texts from memory.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class Upkeep:
         self._purge_at = float("-inf")
 
     def start(self) -> None:
-        """Begin; it ends with the process."""
+        """Start the thread, which ends with the process."""
         threading.Thread(target=self._work, name="session log", daemon=True).start()
 
     def look(self) -> None:
-        """Do what is due now."""
+        """Recover and tidy the log now, and once a day delete old runs."""
         self._forget_old()
         self._runs.recover()
         self._runs.tidy()
