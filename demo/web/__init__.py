@@ -1,1 +1,1 @@
-"""Everything between the network and the service: who may come in, how often, and what they are told."""
+"""The layers between the network and the service: app, server, limits, sessions, headers, metrics and traces."""

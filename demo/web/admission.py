@@ -1,4 +1,4 @@
-"""Rate limits: nobody fills the line of runs alone, and whoever is turned away is told when to come back."""
+"""Admission of calls: no caller may fill the queue of runs alone, and a refusal says when to come back."""
 
 import json
 import math
@@ -23,13 +23,13 @@ from demo.web.visitors import CALLER_HEADER, SESSION_HEADER, Visitors, counted, 
 
 _CALL = re.compile(r"/gradio_api/(?P<kind>queue/join|call/v2|call|cancel|run|api|mcp)(?:/(?P<name>\w+))?/?")
 _CALLS_FOR_A_RUN = 20
-"""How many redraws and other small calls a visitor has for each run."""
+"""The redraws and other small calls that a visitor may make for each run."""
 
 _MOST_SMALL_CALLS = 500
-"""How many of these may wait at once besides the runs; each is over in a moment."""
+"""The most small calls that may wait at once besides the runs; each is over in a moment."""
 
 CALLER_FACTOR = 10
-"""How many times what one session may do a minute all sessions of one caller may do together.
+"""The calls a minute of all sessions of one caller together, as a multiple of what one session may make.
 
 Callers make up their sessions, so a limit by session alone would limit nobody; a class behind one address counts as one
 caller.
@@ -38,7 +38,7 @@ caller.
 
 @dataclass(frozen=True)
 class Refusal:
-    """The limit that a call has met, a sentence for its sender, and after how many seconds another may fit."""
+    """The limit that a call exceeds, a sentence for its sender, and the seconds until another may fit."""
 
     limit: str
     sentence: str
@@ -51,11 +51,11 @@ _OVER_LIMIT = {
     "calls-by-session": N_("One visitor may start {most:,} calls a minute."),
     "calls-by-caller": N_("All visitors at one address together may start {most:,} calls a minute."),
 }
-"""What is said where a limit is met: for each kind of call one by session, and one by caller whatever it names."""
+"""The sentence for each limit: for each kind of call one by session, and one by caller over all its sessions."""
 
 
 class Admission:
-    """Passes a call on while its visitor and the line have room; otherwise answers 429, with a sentence and a time."""
+    """ASGI middleware that passes a call on while limits allow, and else answers 429 with a sentence and a time."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Admission:
         self.visitors = visitors
         self.rate_limits = rate_limits
         self.metrics = metrics
-        # Runs that are let in but not in the line yet: calls that come in the same moment must see each other.
+        # Runs admitted but not in the queue yet: calls that come in the same moment must see each other.
         self._joining: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,7 +101,7 @@ class Admission:
             await refuse(scope, receive, send, 400, _(str(error)))
             return
         caller = self.visitors.caller(scope)
-        # A call without a session is its caller's, and so is a tool's, since all tools share one client.
+        # A call without a session counts as its caller's, and so does a tool's, since all tools share one client.
         session = self.visitors.tool_caller(scope) or call.session or caller
         scope = {**scope, SESSION: session, CALLER: caller}
         scope = with_header(scope, SESSION_HEADER, quote(call.session, errors="backslashreplace"))
@@ -113,7 +113,7 @@ class Admission:
     async def _admit(self, is_run: bool, session: str, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._line_refusal(session, caller) if is_run else self._crowd_refusal()
         if not refusal:
-            # Before anything is awaited, so that calls that come in the same moment see each other.
+            # Counted before anything is awaited, so that calls that come in the same moment see each other.
             joins = counted(self._joining, "all", SESSION + session, CALLER + caller) if is_run else nullcontext()
             with joins:
                 refusal = await self._counted(is_run, session, caller)
@@ -127,7 +127,7 @@ class Admission:
             await refuse(scope, receive, send, 429, refusal.sentence, {"Retry-After": str(refusal.retry_after_s)})
 
     async def _counted(self, is_run: bool, session: str, caller: str) -> Refusal | None:
-        """Count the call for its session and its caller; says why it has to wait if a minute's calls are used up."""
+        """Count the call for its session and its caller; returns a refusal if a minute's calls are used up."""
         kind, most = "runs" if is_run else "calls", self.settings.limits.runs_per_minute
         most *= 1 if is_run else _CALLS_FOR_A_RUN
         visits = (
@@ -143,8 +143,8 @@ class Admission:
     def _as_gradio_reads(self, kind: str, name: str, call: Call, body: bytes) -> bytes:
         """The body with the defaults of values left out at the end, and without its session.
 
-        Clients of older versions leave values out. Of two calls of one session Gradio would give either the answer that
-        comes first, so each call is one of its own there; so a cancellation has to name that.
+        Clients of older versions leave values out. Gradio would give either of two calls of one session the answer that
+        comes first, so each call gets a session of its own there, which a cancellation then has to name.
         """
         if kind == "cancel" and (session := self.queue.session_of(call.body.get("event_id"))):
             return json.dumps({**call.body, "session_hash": session}).encode()

@@ -83,12 +83,12 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
         **launch_options(),
     )
     (gradio_app,) = [each.app for each in app.routes if isinstance(each, Mount) and isinstance(each.app, App)]
-    # Gradio's queue answers events in the name of the app that the Blocks made for themselves, and these made none.
+    # Gradio's queue answers events through the app that Blocks make for themselves, and these made none.
     demo.app = gradio_app
     states = gradio_app.state_holder = States(demo, shown)
 
     def forget(is_meant: Callable[[Origin], bool]) -> None:
-        """Delete the texts that open pages hold of runs whose origin `is_meant`."""
+        """Delete the texts that open pages hold of runs for whose origin `is_meant` is true."""
         for session in list(states.session_data.values()):
             for key, value in list(session.state_data.items()):
                 if isinstance(value, Finished | AttentionSource) and is_meant(value.origin):
@@ -97,8 +97,8 @@ def create_app(demo: gr.Blocks, service: DemoService, store: ModelStore) -> ASGI
     service.when_forgetting(forget)
     if demo.mcp_server_obj:
         _answer_tools_in_json(demo.mcp_server_obj)
-    # Around all of it, Starlette's answer to an unforeseen error included: whatever refuses a call, the answer has its
-    # headers, and a page is compressed last.
+    # The layers enclose everything, Starlette's answer to an unforeseen error included: every refusal has its headers
+    # too, and a page is compressed last.
     site: ASGIApp = Admission(app, settings, queue, visitors, limits, metrics)
     site = Streams(site, queue, visitors, shown)
     site = Gate(site, settings.limits.call_bytes, visitors)
@@ -114,7 +114,7 @@ def _script_route(address: str, text: str) -> Route:
 
 
 async def _monitoring_summary(_request: Request) -> Response:
-    """Answer Gradio's page of the endpoints, which asks for figures that nobody counts."""
+    """Answer Gradio's page of the endpoints, which asks for figures that are not counted here."""
     return JSONResponse({"functions": {}})
 
 

@@ -1,7 +1,7 @@
-"""A posted call, read as Gradio will read it, so that what is counted is what runs; and how one is refused.
+"""Reads a posted call as Gradio will read it, so that the call that is counted is the one that runs; refuses calls.
 
-Gradio would turn an event's number from a text, a float or a truth value into a whole number. No client sends those, so
-they are refused.
+Gradio would turn an event's number from a string, a float or a boolean into an integer. No client sends those, so they
+are refused.
 """
 
 import json
@@ -23,7 +23,7 @@ _TYPES: dict[str, type] = {
     "simple_format": bool,
     "batched": bool,
 }
-"""What Gradio reads of a call besides its values, and the one type of each; each may be left out or null."""
+"""The fields that Gradio reads of a call besides its values, and the type of each; each may be left out or null."""
 
 MALFORMED = N_("This call does not fit the endpoint; /?view=api says what it takes.")
 NO_FILES = N_("Files cannot be sent to this page.")
@@ -46,7 +46,7 @@ class Call:
 def read_call(body: bytes, by_name: bool) -> Call:
     """The call in `body`; `by_name` says that the body holds values by name and nothing else.
 
-    Raises `UnusableCall` for what is no such call.
+    Raises `UnusableCall` for any other body.
     """
     try:
         call = json.loads(body)
@@ -59,13 +59,13 @@ def read_call(body: bytes, by_name: bool) -> Call:
     if by_name:
         return Call(None, "", call)
     for name, kind in _TYPES.items():
-        # Not isinstance: true and false are whole numbers in Python.
+        # Not isinstance: true and false are integers in Python.
         if call.get(name) is not None and type(call[name]) is not kind:
             raise UnusableCall(_NO_SESSION if name == "session_hash" else MALFORMED)
     session = call.get("session_hash") or ""
     if len(session) > _LONGEST_SESSION:
         raise UnusableCall(_NO_SESSION)
-    # A batch is for Gradio's queue to make.
+    # Only Gradio's queue makes batches.
     if call.get("batched"):
         raise UnusableCall(MALFORMED)
     return Call(call.get("fn_index"), session, call)

@@ -17,7 +17,7 @@ _SENT_WITHIN_S = 5.0
 
 
 class _Exporter(OTLPSpanExporter):
-    """Says once that the collector cannot be reached and once that it can be again."""
+    """An OTLP exporter that logs once that the collector cannot be reached, and once that it can be again."""
 
     is_away = False
     is_closing = False
@@ -37,20 +37,20 @@ class _Exporter(OTLPSpanExporter):
 
     @property
     def address(self) -> str:
-        """Where spans are sent."""
+        """The URL that spans are sent to."""
         return self._endpoint
 
 
 class Collector:
     """Begins spans and sends those that have ended to the collector at `address`, every few seconds.
 
-    Its provider is not OpenTelemetry's global one, to which FastAPI would add spans of its own: of every call with its
-    address, where Gradio puts the session. OpenTelemetry's variables (`OTEL_…`) say the rest, such as headers for the
+    Its provider is not OpenTelemetry's global one, to which FastAPI would add a span of every call with its URL, where
+    Gradio puts the session. OpenTelemetry's environment variables (`OTEL_…`) set the rest, such as headers for the
     collector and the share of calls to trace.
     """
 
     def __init__(self, address: str) -> None:
-        # The library tells of each batch that it could not send, and of each span that finds no room.
+        # The library would log each batch that it could not send, and each span that finds no room.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "clearhead"})
         self._exporter = _Exporter(f"{address.rstrip('/')}/v1/traces", timeout=_SENT_WITHIN_S)
@@ -60,7 +60,7 @@ class Collector:
         self._propagator = TraceContextTextMapPropagator()
 
     def parent_in(self, traceparent: str) -> Context:
-        """The span that a header of W3C's Trace Context names; an empty context where it names none."""
+        """The context of the span that a W3C `traceparent` header names; an empty context where it names none."""
         return self._propagator.extract({"traceparent": traceparent}, Context())
 
     def begin(
@@ -72,7 +72,7 @@ class Collector:
         start_ns: int | None = None,
         is_call: bool = False,
     ) -> Span:
-        """A span that began now, or at `start_ns` in nanoseconds of Unix time."""
+        """Begin a span under `parent`, now or at `start_ns` in nanoseconds of Unix time."""
         context = set_span_in_context(parent, Context()) if isinstance(parent, Span) else parent
         kind = SpanKind.SERVER if is_call else SpanKind.INTERNAL
         return self._tracer.start_span(name, context, kind, attributes, start_time=start_ns)
@@ -81,6 +81,6 @@ class Collector:
         """Send what is left, unless the collector is away."""
         self._exporter.is_closing = True
         if self._exporter.is_away:
-            # It may be waiting to try again.
+            # The exporter may be waiting to try again.
             self._exporter.shutdown()  # type: ignore[no-untyped-call]
         self._provider.shutdown()

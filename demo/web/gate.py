@@ -1,7 +1,7 @@
-"""The gate: which paths exist, who may post to them, and how much.
+"""The gate: lists the paths that exist, and limits the origin, size and duration of what is posted to them.
 
-Gradio brings routes for uploads, files, proxies, recordings, deep links and more. The page needs none of them, so what
-is not listed here is not there.
+Gradio brings routes for uploads, files, proxies, recordings, deep links and more. The page needs none of them, so any
+path that is not listed here is refused.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ _TOO_SLOW = N_("The rest of this call did not arrive. Please try again.")
 _TOO_MANY = N_("Very many calls from your address have arrived in part. Please try again in a second.")
 
 BODY_WITHIN_S = 60.0
-"""How long the body of a call may take to arrive: the largest in a fifth of that over a slow phone."""
+"""The seconds that the body of a call may take to arrive; the largest takes a fifth of that over a slow phone."""
 
 _MOST_UNREAD = 100
-"""How many calls of one caller may be on their way at once: each holds memory until it is whole."""
+"""The most calls of one caller that may be arriving at once: each holds memory until its body is complete."""
 
 
 class Gate:
-    """Lets a call through whose path is known, whose origin is this page or no page, and that is not too large."""
+    """ASGI middleware that passes a call with a known path, from this page or no page, and of an allowed size."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, visitors: Visitors, body_within_s: float = BODY_WITHIN_S) -> None:
         self.app = app
@@ -59,7 +59,7 @@ class Gate:
         self._arriving: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse with one sentence, or pass the call on with its body whole."""
+        """Refuse the call with one sentence, or pass it on with its complete body."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -100,8 +100,8 @@ class Gate:
             await self._pass_on(scope, replay(bytes(body), receive), send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # FastAPI answers a call that does not fit with a list of what is wrong, in a shape of its own. Of a call to an
-        # endpoint, the function itself runs later, in the queue: what fails at once is a call that does not fit it.
+        # FastAPI answers a malformed call with a list of its faults, in a format of its own. An endpoint's function
+        # runs later, in the queue, so a call to an endpoint that fails at once is malformed.
         misfits = (422, 500) if scope["path"].startswith("/gradio_api/call/") else (422,)
         misfit = False
 
@@ -111,7 +111,7 @@ class Gate:
             if not misfit:
                 await send(message)
 
-        # Without its origin: Gradio, which shares answers with whoever asks, then shares them with nobody.
+        # Without its origin, because Gradio would share the answer with any origin that asks.
         headers = [(name, value) for name, value in scope["headers"] if name != b"origin"]
         try:
             await self.app({**scope, "headers": headers}, receive, send_unless_misfit)
@@ -124,9 +124,9 @@ class Gate:
 
 
 def _is_foreign(scope: Scope) -> bool:
-    """Whether a page of another site sends this call: only that page's browser would say so, and it always does.
+    """Whether a page of another site sends this call, as the `Origin` header says, which browsers send with every post.
 
-    Reading is let through: without a header that shares it, no other page gets to see the answer.
+    Reading is let through: without a header that shares it, no page of another site gets to see the answer.
     """
     headers = Headers(scope=scope)
     origin = headers.get("origin")

@@ -1,6 +1,6 @@
 """The one file that relies on names which Gradio does not document; `tests/web/test_gradio_private.py` checks them.
 
-What is changed in the scripts that Gradio sends is in `gradio_scripts.py`.
+The changes to Gradio's scripts are in `gradio_scripts.py`.
 """
 
 from abc import ABCMeta
@@ -27,13 +27,13 @@ SomeComponent = TypeVar("SomeComponent", bound=Component)
 
 
 def component_class(base: type[SomeComponent], name: str, **own: Any) -> type[SomeComponent]:
-    """A subclass of `base` with `own` methods; Gradio's metaclass would write a file beside this module."""
+    """A subclass of `base` with the methods `own`, made without Gradio's metaclass, which would write a file here."""
     return ABCMeta.__new__(type(base), name, (base,), {"is_template": True, "__module__": __name__, **own})
 
 
 @contextmanager
 def without_apps() -> Iterator[None]:
-    """Blocks that are built meanwhile make no app: Gradio makes three, 0.1 seconds each, and serves a fourth."""
+    """Keep Blocks built inside from making an app: Gradio makes three, 0.1 seconds each, and serves a fourth."""
     make_app = App.create_app
     App.create_app = staticmethod(lambda *_args, **_settings: None)  # type: ignore[assignment]
     try:
@@ -45,14 +45,14 @@ def without_apps() -> Iterator[None]:
 class Page(gr.Blocks):
     """Blocks that are described once, when they are complete; Gradio would do it four times, 0.15 seconds each.
 
-    `described_here` gives another description for the call at hand, if it needs one: it is in another language.
+    `described_here` returns the description for a call in another language, and `None` for a call in the page's own.
     """
 
     described_here: Callable[[], BlocksConfigDict | None] = staticmethod(lambda: None)
 
     @property
     def config(self) -> BlocksConfigDict:
-        """What a browser is told of the page."""
+        """The description of the page that a browser gets."""
         return self.described_here() or self.described
 
     @config.setter
@@ -64,17 +64,17 @@ class Page(gr.Blocks):
         if not getattr(self, "exited", False):
             return {"pages": self.pages}  # type: ignore[typeddict-item]
         described = super().get_config_file()
-        # Nothing is added to a page that is complete, so what is asked again is only how it is served.
+        # A complete page gains no components, so later calls only ask how it is served.
         tree = {part: described[part] for part in ("page", "components", "dependencies", "layout")}  # type: ignore[literal-required]
         self.default_config.get_config = lambda _renderable=None: tree  # type: ignore[method-assign]
         return described
 
 
 def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
-    """The description of `page` with what the Blocks of `build` say, which differ from it in words and values alone.
+    """The description of `page` with the components of `build()`, which differ from its own in words and values alone.
 
-    They are numbered as those of `page` are, so that what a browser calls is the same. Numbers of their own may have
-    gaps: Gradio makes a component for each update of one, in whatever thread an event is answered.
+    They get the ids of the components of `page`, so that a browser calls the same events. Their own ids may have gaps:
+    Gradio makes a component for each update of one, in any thread that answers an event.
     """
     number = itemgetter("id")
     known, anew = (sorted(each["components"], key=number) for each in (page.described, build().get_config_file()))
@@ -86,7 +86,7 @@ def described_anew(page: Page, build: Callable[[], Page]) -> BlocksConfigDict:
 
 
 def asker_is_there() -> Callable[[], bool]:
-    """A function that says whether the client that asked for this thread's event still waits for its answer."""
+    """A function that returns whether the client of this thread's event still waits for its answer."""
     blocks, event_id = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
 
     def is_there() -> bool:
@@ -100,13 +100,13 @@ def asker_is_there() -> Callable[[], bool]:
 
 
 def headers_of_call() -> Mapping[str, str] | None:
-    """The headers of the call that this thread answers; none outside of a handler's call."""
+    """The headers of the call that this thread answers; `None` outside of a handler's call."""
     request = LocalContext.request.get(None)
     return None if request is None else request.headers
 
 
 class GradioQueue:
-    """What Gradio's queue of `blocks` holds. Every method belongs on the event loop."""
+    """The events in Gradio's queue of `blocks`. Call every method on the event loop."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
         self._queue = blocks._queue
@@ -117,7 +117,7 @@ class GradioQueue:
         self._queue.process_events = self._process  # type: ignore[assignment, method-assign]
 
     def handling(self, event: Event) -> AbstractContextManager[None]:
-        """What surrounds the handling of an event, from when it leaves the line until its last answer."""
+        """A context manager around the handling of an event, from when it leaves the queue until its last answer."""
         return nullcontext()
 
     async def _process(self, events: list[Event], *arguments: Any) -> None:
@@ -137,11 +137,14 @@ class GradioQueue:
 
     @property
     def live(self) -> list[Event]:
-        """The runs that wait or go on."""
+        """The runs that wait or are running."""
         return [each for each in list(self._queue.event_ids_to_events.values()) if each.concurrency_id == MODEL_QUEUE]
 
     def unheard(self, heard: Collection[str]) -> Iterator[tuple[str, Collection[Any]]]:
-        """The sessions without a live event that no stream in `heard` (sessions and events) reads; their messages."""
+        """Yield the sessions whose messages no client reads, each with its messages; they have no live event either.
+
+        `heard` holds the sessions and events whose streams are open.
+        """
         messages, ids = self._queue.pending_messages_per_session, self._queue.pending_event_ids_session
         for session in list({**ids, **messages}):
             untold = ids.get(session, set())
@@ -150,17 +153,17 @@ class GradioQueue:
             if session in messages:
                 yield session, messages[session]._queue  # type: ignore[attr-defined]
             else:
-                # A stream that was closed leaves its ids, for which every later stream of its session would wait.
+                # A closed stream leaves its event ids, for which every later stream of its session would wait.
                 del ids[session]
 
     def drop(self, session: str) -> None:
-        """Forget what was to be told to a session; a stream that is opened later says that there is none."""
+        """Drop the messages for a session; a stream opened later answers that there is no such session."""
         self._queue.pending_messages_per_session.pop(session, None)
         self._queue.pending_event_ids_session.pop(session, None)
 
 
 class _SessionState(SessionState):
-    """The states of a session without a copy of the whole page, which Gradio keeps for links that are off here."""
+    """The states of a session without a copy of the whole page, which Gradio keeps for deep links (off here)."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
         super().__init__(SimpleNamespace(default_config=blocks.default_config, blocks={}))  # type: ignore[arg-type]
@@ -169,7 +172,7 @@ class _SessionState(SessionState):
 
 
 class States(StateHolder):
-    """The states of all sessions; callers make up sessions, so those of pages that are `shown` are dropped last."""
+    """The states of all sessions; callers make up sessions, so those of open pages (`shown`) are dropped last."""
 
     def __init__(self, blocks: gr.Blocks, shown: Collection[str], capacity: int = 2_000) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -177,7 +180,7 @@ class States(StateHolder):
         self.capacity, self._shown = capacity, shown
 
     def __getitem__(self, session_id: str) -> SessionState:
-        """The states of a session, new ones where there are none."""
+        """The states of a session, made new where it has none."""
         if session_id not in self.session_data:
             spare = next((each for each in self.session_data if each not in self._shown), None)
             if len(self.session_data) >= self.capacity and spare is not None:
@@ -187,5 +190,5 @@ class States(StateHolder):
 
 
 def write_tool_answers(server: GradioMCPServer, write: Callable[[Any], TextContent]) -> None:
-    """Let `write` make of every value what a tool answers with; Gradio would write what Python prints."""
+    """Let `write` turn every value into a tool's answer; Gradio would write it as Python prints it."""
     vars(server)["postprocess_output_data"] = lambda outputs, _url: [write(each) for each in outputs]

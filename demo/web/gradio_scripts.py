@@ -38,14 +38,14 @@ CHANGES = {
         # Gradio searches all events of the page for each component.
         "let n=t.filter(t=>t.targets.find(([t])=>t===e.id))"
         ".map(t=>{let n=t.targets.find(([t])=>t===e.id);return n?n[1]:null}).filter(Boolean);": _EVENTS_OF_COMPONENTS,
-        # It searches the tree for each change of a component, and an event changes hundreds.
+        # Gradio searches the tree for each change of a component, and an event changes hundreds.
         "function Z(e,t){if(e.id===t)return e;"
         "if(e.children)for(let n of e.children){let e=Z(n,t);if(e)return e}return null}": _FIND_BY_ID,
-        # Where a part of the tree is replaced.
+        # A part of the tree is replaced here, so the map of its nodes is made anew.
         "a.children=i.children,": "a.children=i.children,nodes=new WeakMap,",
-        # Before it changes anything but a value, it copies the whole state of the component and of all components in
-        # it, so that a value which a visitor has typed is not lost. A new status of an event (waiting, running, done)
-        # changes no value, but is sent to every component that has been the output of any event.
+        # Before Gradio changes anything but a value, it copies the whole state of the component and of all components
+        # in it, so that a value which a visitor has typed is not lost. A new status of an event (waiting, running,
+        # done) changes no value, but is sent to every component that has been the output of any event.
         "r&&!(`value`in t)&&": "r&&!(`value`in t||`loading_status`in t)&&",
     },
     # The events.
@@ -53,13 +53,13 @@ CHANGES = {
         # Gradio copies what the component of an event holds, and then finds that there is nothing to set.
         "async set_event_args(e,t){": "async set_event_args(e,t){if(!Object.keys(t).length)return()=>{};",
     },
-    # The sign that something is awaited.
+    # The loading indicator.
     "statustracker": {
-        # The one of the loading page is removed when the page is there, but its clock would run on at every frame.
+        # That of the loading page is removed when the page is there, but its clock would run on at every frame.
         "W&&ze()": "W&&U&&ze()",
     },
 }
-"""What is changed, by the name of a script: a text that it contains once, and the text in its place."""
+"""The changes by the name of a script: a text that it contains once, and its replacement."""
 
 
 def page_scripts() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The headers that every answer carries, and what the page gets besides: a nonce, a link preview and a masthead."""
+"""Adds security headers to every answer, and a nonce, a link preview and a masthead to the page."""
 
 import html
 import re
@@ -26,7 +26,7 @@ _ALWAYS = {
     "X-Robots-Tag": "noarchive",
 }
 _MASTHEAD = (ASSETS / "first_paint.html").read_text(encoding="utf-8")
-"""What the page shows until Gradio's JavaScript has drawn it; it hides itself then. It names its motto in braces."""
+"""The HTML shown until Gradio's JavaScript has drawn the page, when it hides itself; `{motto}` is filled in."""
 
 MOTTO = N_("see what a Transformer reads")
 TITLE = N_("Clearhead: see what a Transformer reads")
@@ -61,8 +61,8 @@ class PackedPage:
 
     Gradio compresses its files, `SecurityHeaders` the page for browsers, and nothing compresses anything else.
 
-    The length of a compressed answer tells a little about its content (the BREACH attack, breachattack.com). These two
-    hold neither a session nor a visitor's text, and the page's nonce is new at each load.
+    The length of a compressed answer tells a little about its content (the BREACH attack, breachattack.com). The page
+    and its configuration hold neither a session nor a visitor's text, and the page's nonce is new at each load.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -116,12 +116,12 @@ class SecurityHeaders:
         page = page.replace(b'lang="en"', f'lang="{code}" dir="{direction(code)}"'.encode(), 1)
         masthead = _MASTHEAD.replace("{motto}", html.escape(_(MOTTO)))
         page = page.replace(b"<gradio-app", f"{masthead}<script>{script_texts()}</script><gradio-app".encode(), 1)
-        # Gradio escapes "<" in everything that it writes into its scripts, so each of these begins a script of its own.
+        # Gradio escapes "<" in everything that it writes into its scripts, so each "<script" does begin a script.
         page = page.replace(b"<script", f'<script nonce="{nonce}"'.encode())
         headers = MutableHeaders(raw=start["headers"])
         headers["Content-Security-Policy"] = content_security_policy(self.frame_ancestors, nonce)
         if page and "br" in Headers(scope=scope).get("accept-encoding", ""):
-            # Three fifths of what gzip leaves of the page, in less time.
+            # Brotli makes the page three fifths of its size in gzip, in less time.
             page = brotli.compress(page, quality=5)
             headers["Content-Encoding"] = "br"
             headers.add_vary_header("Accept-Encoding")

@@ -1,4 +1,4 @@
-"""The routes for the host and for what watches the process: alive, ready, and behind a password the host's numbers."""
+"""The routes for the host: probes of liveness and readiness, and, with a password, the host's page and metrics."""
 
 import asyncio
 import base64
@@ -65,9 +65,9 @@ class Password:
 
 
 class Readiness:
-    """Asks whether the database keeps runs and a bundled model answers, seldom and never twice at a time.
+    """Checks whether the database keeps runs and a bundled model answers, one check at a time.
 
-    Good news is given out for half a minute, bad news for two seconds; the reason of bad news goes to the log.
+    A good result is reused for half a minute, a bad one for two seconds; the reason of a bad one goes to the log.
     """
 
     def __init__(self, service: DemoService, clock: Callable[[], float] = time.monotonic) -> None:
@@ -101,7 +101,7 @@ def routes(
     visitors: Visitors,
     rate_limits: RateLimits,
 ) -> list[Route]:
-    """The routes; without a password the host's page and the metrics are not there."""
+    """The routes for the host; without a password the host's page and the metrics are not among them."""
 
     async def healthz(_request: Request) -> Response:
         return PlainTextResponse("alive", headers=_NO_STORE)
@@ -134,7 +134,7 @@ def host_page(metrics: Metrics, store: ModelStore) -> str:
     tables = []
     for family in metrics.registry.collect():
         if family.type == "histogram":
-            # Dozens of numbers that add up to the latency, which the page has.
+            # Its dozens of numbers only say more closely what the page has as the latency.
             continue
         rows = [(*each.labels.values(), _number(family.name, each.value)) for each in family.samples]
         names = [name.capitalize() for each in family.samples[:1] for name in each.labels]
@@ -183,7 +183,7 @@ def _works(asked: Callable[[], bool]) -> bool:
 
 
 def _password_in(authorization: str) -> bytes:
-    """The password in an `Authorization` header, whatever the name before it."""
+    """The password in a Basic `Authorization` header, whatever the user's name; empty for any other header."""
     scheme, _, encoded = authorization.partition(" ")
     try:
         name_and_password = base64.b64decode(encoded, validate=True) if scheme.lower() == "basic" else b""
@@ -193,5 +193,5 @@ def _password_in(authorization: str) -> bytes:
 
 
 def _digest(password: bytes) -> bytes:
-    # Of one length, so that comparing takes the same time however long the guess is.
+    # Digests have one length, so comparing takes the same time however long the guess is.
     return hashlib.sha256(password).digest()

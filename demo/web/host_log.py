@@ -1,4 +1,4 @@
-"""The host's log: one line for each record, whatever a text in it holds."""
+"""The host's log: writes each record as one line, whatever its texts hold, plain or in JSON."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ class PlainFormatter(logging.Formatter):
     """A record as one line with its control characters escaped; the stack of an exception follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """The text of the record, without a line break at its end."""
         line = f"{datetime.fromtimestamp(record.created, UTC):%H:%M:%S} {record.levelname.lower()} {record.name}: "
         line += escaped(record.getMessage())
         if record.exc_info:
@@ -23,7 +23,7 @@ class PlainFormatter(logging.Formatter):
 
 
 def json_formatter() -> logging.Formatter:
-    """A record as one JSON object: time, level, logger, message, and what the record brings in `extra`."""
+    """A formatter of records as JSON objects: time, level, logger, message, and the fields passed as `extra`."""
     names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
     return JsonFormatter(
         "%(levelname)s %(name)s %(message)s", rename_fields=names, timestamp="time", json_ensure_ascii=True
@@ -39,11 +39,11 @@ def set_up_log(format: Literal["plain", "json"], stream: TextIO = sys.stderr) ->
 
 
 def stop(error: SettingError) -> NoReturn:
-    """End this process with the one sentence that says what the host must mend."""
+    """Log the sentence that says what the host must mend, and exit with 2."""
     logging.getLogger("clearhead").critical("%s", error)
     raise SystemExit(2)
 
 
 def escaped(text: str) -> str:
-    """`text` with every character escaped that a terminal or a reader of lines would obey."""
+    """`text` with every unprintable character escaped, so that no terminal or line reader obeys one."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

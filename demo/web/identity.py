@@ -20,8 +20,8 @@ _log = logging.getLogger(__name__)
 _TOKEN_CHARACTERS = 200
 _LEAST_SECRET_BYTES = 16
 
-# The browser keeps the session under this name; the word only keeps Gradio from making up a new one at each start,
-# after which the session could not be read.
+# The name under which the browser keeps the session. It serves as Gradio's secret too: Gradio would make up a new one
+# at each start, after which the session could not be read.
 _STORED_AS = "clearhead-session"
 
 
@@ -70,8 +70,8 @@ def signed_session(signer: SessionSigner) -> gr.BrowserState:
 def host_secret(settings: Settings) -> bytes:
     """The key that signs sessions: the host's, or a random number kept beside an SQLite database.
 
-    Without either it lives as long as the process, and the host is told. Raises `SettingError` for one that could be
-    guessed.
+    Without either, a random key lasts as long as the process, and the log warns the host. Raises `SettingError` for a
+    key of fewer than 16 bytes, which could be guessed.
     """
     if settings.secret is not None:
         return _long_enough(settings.secret.encode(), "CLEARHEAD_SECRET")
@@ -95,14 +95,14 @@ def _long_enough(secret: bytes, name: str) -> bytes:
 
 
 def _kept(path: Path) -> bytes:
-    """The secret at `path`, which nobody but this user may read; a new one where there is none."""
+    """The secret in the file at `path`, which only this user may read; a new one where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = secrets.token_bytes(32)
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(new)
     try:
-        # A link is there whole or not at all: of two processes that start together, both read the first one's.
+        # A link is made whole or not at all: two processes that start together both read the secret of the first.
         os.link(part, path)
     except FileExistsError:
         pass

@@ -1,4 +1,4 @@
-"""Each call in its visitor's language, and the switch between the languages."""
+"""Answers each call in its visitor's language, and makes the switch between the languages."""
 
 import html
 
@@ -18,7 +18,7 @@ class Languages:
         speak_to_callers(headers_of_call)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the call on; an answer in words says in which language it is."""
+        """Pass the call on; an HTML answer gets a `Content-Language` header."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -37,7 +37,7 @@ class Languages:
 
 
 def switch() -> str:
-    """The choice of a language, each by its own name; `assets/scripts/languages.js` keeps what is chosen."""
+    """The HTML menu of languages, each by its own name; `assets/scripts/languages.js` keeps the choice."""
     options = "".join(
         f'<option value="{code}" lang="{code}"{" selected" if code == language() else ""}>{html.escape(name)}</option>'
         for code, name in LANGUAGES.items()

@@ -1,4 +1,4 @@
-"""Metrics for the host: pages opened, runs and their durations, failures and refusals; nothing of a visitor."""
+"""Metrics for the host: pages opened, runs and their durations, failures and refusals; nothing about a visitor."""
 
 import math
 import os
@@ -24,7 +24,7 @@ _WAIT_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 DONE, INPUT, OURS, STOPPED = "done", "the visitor's input", "our side", "stopped"
 _FAILURES: dict[str, str] = {OUR_FAULT: OURS, Stopped.SENTENCE: STOPPED}
 
-# Counters then have no second series that says when they were made.
+# Each counter would have a second series with the time of its creation.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
@@ -39,7 +39,7 @@ class Metrics:
         self._latency = Gauge(
             "clearhead_run_duration_milliseconds", "Latency, in ms", ("task", "quantile"), registry=self.registry
         )
-        # Of several processes, histograms can be added up and quantiles cannot.
+        # The histograms of several processes can be added up; their quantiles cannot.
         self._seconds = Histogram(
             "clearhead_run_seconds",
             "Duration of an answered run",
@@ -61,7 +61,7 @@ class Metrics:
         started.set_to_current_time()
 
     def read(self, name: str, meaning: str, function: Callable[[], float]) -> None:
-        """Show a number of this process, which `function` returns whenever it is asked for."""
+        """Add a gauge `clearhead_{name}`, whose value `function` returns whenever it is read."""
         Gauge(f"clearhead_{name}", meaning, registry=self.registry).set_function(function)
 
     def page_opened(self) -> None:
@@ -93,7 +93,7 @@ class Metrics:
 
     @property
     def typical_run_s(self) -> float:
-        """The median duration of the last runs of all tasks, by which visitors in line are told to wait."""
+        """The median duration of the last runs of all tasks in seconds, from which visitors' waits are estimated."""
         return self._quantile_ms(0.5) / 1000 if self._durations_ms else _BEFORE_THE_FIRST_RUN_S
 
     def _quantile_ms(self, share: float, task: str | None = None) -> float:
@@ -104,7 +104,7 @@ class Metrics:
 
 
 def memory_bytes() -> int:
-    """The memory that this process holds now; where the system does not say, the most it ever held, or 0."""
+    """The memory that this process holds now, in bytes; on macOS the most it ever held, on other systems 0."""
     if sys.platform == "linux":
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     if sys.platform == "darwin":

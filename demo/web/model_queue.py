@@ -1,4 +1,4 @@
-"""The runs that wait for a model or go on: whose turn it is, and which of them nobody waits for any more."""
+"""The queue of model runs: sorts it fairly, and drops runs and answers that no client waits for any more."""
 
 import inspect
 import time
@@ -17,32 +17,32 @@ from demo.web.gradio_private import GradioQueue
 from demo.web.traces import handling
 
 SESSION, CALLER = "clearhead.session", "clearhead.caller"
-"""The keys of a request's scope under which `Admission` notes who asks."""
+"""The keys of a request's scope under which `Admission` notes the session and the caller."""
 
 UNHEARD_S, UNFETCHED_S = 10.0, 60.0
-"""How long a run goes on that no client listens to, and how long an answer waits to be fetched."""
+"""The seconds that a run goes on without a client that listens, and that an answer waits to be fetched."""
 
 _MOST_UNFETCHED_BYTES = 64_000_000
 
 
 class ModelQueue(GradioQueue):
-    """The runs of `blocks` that wait for a model or go on. Every method belongs on the event loop."""
+    """The runs of `blocks` that wait for a model or are running. Call every method on the event loop."""
 
     def __init__(self, blocks: gr.Blocks, unheard_s: float = UNHEARD_S, unfetched_s: float = UNFETCHED_S) -> None:
         super().__init__(blocks)
         self._blocks = blocks
         self._unheard_s, self._unfetched_s = unheard_s, unfetched_s
-        # When each session with messages was first seen without a listener, and how many bytes they are.
+        # When each session with messages was first seen without a listener, and the size of the messages in bytes.
         self._unfetched: dict[str, tuple[float, int]] = {}
         self._watchers: list[Callable[[float], None]] = []
 
     def watch(self, watcher: Callable[[float], None]) -> None:
-        """Tell `watcher` of every run that leaves the line after how many seconds it does."""
+        """Call `watcher` with the seconds that a run has waited, whenever one leaves the queue."""
         self._watchers.append(watcher)
 
     @contextmanager
     def handling(self, event: Event) -> Iterator[None]:
-        """Tell the watchers of a run, and trace it."""
+        """Call the watchers with the wait of a run, and trace the handling of the event."""
         waited_s = time.monotonic() - event.enqueue_time
         if event.concurrency_id == MODEL_QUEUE:
             for watcher in self._watchers:
@@ -65,7 +65,7 @@ class ModelQueue(GradioQueue):
         return event in self._of_models
 
     def with_defaults(self, endpoint: str, values: list[Any]) -> list[Any]:
-        """The values of an endpoint's call with the defaults of those left out at the end; Gradio asks for all."""
+        """The values of a call to an endpoint, with defaults for those left out at the end; Gradio requires all."""
         function = self.endpoints.get(endpoint)
         parameters = inspect.signature(function).parameters.values() if function else ()
         defaults = [each.default for each in parameters if each.annotation is not gr.Request][len(values) :]
@@ -78,7 +78,7 @@ class ModelQueue(GradioQueue):
 
     @property
     def running(self) -> int:
-        """The number of runs that go on."""
+        """The number of runs that are running."""
         return len(self.live) - self.waiting
 
     def of(self, key: str, who: str) -> int:
@@ -86,11 +86,11 @@ class ModelQueue(GradioQueue):
         return sum(each.request.scope.get(key) == who for each in self.live)
 
     def session_of(self, event_id: object) -> str | None:
-        """The session that Gradio knows a run by; None for what is no run."""
+        """Gradio's session of the run with this event id; None where there is no such run."""
         return next((each.session_hash for each in self.live if each._id == event_id), None)
 
     def take_turns(self) -> None:
-        """Sort the line: every session's first run, then every session's second; runs that go on count as earlier."""
+        """Sort the line: every session's first run, then every session's second; running ones count as earlier."""
         line = self.line
         waits = {event._id for event in line}
         before: Counter[tuple[str, str]] = Counter()
@@ -102,7 +102,7 @@ class ModelQueue(GradioQueue):
         line.sort(key=lambda event: turns[event._id])
 
     def tidy(self, heard: Collection[str]) -> None:
-        """Stop runs that nobody listens to, and drop answers that nobody fetches.
+        """Stop runs that no client listens to, and drop answers that no client fetches.
 
         `heard` are the sessions and events whose streams are open.
         """
@@ -123,5 +123,5 @@ class ModelQueue(GradioQueue):
 
 
 def _size(messages: Collection[Any]) -> int:
-    """The bytes of some messages as JSON; only their outputs can be large."""
+    """The size in bytes of the outputs of `messages` as JSON; their other fields are never large."""
     return sum(len(orjson.dumps(getattr(each, "output", None), default=str)) for each in messages)

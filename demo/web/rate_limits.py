@@ -23,10 +23,10 @@ _log = logging.getLogger(__name__)
 _KNOWN_VISITORS = 10_000
 _REDIS_ANSWERS_WITHIN_S = 2.0
 _CALLS_AT_ONCE = 8
-"""How many calls ask Redis at the same time, each over as many connections as it has limits."""
+"""The most calls that ask Redis at the same time, each over as many connections as it has limits."""
 
 _AWAY_FOR_S = 5.0
-"""How long Redis is left alone after it did not answer; then a single call tries again."""
+"""The seconds for which Redis is not asked after it did not answer; then a single call tries again."""
 
 _T = TypeVar("_T")
 _Question = Callable[[MovingWindowRateLimiter, RateLimitItem, str], Coroutine[Any, Any, _T]]
@@ -35,24 +35,24 @@ _hit, _window = MovingWindowRateLimiter.hit, MovingWindowRateLimiter.get_window_
 
 @dataclass(frozen=True)
 class Met:
-    """A limit that has no room, and after how many seconds it has."""
+    """A limit that has no room, and the seconds until it has."""
 
     limit: RateLimitItem
     wait_s: int
 
 
 class RecentVisitors(MemoryStorage):
-    """Calls of the 10,000 visitors who called last, none older than its limit looks back.
+    """Stores the calls of the 10,000 visitors who called last, none older than its limit looks back.
 
-    The library's own storage knows any number, and after each call has a thread look at every one of them.
+    The library's own storage holds any number of visitors, and after each call a thread looks at all of them.
     """
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Count calls under `key` where there is room for them; says whether there was."""
+        """Count `amount` calls under `key` where there is room for them; returns whether there was."""
         _, recent = await self.get_moving_window(key, limit, expiry)
         if recent + amount > limit:
             return False
-        # The library reads calls newest first; the visitor who has been quiet for longest is the first of all.
+        # The library reads calls newest first; the visitor who has been quiet for longest comes first.
         self.events[key] = [Entry(expiry)] * amount + self.events.pop(key, [])[:recent]
         while len(self.events) > _KNOWN_VISITORS or next(iter(self.events.values()))[0].expiry < time.time():
             del self.events[next(iter(self.events))]
@@ -60,9 +60,9 @@ class RecentVisitors(MemoryStorage):
 
 
 class RateLimits:
-    """Counts calls of visitors over the time that a limit looks back, whoever of several processes they call.
+    """Counts calls of visitors over the time that a limit looks back, in Redis for several processes together.
 
-    While Redis is away each process counts for itself: a visitor is never refused for its sake.
+    While Redis does not answer, each process counts for itself: no visitor is refused because of that.
     """
 
     def __init__(self, redis: RedisStorage | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -86,7 +86,7 @@ class RateLimits:
         return None
 
     async def count(self, *visits: tuple[RateLimitItem, str]) -> Met | None:
-        """Count a call under each of these limits; returns the one that others have filled since it was `met`."""
+        """Count a call under each of these limits; returns the one that others have filled since `met` was asked."""
         return None if all(await self._ask(_hit, visits)) else await self.met(*visits)
 
     async def _ask(self, question: _Question[_T], visits: tuple[tuple[RateLimitItem, str], ...]) -> list[_T]:
@@ -97,13 +97,13 @@ class RateLimits:
         return answers
 
     async def _ask_redis(self, question: _Question[_T], visits: list[tuple[RateLimitItem, str]]) -> list[_T] | None:
-        """What Redis answers; None while it is away, for calls as well that waited for their turn when it went."""
+        """The answers of Redis; None while it gives none, also for calls that waited for their turn when it failed."""
         async with self._turns:
             tries_again = self._try_again_at is not None
             if not self._redis or (self._try_again_at is not None and self._clock() < self._try_again_at):
                 return None
             if tries_again:
-                # Other calls do not wait for this one.
+                # Other calls are counted in this process, and do not wait for this one.
                 self._try_again_at = self._clock() + _AWAY_FOR_S
             try:
                 answers = await asyncio.gather(*(question(self._redis, *visit) for visit in visits))
@@ -150,11 +150,11 @@ def _storage(url: str) -> RedisStorage:
         key_prefix="clearhead",
         socket_timeout=_REDIS_ANSWERS_WITHIN_S,
         socket_connect_timeout=_REDIS_ANSWERS_WITHIN_S,
-        # Once, because a Redis that was restarted has closed the connections that we kept.
+        # Retry once, because a Redis that was restarted has closed the connections kept here.
         retry=Retry(NoBackoff(), 1, (ConnectionError,)),  # type: ignore[arg-type]  # the library passes it on as it is
     )
 
 
 def _number(visitor: str) -> str:
-    """What stands for a visitor, all of one length: clients choose the names of their sessions."""
+    """A hash that stands for a visitor, of a fixed length because clients choose the names of their sessions."""
     return hashlib.blake2b(visitor.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -22,18 +22,18 @@ _LAST_WORDS_S = 3
 _HEARTBEAT = "/gradio_api/heartbeat/"
 _NEW_RUN = re.compile(r"/gradio_api/(queue/join|call/.+)")
 _FETCHED_WITHIN_S = 2.0
-"""How long a process that ends still listens after it took a run, so that the caller fetches the answer."""
+"""The time that a stopping process listens on after it took a run, so that the caller can fetch the answer."""
 
 _LISTENS_AT_MOST_S = 6.0
 
 _READ_WITHIN_S = 1.0
-"""How long it then reads calls of those who had connected before it stopped listening."""
+"""The time for which it then reads calls on connections made before it stopped listening."""
 
 _UNREAD_MS = 60_000
-"""How long an answer waits for a client that has stopped reading before the connection is closed."""
+"""The time that an answer waits for a client that has stopped reading before the connection is closed."""
 
 _KEEP_ALIVE_S = 75
-"""Longer than proxies keep theirs (nginx: 60 s): a connection that we close first may lose the call just sent on it."""
+"""The life of an idle connection, longer than proxies' (nginx: 60 s): closing first may lose a call just sent on it."""
 
 
 def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
@@ -44,12 +44,12 @@ def serve(app: ASGIApp, demo: gr.Blocks, settings: Settings) -> None:
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else "localhost" if host == "0.0.0.0" else host  # noqa: S104
     if demo.mcp_server_obj:
-        # The tool server calls the page; which address that is must not be for a caller's headers to say.
+        # The tool server calls the page at this address, which a caller's headers must not choose.
         demo.mcp_server_obj._local_url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else shown}:{port}/"  # noqa: S104
     config = uvicorn.Config(
         app,
         interface="asgi3",
-        # Said, so that it is the same whatever else is installed: uvicorn would take uvloop and httptools.
+        # Fixed, because uvicorn would take uvloop and httptools where they are installed.
         loop="asyncio",
         http="h11",
         log_config=None,
@@ -67,8 +67,8 @@ def _listener(host: str, ports: Sequence[int]) -> socket.socket:
     """A socket that listens at the first of `ports` that is free; raises `SettingError` where none is."""
     reason = ""
     for port in ports:
-        # Only where the protocol is named does asyncio send the small parts of an answer at once; otherwise each
-        # waits some 40 ms until the side of the visitor has confirmed the one before.
+        # asyncio turns Nagle's algorithm off only where the protocol is named; otherwise each small part of an answer
+        # waits some 40 ms until the client has acknowledged the one before.
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -88,11 +88,11 @@ def _listener(host: str, ports: Sequence[int]) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that hands its visitors over when it is told to stop, and whose open streams end then.
+    """A server that, when told to stop, hands its visitors over to other processes and ends its open streams.
 
-    A run is asked for by one call and fetched by another, both of the same process. So for a moment it goes on
-    listening, but takes no new runs: these wait until nobody can connect any more, and then are answered 503, after
-    which a proxy finds another process for both of their calls.
+    A run is asked for by one call and fetched by another, both from the same process. So a stopping server listens for
+    a moment longer but takes no new runs: calls for these wait until it no longer listens, and are then answered 503,
+    after which a proxy finds another process for both calls.
 
     Heartbeats of pages end at once, other streams a little later. uvicorn would wait for them, then cancel them and
     write the stack of each into the log.
@@ -106,7 +106,7 @@ class _Server(uvicorn.Server):
         config.app = self._answer
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let callers fetch what they asked for, then streams see their clients hang up, while uvicorn waits."""
+        """Let callers fetch their answers, then end streams as if their clients had hung up, while uvicorn waits."""
         self._leaving.set()
         ends = time.monotonic() + _LISTENS_AT_MOST_S
         while time.monotonic() < ends and (self._taking or time.monotonic() < self._took_last + _FETCHED_WITHIN_S):
@@ -122,9 +122,9 @@ class _Server(uvicorn.Server):
         await asyncio.to_thread(traces.close)
 
     async def _stop_listening(self, listeners: list[socket.socket]) -> None:
-        """Stop listening, and take in those who have connected meanwhile: to close alone would turn them away."""
+        """Stop listening, and accept the connections that still wait for it: closing alone would reset them."""
         loop = asyncio.get_running_loop()
-        # The kernel listens for as long as one of the two is open.
+        # The kernel listens for as long as a socket or its duplicate is open.
         still_open = [each.dup() for each in listeners]
         for server in self.servers:
             server.close()

@@ -1,4 +1,4 @@
-"""The streams that clients keep open: they tell who still listens for an answer, and which pages are shown."""
+"""Limits and counts the streams that clients keep open: which answers are awaited, and which pages are open."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from demo.web.visitors import Visitors, counted
 _log = logging.getLogger(__name__)
 
 MOST_STREAMS = 500
-"""How many streams one caller may keep open: two for each page, and a class of pupils shares one address."""
+"""The most streams that one caller may keep open: two for each page, and a class of pupils shares one address."""
 
 _TIDY_EVERY_S = 1.0
 _STREAM = re.compile(r"/gradio_api/(queue/data|heartbeat/(?P<page>[^/]+)|call/(v2/)?\w+/(?P<event>[^/]+)|mcp.*)")
@@ -25,21 +25,21 @@ _TOO_MANY = N_("Very many pages are open at your address. Please close one of th
 
 
 class Streams:
-    """Limits the streams of a caller, and once a second lets `queue` drop what nobody listens to."""
+    """ASGI middleware that limits a caller's streams, and once a second lets `queue` drop what no client listens to."""
 
     def __init__(self, app: ASGIApp, queue: ModelQueue, visitors: Visitors, shown: Counter[str]) -> None:
         self.app = app
         self.queue = queue
         self.visitors = visitors
-        # The sessions of the pages that are open: each holds a heartbeat.
+        # The sessions of the open pages: each page keeps a heartbeat stream open.
         self.shown = shown
-        # The sessions and events whose answers are listened for.
+        # The sessions and events whose answers a client listens for.
         self._heard: Counter[str] = Counter()
         self._of_callers: Counter[str] = Counter()
         self._tidying: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the call on, and note what it listens to."""
+        """Pass the call on, and count its stream while that is open; beyond the limit, answer 429."""
         if scope["type"] == "http":
             self._tidying = self._tidying or asyncio.create_task(self._tidy())
         stream = _STREAM.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
@@ -56,7 +56,7 @@ class Streams:
             try:
                 await self.app(scope, receive, send)
             except RuntimeError as error:
-                # Gradio says in the stream that there is no such session, then raises a 404 that nobody can be sent.
+                # Gradio says in the stream that there is no such session, then raises a 404 when the answer has begun.
                 if not isinstance(error.__cause__, HTTPException):
                     raise
                 await send({"type": "http.response.body", "body": b"", "more_body": False})

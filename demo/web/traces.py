@@ -1,12 +1,12 @@
-"""Traces of runs for the host, as OpenTelemetry has them: where the time of a call went, and nothing of a visitor.
+"""OpenTelemetry traces of runs for the host: where the time of a call went, and nothing about a visitor.
 
 The trace of a call that asks for a run or a look holds the call itself, and under it `wait` (in the line) and `handle`;
 under `handle` are `load` (of a model), `answer` or `look`, and `log` (the commit). A span names kinds of things only:
 never a text, a sentence, an address or a session. Without `set_up` every function here does nothing.
 
-A span's parent is found by hand, in the call's scope and in a context variable. Gradio handles a call in a task of
-another context than the one in which it arrived, and each step of a generator in a copy of that, from which
-OpenTelemetry's own current span could not be put back.
+A span's parent is kept in the call's scope and in a context variable of this module. Gradio handles a call in another
+context than the one in which it arrived, and each step of a generator in a copy of that, where OpenTelemetry's own
+current span could not be reset.
 """
 
 import time
@@ -61,12 +61,12 @@ def close() -> None:
 
 @contextmanager
 def of_call(scope: Scope) -> Iterator[Scope]:
-    """The span of a call that asks for a run, a part of its proxy's trace; yields the scope to pass on."""
+    """Open the span of a call that asks for a run, as part of its proxy's trace; yields the scope to pass on."""
     if _collector is None:
         yield scope
         return
     route = str(scope["path"]).rstrip("/")
-    # The other header of a trace, tracestate, is for whatever its sender likes, so it is not passed on.
+    # The other header of a trace, tracestate, may hold anything, so it is not passed on.
     parent = _collector.parent_in(Headers(scope=scope).get("traceparent", ""))
     attributes = {"http.request.method": scope["method"], "http.route": route}
     with _within(_collector.begin(f"{scope['method']} {route}", parent, attributes, is_call=True)) as span:
@@ -75,7 +75,7 @@ def of_call(scope: Scope) -> Iterator[Scope]:
 
 @contextmanager
 def handling(scope: Scope, handler: str, waited_s: float) -> Iterator[None]:
-    """The span of the handler of a call, which leaves the line now after `waited_s` seconds; nothing of other calls."""
+    """Open the span of a call's handler, as the call leaves the queue after `waited_s` seconds, if it is traced."""
     call = scope.get(_SPAN)
     if _collector is None or call is None:
         yield
@@ -87,7 +87,7 @@ def handling(scope: Scope, handler: str, waited_s: float) -> Iterator[None]:
 
 
 def span(name: str, **attributes: Any) -> AbstractContextManager[dict[str, Any]]:
-    """A part of what is handled; yields its attributes, to which more may be added until it ends."""
+    """Open a span within the current one; yields its attributes, to which more may be added until it ends."""
     parent = _current.get()
     if _collector is None or parent is None:
         return nullcontext(attributes)
@@ -95,7 +95,7 @@ def span(name: str, **attributes: Any) -> AbstractContextManager[dict[str, Any]]
 
 
 def failed(error: Exception | str) -> None:
-    """Mark the call, or its handler, as failed: by the class of an error, or by the name of the limit that was met."""
+    """Mark the span of the call, or of its handler, as failed, with an error's class or the name of a limit."""
     if (current := _current.get()) is not None:
         _fail(current, error)
 
@@ -129,6 +129,6 @@ def _within(current: "Span") -> Iterator["Span"]:
 def _fail(failing: "Span", error: Exception | str) -> None:
     from opentelemetry.trace import StatusCode
 
-    # The message of an error may hold a visitor's text. What lies behind a sentence for visitors says more than it.
+    # An error's message may hold a visitor's text, so its class is sent; the cause of one for visitors says more.
     failing.set_attribute("error.type", error if isinstance(error, str) else type(error.__cause__ or error).__name__)
     failing.set_status(StatusCode.ERROR)

@@ -1,4 +1,4 @@
-"""Callers, for counting only: a number that stands for an address, made anew each hour, and written nowhere."""
+"""Callers, for counting only: each address becomes a keyed number that changes every hour and is stored nowhere."""
 
 import hmac
 import ipaddress
@@ -14,21 +14,21 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 SESSION_HEADER = "x-clearhead-session"
-"""Names the session of a call to its endpoint, percent-encoded; Admission sets it, whatever the caller sent."""
+"""The header that names a call's session to its endpoint, percent-encoded; Admission replaces what the caller sent."""
 
 CALLER_HEADER = "x-clearhead-caller"
-"""Names the caller of a tool in the call that the tool server makes in its place."""
+"""The header that names the caller of a tool in the call that the tool server makes for it."""
 
 _KEPT_S = 3600.0
 _NETWORK_BITS = 64
-"""How much of an IPv6 address is one caller's: whoever has a line has at least that many addresses to choose from."""
+"""The bits of an IPv6 address that tell callers apart: a connection usually has all addresses that share these."""
 
 _BY_A_PROXY = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """The headers by which a proxy shows that it passes a call on."""
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether an address, or the name of a host, is reached from this machine alone."""
+    """Whether an IP address or a host's name is one that only this machine reaches (a loopback address)."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -36,7 +36,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def is_from_this_machine(request: gr.Request) -> bool:
-    """Whether a browser on this machine calls, at this machine's own address and through no proxy."""
+    """Whether a request comes from this machine, to its loopback address and through no proxy."""
     asked = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     passed_on = any(name in request.headers for name in _BY_A_PROXY)
     return not passed_on and is_this_machine(request.client.host) and is_this_machine(asked)
@@ -46,7 +46,7 @@ class Visitors:
     """Turns addresses into numbers that tell callers apart and nothing else.
 
     The key of an hour is random and never leaves memory. Processes that count together derive it from the `secret` that
-    they share: whoever has that, and only they, can test whether a number of this hour stands for an address.
+    they share: only with that can one test whether a number of this hour stands for an address.
     """
 
     def __init__(self, secret: str | None = None, clock: Callable[[], float] = time.time) -> None:
@@ -56,7 +56,7 @@ class Visitors:
         self._hour, self._key = -1, b""
 
     def caller(self, scope: Scope) -> str:
-        """The number of whoever sends this call, or in whose place the tool server sends it."""
+        """The number of the caller of this call or, where the tool server sends it, of the tool's caller."""
         if tool_caller := self.tool_caller(scope):
             return tool_caller
         if (hour := int(self._clock() // _KEPT_S)) != self._hour:
@@ -65,7 +65,7 @@ class Visitors:
         return hmac.digest(self._key, network.encode("utf-8", "replace"), "sha256").hex()[:24]
 
     def tool_caller(self, scope: Scope) -> str:
-        """The number of whoever called a tool, where the tool server sends this call; otherwise ""."""
+        """The number of a tool's caller, where the tool server sends this call; otherwise ""."""
         header = Headers(scope=scope).get(CALLER_HEADER, "")
         caller, _, _ = header.rpartition(".")
         return caller if caller and hmac.compare_digest(header.encode(), self.vouch(caller).encode()) else ""
@@ -92,7 +92,7 @@ def _network(address: str) -> str:
 
 
 def with_header(scope: Scope, name: str, value: str) -> Scope:
-    """A call with this header, in the place of what its caller sent under its name."""
+    """The scope with this header, in place of any header of that name that its caller sent."""
     others = [each for each in scope["headers"] if each[0] != name.encode()]
     return {**scope, "headers": [*others, (name.encode(), value.encode())]}
 
