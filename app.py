@@ -8,21 +8,21 @@ import os
 from threading import Timer
 
 if __name__ == "__main__":
-    # Before anything is imported, so that asking what the settings are starts nothing.
+    # Before anything else is imported, so that `--help` starts nothing.
     from demo.settings import read_command_line
 
     read_command_line()
 
-# What is made until the page stands stays as long as the process: to look for rubbish in it only delays the start.
+# Objects made until the page stands live as long as the process: collecting garbage there only delays the start.
 gc.disable()
 
-# Read by gradio and huggingface_hub when they are imported: nobody is told who visits.
+# Read by gradio and huggingface_hub when they are imported: neither may report who visits.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-# Gradio would sum up its last 10,000 events after each, for a page that is off here; the host's page counts by itself.
+# Gradio would sum up its last 10,000 events after each event, for a page that is off; the host's page counts by itself.
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-# FastAPI would trace every call with its address, which names the session; demo/web/traces.py names nobody.
+# FastAPI would trace every call with its address, which names the session; demo/web/traces.py does not.
 os.environ["FASTAPI_OTEL_AUTO_CONFIGURE"] = "false"
 
 from demo.log.database import require_url
@@ -65,7 +65,7 @@ except SettingError as error:
 gc.freeze()
 gc.enable()
 LOOKS_AFTER_S = 3.0
-"""When torch and transformers are imported: after the first page, and before a visitor has read it and asked."""
+"""The delay of the import of torch and transformers: after the first page, before a visitor has read it and asked."""
 
 if __name__ == "__main__":
     if not settings.workers:

@@ -1,7 +1,7 @@
-"""The one cache of what visitors typed and were told: bounded in bytes and in age, and emptied when they wish it.
+"""The one cache of visitors' texts and answers: bounded in bytes and in age, and emptied when they wish it.
 
-An entry answers only the sessions it was made for: an answer that came at once for everybody would say that somebody
-else had asked the same.
+An entry answers only the sessions it was made for: an instant answer for everybody would reveal that somebody else had
+asked the same.
 """
 
 import gc
@@ -24,7 +24,7 @@ from models.wording import Sentence
 
 HELD_FOR_S = 3600.0
 LONGEST_WAIT_S = 300.0
-"""How long a caller waits for an equal question that another thread is already answering."""
+"""The longest wait of a caller for an equal question that another thread is already answering."""
 
 TOO_LONG = Sentence("This took too long, so it was given up. Please try again in a minute.")
 
@@ -36,7 +36,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a text comes from: the sessions that may have it forgotten, its run, when that was, how long it may stay.
+    """The origin of a text: the sessions that may delete it, its run, when it was made and how long it may stay.
 
     `made` and `until` are in seconds since the epoch. A text of the page itself, such as a recorded example, has no
     sessions.
@@ -79,7 +79,7 @@ class SessionCache:
             return self._get((origin.sessions, key))
 
     def put(self, origin: Origin, key: Hashable, value: object) -> None:
-        """Hold `value`."""
+        """Hold `value` under `key` for the sessions of `origin`."""
         entry = _Entry(value, size_of((key, value)), origin.until)
         with self._lock:
             self._put((origin.sessions, key), entry)
@@ -87,8 +87,8 @@ class SessionCache:
     def get_or_make(self, origin: Origin, key: Hashable, make: Callable[[], Made]) -> Made:
         """The value held under `key`, or what `make` returns, called once for all threads that ask at the same time.
 
-        What `make` raises is raised to all of them and not held, but for `Stopped`: then the next one makes it. Raises
-        `InputError` after `LONGEST_WAIT_S` of waiting, and `Stopped` once this thread's own visitor has left.
+        An error of `make` is raised in all of them and not held, except `Stopped`: then the next one makes the value.
+        Raises `InputError` after `LONGEST_WAIT_S` of waiting, and `Stopped` once this thread's own visitor has left.
         """
         full, own = (origin.sessions, key), Future[Any]()
         while True:
@@ -105,14 +105,14 @@ class SessionCache:
                 go_on()
 
     def forget(self, is_meant: Callable[[str], bool]) -> None:
-        """Hold nothing any more of the sessions that are meant, nor what is being made for them now."""
+        """Drop the values of sessions for which `is_meant` is true, and do not hold what is being made for them now."""
         with self._lock:
             for held in (self._flights, self._entries):
                 for key in [key for key in held if any(map(is_meant, key[0]))]:
                     held.pop(key, None)
 
     def forget_old(self) -> None:
-        """Drop what has been held for its time."""
+        """Drop the values whose time is over."""
         with self._lock:
             self._entries.expire()
 
@@ -129,7 +129,7 @@ class SessionCache:
         return made
 
     def _land(self, key: _Key, flight: Future[Any], entry: _Entry | None = None) -> None:
-        """End a flight; what was forgotten meanwhile has none any more, and is not held."""
+        """End the making of a value and hold `entry`, unless the key was forgotten meanwhile."""
         with self._lock:
             if self._flights.get(key) is flight:
                 del self._flights[key]
@@ -154,14 +154,14 @@ def size_of(value: object) -> int:
         if id(each) in seen or isinstance(each, _OF_THE_PROGRAM):
             continue
         seen.add(id(each))
-        # A view of an array counts as one of its own: it may be all that keeps the memory.
+        # A view counts as an array of its own: it may be all that keeps the memory.
         found += each.nbytes if isinstance(each, np.ndarray) else sys.getsizeof(each)
         todo += gc.get_referents(each)
     return found
 
 
 def _landed(flight: Future[Any]) -> Any:
-    """What another thread makes, waited for; raises what that raises, and as `get_or_make` does."""
+    """Wait for the value that another thread makes; raises the error of that thread, and those of `get_or_make`."""
     ends = time.monotonic() + LONGEST_WAIT_S
     while time.monotonic() < ends:
         if wait([flight], _ASK_EVERY_S).done:

@@ -40,28 +40,28 @@ class Defaults:
         self._of = _found(settings.defaults or self._kept())
 
     def of(self, task: Task) -> Checkpoint:
-        """The checkpoint that answers where none is named."""
+        """The checkpoint that answers `task` where none is named."""
         default = self._of[task.answered_by]
         return default if default in checkpoints_for(task) else checkpoints_for(task)[0]
 
     @property
     def are_published(self) -> bool:
-        """Whether a published checkpoint is among them."""
+        """Whether any default is a published checkpoint."""
         return any(each.hub_id for each in self._of.values())
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call `watcher` whenever others were chosen."""
+        """Call `watcher` whenever the defaults change."""
         self._watchers.append(watcher)
 
     def fetch(self, progress: Progress) -> None:
-        """Fetch the published ones, then choose them; raises `InputError`, and then the defaults stay as they are."""
+        """Fetch the published checkpoints and choose them; where that raises `InputError`, the defaults stay."""
         from models.loading.published import fetch_standard
 
         fetch_standard(EngineSettings(self._settings.engine, self._settings.precision), progress)
         self.choose(PUBLISHED)
 
     def choose(self, which: str) -> None:
-        """Begin with the `BUNDLED` or the `PUBLISHED` ones from now on; raises `InputError` if that cannot be kept."""
+        """Make the `BUNDLED` or `PUBLISHED` checkpoints the defaults; raises `InputError` if that cannot be kept."""
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(which + "\n", encoding="utf-8")
@@ -81,7 +81,7 @@ class Defaults:
 
 
 def _found(which: str) -> dict[Task, Checkpoint]:
-    """The defaults that were asked for; for a published one that is not here the bundled one, and a line in the log."""
+    """The default checkpoints called `which`; for a published one not on disk, the bundled one and a warning."""
     found = {task: checkpoints_for(task)[0] for task in Task if task.answered_by is task}
     if which == PUBLISHED:
         from models.loading.hub import is_downloaded
@@ -95,7 +95,7 @@ def _found(which: str) -> dict[Task, Checkpoint]:
 
 
 def _shown(_fraction: float, message: str) -> None:
-    # One line, which a longer message would leave.
+    # Cut to one line, because a message of two could not be overwritten.
     width = shutil.get_terminal_size().columns - 1
     print(f"\r{message[:width]:{width}}", end="", flush=True)
 

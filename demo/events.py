@@ -1,4 +1,4 @@
-"""How events run: at once or in the line of the models, with errors as one sentence, and not for a client that left."""
+"""Options and wrappers of events: run at once or in the models' queue, errors as one sentence, end if a client left."""
 
 import html
 import inspect
@@ -32,15 +32,15 @@ def in_line(settings: Settings) -> dict[str, Any]:
 
 
 PROGRESS = gr.Progress()
-"""As a handler's default, this is how Gradio learns that the handler reports progress; it fills in the default."""
+"""The default of a handler's parameter, by which Gradio knows to pass its progress bar there."""
 
 
 def told(progress: gr.Progress) -> Progress:
-    """Gradio's progress bar as the models tell it, in the language of the call that this thread answers."""
+    """The function through which models report to Gradio's progress bar, in the language of this thread's call."""
     code = language()
 
     def tell(fraction: float, message: str) -> None:
-        # A download tells from a thread of its own, which answers no call.
+        # A download reports from a thread of its own, which answers no call.
         with spoken(code):
             progress(fraction, desc=_(message))
 
@@ -52,12 +52,12 @@ Result = TypeVar("Result")
 
 
 def for_visitors(handler: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A handler of the page whose errors are shown as one sentence; Gradio would read a message as HTML."""
+    """Wrap a handler of the page so that its errors are shown as one sentence, escaped, as Gradio reads it as HTML."""
     return _speaking(handler, lambda sentence: html.escape(sentence, quote=False))
 
 
 def for_callers(endpoint: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """An endpoint whose errors reach its caller as one sentence, letter by letter."""
+    """Wrap an endpoint so that its errors reach its caller as one sentence, unescaped."""
     return _speaking(endpoint, str)
 
 
@@ -113,7 +113,7 @@ class Stops:
         self._pages: set[str] = set()
 
     def begins(self, request: gr.Request) -> Callable[[], bool]:
-        """Note that a run of this page begins; the result says whether the run is still wanted."""
+        """Note that a run of this page begins; returns a function that says whether the run is still wanted."""
         page = str(request.session_hash)
         self._pages.discard(page)
         return lambda: page not in self._pages

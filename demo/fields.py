@@ -1,4 +1,4 @@
-"""The fields of every task: what visitors call each, its type, the number that bounds it, and how a form offers it."""
+"""The fields of every task: for each its label, its type, the limit that bounds it, and its slider in a form."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from models.wording import Sentence
 
 @dataclass(frozen=True)
 class Slider:
-    """How a form offers a number: under which name, from where to where and in which steps, and what it means."""
+    """A form's slider for a number: its title, its range and step, and the meaning of the number."""
 
     title: str
     least: float
@@ -20,13 +20,13 @@ class Slider:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a task's form: what visitors call it and the type that its values have.
+    """A field of a task's form: its label for visitors and the type of its values.
 
     A text's `limit` names the number in `Limits` that bounds it; a text without one is a choice among a few words. A
-    tuple holds whole numbers: ids of tokens, or cells. A number's `most` names its bound in `Limits`, where a host may
-    lower it; `slider` is how the form offers it. A list holds texts, at most as many as the number in `Limits` that
-    `many` names, or, where they are `labelled`, pairs of a text and its label. `each` and `one` are what visitors call
-    each of several and one of them.
+    tuple holds whole numbers: ids of tokens, or cells. A number's `most` names its bound in `Limits`, which a host may
+    lower; `slider` is its slider in the form. A list holds texts or, where `labelled`, pairs of a text and its label,
+    at most as many as the number in `Limits` that `many` names. `each` and `one` stand in messages for each of its
+    items and for one of them.
     """
 
     label: str
@@ -42,7 +42,7 @@ class Field:
 
     @property
     def is_text(self) -> bool:
-        """Whether visitors write it, rather than set it."""
+        """Whether visitors write the value, rather than choose it."""
         return bool(self.limit)
 
 
@@ -162,7 +162,7 @@ FIELDS: dict[Task, dict[str, Field]] = {
         "cells": Field(Sentence("The cells"), tuple, each=Sentence("Each of the cells")),
     },
 }
-"""The fields of every task, in the order in which they are checked; ranges of numbers are the models' to know."""
+"""The fields of every task, in the order in which they are checked; the models check the ranges of numbers."""
 
 INSIDE_FIELDS = {"text": _TEXT}
-"""What is looked at step by step, which belongs to no task."""
+"""The fields of a look inside a model, which belongs to no task."""

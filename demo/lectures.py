@@ -27,7 +27,7 @@ SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "lectures"
 LECTURE, STEP, ROOM = "lecture", "step", "room"
 """The names in an address: `?lecture=NAME&step=N&room=CODE`, steps counted from 1."""
 ROOM_CODE = r"[0-9a-f]{8}"
-"""The code of a room: the answers of all pages that were opened by the link of one screen are counted together."""
+"""The pattern of a room's code: the answers of all pages opened by one screen's link are counted together."""
 
 _NAME = r"[a-z0-9-]{1,40}"
 _LONGEST_ADDRESS = 2_000
@@ -52,9 +52,9 @@ class TaskView:
 
 @dataclass(frozen=True)
 class RoomQuestion:
-    """What a step asks the room before it shows the answer: a question of the kind `asks`, in the words of `text`.
+    """A question to the room before a step shows its answer: of the kind `asks`, in the words of `text`.
 
-    One about attention is about `word`, in the layer and head that the step shows.
+    A question about attention is about `word`, in the layer and head that the step shows.
     """
 
     asks: str
@@ -64,7 +64,7 @@ class RoomQuestion:
 
 @dataclass(frozen=True)
 class LectureStep:
-    """A step: what the room reads, and what it sees. `text` may mark terms of the trade with asterisks.
+    """A step: the text that the room reads and the view that it sees. `text` may mark technical terms with asterisks.
 
     A step of Inside has several pictures, and a projector shows number `picture`, counted from 1.
     """
@@ -120,7 +120,7 @@ def query_of(lecture: Lecture, number: int = 1, room: str = "") -> str:
 
 
 def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | None:
-    """The place that an address asks for, none where it names no lecture; raises `InputError` if it is not there."""
+    """The place that an address names, `None` where it names no lecture; raises `InputError` if it does not exist."""
     try:
         parts = urlsplit(address[:_LONGEST_ADDRESS])
     except ValueError:
@@ -145,11 +145,11 @@ def place_of(address: str, lectures: Mapping[str, Lecture]) -> LecturePlace | No
 
 @cache
 def lectures_of(folder: str | None, inside_steps: Collection[str], limits: Limits) -> dict[str, Lecture]:
-    """The shipped lectures and then those in `folder`, by name; one there takes the place of a shipped namesake.
+    """The shipped lectures and then those in `folder`, by name; a lecture there replaces a shipped one of its name.
 
-    `inside_steps` are the keys of the steps of the tab Inside. A shipped lecture keeps to `limits`: it asks for no more
-    than they allow, and goes without a step that they refuse, which the host's log names. Raises `LectureError` for the
-    first of the host's own that cannot be used.
+    `inside_steps` are the keys of the steps of the tab Inside. A shipped lecture keeps to `limits`: its numbers are
+    lowered to them, and a step that they refuse is left out and logged. Raises `LectureError` for the first lecture of
+    the host's own that cannot be used.
     """
     shipped = (_read(path, inside_steps, limits, shipped=True) for path in sorted(SHIPPED.glob("*.json")))
     found = {each.name: each for each in shipped if each.steps}
@@ -193,7 +193,7 @@ Written = TypeVar("Written", bound=Strict)
 
 
 def written_in(path: Path, form: type[Written], what: str) -> Written:
-    """What a JSON file of a `what` says, which has the given form; raises `LectureError` for one that has not."""
+    """The content of the JSON file of a `what`, parsed as `form`; raises `LectureError` for a file of another form."""
     if not re.fullmatch(_NAME, path.stem):
         raise LectureError(f"{path.name}: a {what}'s file name is made of a to z, digits and hyphens, 40 at most.")
     try:
@@ -246,7 +246,7 @@ class _WrittenStep(Strict):
 class _WrittenLecture(Strict):
     title: str = Field(min_length=1, max_length=80)
     about: str = Field(min_length=1, max_length=200)
-    # What layers, heads and tokens of Inside count from: 1 as on the page; files that say nothing are older, and 0.
+    # The number of the first layer, head and token of Inside: 1 as on the page, or 0 in older files, which lack this.
     counts_from: Literal[0, 1] = 0
     steps: list[_WrittenStep] = Field(min_length=1, max_length=_MOST_STEPS)
 
@@ -269,7 +269,7 @@ def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
     given = expanded(asked.fields) if task is Task.TEACH else asked.fields
     for name in given:
         require_known(name, FIELDS[task], f"“{asked.task}” has no field “{name}”; there are")
-    # A room has no network beyond this host.
+    # A room may have no network beyond this host.
     bundled = [each.name for each in checkpoints_for(task) if not each.hub_id]
     checkpoint = asked.checkpoint or bundled[0]
     require_known(checkpoint, bundled, f"“{checkpoint}” is no bundled model for “{asked.task}”; there is")
@@ -280,7 +280,7 @@ def _task_view(asked: _WrittenTask, limits: Limits, clip: bool) -> TaskView:
 def _room_question(written: _WrittenQuestion | None, view: InsideRequest | TaskView) -> RoomQuestion | None:
     if written is None:
         return None
-    # The step shows one head, so no other is to be turned to.
+    # A step shows one head, so it cannot ask the room to find another.
     known = {asks: tasks for asks, tasks in ASKS.items() if asks != "head"}
     require_known(written.asks, known, f"A step cannot ask “{written.asks}”; there are")
     tasks = {each.endpoint: each for each in known[written.asks]}
@@ -292,7 +292,7 @@ def _room_question(written: _WrittenQuestion | None, view: InsideRequest | TaskV
 
 
 def require_known(name: str, known: Iterable[str], complaint: str) -> None:
-    """Raise `InputError` with the complaint and what there is, unless `name` is there."""
+    """Raise `InputError` with the complaint and the known names, unless `name` is one of them."""
     if name not in known:
         raise InputError(f"{complaint} {', '.join(known)}.")
 
@@ -301,7 +301,7 @@ _ONE_OF = {"steps": "step", "cards": "card"}
 
 
 def _first_fault(error: ValidationError) -> str:
-    """The first thing that is wrong with a file, in words, steps and cards counted from 1."""
+    """The first fault of a file in words, with steps and cards counted from 1."""
     fault = error.errors()[0]
     one = _ONE_OF.get(str(next(iter(fault["loc"]), "")), "")
     place = [f"{one} {part + 1}" if isinstance(part, int) else f"“{part}”" for part in fault["loc"]]

@@ -1,4 +1,4 @@
-"""Limits: the fields that may pass to a model, checked before anything is read, and large runs at a time."""
+"""Limits: checks the fields of a run before a model reads them, and bounds the large runs that go on at a time."""
 
 import math
 import threading
@@ -18,21 +18,21 @@ from models.text.characters import says_anything
 from models.wording import Sentence
 
 _KEPT_CONTROLS = "\n\t"
-# Windows' punctuation and letters (code page 1252), which are control characters where its text was read as Latin-1.
+# Punctuation and letters of Windows (code page 1252), which become control characters when read as Latin-1.
 _OF_WINDOWS = {
     byte: character for byte in range(0x80, 0xA0) if (character := bytes([byte]).decode("cp1252", errors="ignore"))
 }
 _CHOICE_CHARACTERS = 20
 _MOST_IDS = 1000
 OUT_OF_RANGE = 2**63
-"""Whole numbers from here on are in nobody's range, and too large for a database."""
+"""Whole numbers of this size and more are in no field's range, and too large for a database."""
 
 
 TOO_LONG = Sentence("{name} is {length:,} characters long, and at most {most:,} are read here. Please shorten it.")
 
 
 def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """The fields as a model may have them; raises `InputError` with one sentence for the first that cannot be used.
+    """The fields, cleaned for a model; raises `InputError` with one sentence for the first that cannot be used.
 
     Every size is checked before any character is looked at, so that ten megabytes are refused at once.
     """
@@ -40,7 +40,7 @@ def clean(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, An
 
 
 def clean_fields(known: Mapping[str, Field], fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """Clean fields that belong to no task; `known` describes each of them."""
+    """Clean fields as `clean` does, also those of no task; `known` describes each of them."""
     for name, value in fields.items():
         most = getattr(limits, known[name].limit) if known[name].is_text else _CHOICE_CHARACTERS
         if isinstance(value, str) and len(value) > most:
@@ -107,7 +107,7 @@ def _pair(name: str, value: object, field: Field) -> tuple[Any, Any]:
 
 
 def clipped(task: Task, fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """The fields with each number that a host has bounded at its bound, where it is beyond."""
+    """The fields, with each number beyond its bound in `limits` lowered to that bound."""
     known = FIELDS[task]
     return {
         name: min(value, getattr(limits, known[name].most)) if known[name].most and isinstance(value, int) else value
@@ -171,7 +171,7 @@ def whole_number(value: object, label: str, field: str) -> int:
 
 
 def finite_number(value: object, label: str, field: str, otherwise: str = _NO_NUMBER) -> float:
-    """`value` if it is a finite number and no truth value; raises `InputError` with `otherwise` for anything else."""
+    """`value` if it is a finite number and no boolean; raises `InputError` with `otherwise` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(Sentence(otherwise, name=label), field)
     try:
@@ -184,10 +184,10 @@ def finite_number(value: object, label: str, field: str, otherwise: str = _NO_NU
 
 
 def plain_text(value: object, label: str, field: str) -> str:
-    """`value` with one character for each control character but line breaks and tabs, so that no other moves.
+    """`value` with each control character but line breaks and tabs replaced by one other, so that offsets stay.
 
-    It is the one that Windows means by it, such as the apostrophe of U+0092, or a space.
-    Raises `InputError` for what is no text and for lone surrogates, which no file or model can hold.
+    The other is the character of code page 1252, such as an apostrophe for U+0092, or else a space.
+    Raises `InputError` for any other type and for lone surrogates, which no file or model can hold.
     """
     if not isinstance(value, str):
         raise InputError(Sentence("{name} must be text.", name=label), field)
@@ -202,13 +202,13 @@ def plain_text(value: object, label: str, field: str) -> str:
 
 LARGE_AT_ONCE = 2
 SMALL = 4_000
-"""Up to so many characters read and tokens written, times drafts kept, a run that writes counts as small.
+"""The largest size of a small run that writes: characters read and tokens written, times beams kept.
 
-A GPT-2 small remembers 73 kB for each token of each draft, and a token is some four characters.
+The KV cache of GPT-2 small takes 73 kB for each token of each beam, and a token is some four characters.
 """
 
 LONGEST_WAIT_S = 600.0
-"""The largest run takes a minute or two on a slow processor, and a few may wait in front."""
+"""The longest wait for a turn: the largest run takes a minute or two on a slow processor, and a few may be ahead."""
 
 TOO_BUSY = Sentence(
     "Long runs have kept this host busy for ten minutes. Please try again later, or try a shorter text."
@@ -225,7 +225,7 @@ class Turns:
 
     @contextmanager
     def large(self) -> Iterator[None]:
-        """The turn of a large run, waited for.
+        """Wait for the turn of a large run, which lasts until the block ends.
 
         Raises `Stopped` once its visitor has left, and `InputError` after `LONGEST_WAIT_S`.
         """
@@ -240,12 +240,12 @@ class Turns:
             self._free.release()
 
     def of(self, task: Task, fields: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """The turn of a run of `task` with clean `fields`; a small one has it at once."""
+        """The turn of a run of `task` with clean `fields`; a small run does not wait for it."""
         return self.large() if _size(task, fields) > SMALL else nullcontext()
 
 
 def _size(task: Task, fields: Mapping[str, Any]) -> int:
-    """Characters and tokens, times drafts; nothing for a task that reads one text once and remembers nothing of it.
+    """The size of a run: characters and tokens, times beams; 0 for a task that reads one text once without a cache.
 
     Training is large whatever it reads: it holds a gradient for every parameter, or works for many seconds.
     """

@@ -1,4 +1,4 @@
-"""Looks into an answer: attention, attribution, what if, the tree of strategies. None is a run, none is logged."""
+"""Looks into an answer: attention, attribution, what-if changes, the tree of strategies. No look is a run or logged."""
 
 import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class AttentionSource:
     """The inputs of a run and the ids that it wrote, from which one forward pass captures its attention again.
 
-    `switched_off` are the heads that the model was to do without, none in any run that is logged. `origin` says whose
-    text it is; sources of equal texts are equal whosever they are.
+    `switched_off` are the heads that are off, none in any logged run. `origin` says whose text it is, and plays no part
+    when sources are compared.
     """
 
     task: Task
@@ -42,17 +42,17 @@ class AttentionSource:
 
     @property
     def forgotten(self) -> "AttentionSource":
-        """This source without its text, which cannot be looked at any more."""
+        """This source without its text, so that it cannot be looked into any more."""
         return replace(self, inputs=(), written=(), switched_off=None)
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether its text was deleted or has been here for too long."""
+        """Whether its text was deleted, at a visitor's wish or because its time was over."""
         return not self.inputs
 
 
 def source_of(run: Run, output: TaskOutput) -> AttentionSource:
-    """Where the attention behind a run's answer can be had."""
+    """The source from which the attention of a run's answer can be captured."""
     fields = [(name, _hashable(value)) for name, value in run.fields.items()]
     # Callers without a session do not share one: each of their runs stands alone.
     session = owner(run.session_id) or run.id
@@ -62,7 +62,7 @@ def source_of(run: Run, output: TaskOutput) -> AttentionSource:
 
 
 def _hashable(value: Any) -> Any:
-    """`value` with tuples for its lists, which JSON has for them, and which could not be looked up."""
+    """`value` with its lists turned into tuples, as lists (JSON has no tuples) cannot be hashed."""
     return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
@@ -88,8 +88,8 @@ class Changed:
 class Inspection:
     """Looks again at what a model read and wrote; safe to call from many threads.
 
-    What is found is held in `cache`, so that an equal question of the same session is not computed again. Whatever is
-    computed raises `InputError`, and logs the details of any other error.
+    Results are held in `cache`, so that an equal question of the same session is not computed again. Every look raises
+    `InputError` where it fails, and logs the details of any other error.
     """
 
     def __init__(self, settings: Settings, backend: Backend, turns: Turns, cache: SessionCache) -> None:
@@ -112,15 +112,15 @@ class Inspection:
         return self._look(source, ("attribution", source, target), asks.attribution, source.written, target)
 
     def decided(self, source: AttentionSource) -> tuple[int | None, ...]:
-        """For each token of a completion the layer, from 0, after which it first was the likeliest; `None`: none."""
+        """For each token of a completion the layer, from 0, after which it first was the likeliest, `None` if none."""
         return self._look(source, ("decided", source), asks.decided, source.written)
 
     def generations(self, source: AttentionSource) -> GenerationsReading:
-        """How each generation before Transformers read the text of a run, and how far back gradients reach in it."""
+        """The reading of a run's text by each generation before Transformers, and the reach of gradients in it."""
         return self._look(source, ("generations", source), asks.generations)
 
     def ablate(self, source: AttentionSource, layer: int, head: int = MEAN, kind: str = "") -> Changed:
-        """The answer with everything on, and without one head, or without all heads of a layer (`MEAN`).
+        """The answer with all heads on, and without one head, or without all heads of a layer (`MEAN`).
 
         Layers and heads are counted from 0 in the attention of `kind`, the first that the task has where it is empty.
         """
@@ -131,8 +131,8 @@ class Inspection:
     def replace_token(self, source: AttentionSource, position: int, token: str, last: int | None = None) -> Changed:
         """The answer to the text, and to the text with `token` in place of the one at `position`, counted from 0.
 
-        With `last`, all tokens from `position` to `last` give way. `[MASK]` or nothing is a blank; where the model
-        knows none, nothing leaves the word out.
+        With `last`, all tokens from `position` to `last` are replaced. `[MASK]` or an empty `token` is a blank; for a
+        model without blanks, an empty `token` leaves the word out.
         """
         token = self._word(token, Sentence("The word"), "token")
         before = self._answer(source)
@@ -141,7 +141,7 @@ class Inspection:
         return Changed(before, self._answer(replace(source, inputs=tuple(sorted(fields.items())))))
 
     def _answer(self, source: AttentionSource, *, exact: bool = False) -> TaskOutput:
-        """The answer of the engine, or of the exact network that looks inside use."""
+        """The answer of the engine or, where `exact`, of the exact network that looks inside a model use."""
         asked = replace(source, written=())
         return self._look(asked, ("answer", asked, exact), asks.exact_answer if exact else asks.answer)
 
@@ -153,7 +153,7 @@ class Inspection:
         *arguments: Asked.args,
         **options: Asked.kwargs,
     ) -> Result:
-        """What `at` finds out, from memory if it is there."""
+        """The result of `at`, from the cache if it is there."""
         return self._cache.get_or_make(source.origin, key, lambda: self._ask(source, at, *arguments, **options))
 
     def _ask(
@@ -163,7 +163,7 @@ class Inspection:
         *arguments: Asked.args,
         **options: Asked.kwargs,
     ) -> Result:
-        """What `at` finds out with the model of `source`, without the heads that were off for it."""
+        """The result of `at` with the model of `source`, without the heads that are switched off for it."""
         if source.is_forgotten:
             raise InputError(FORGOTTEN)
         traced = span("look", task=source.task.endpoint, checkpoint=source.checkpoint)
@@ -184,7 +184,7 @@ class Inspection:
 def grow_tree(
     settings: Settings, backend: Backend, fields: Mapping[str, Any], checkpoint: str, progress: Progress
 ) -> DecodeTree:
-    """The tree for the fields of a completion, whose strategy plays no part; raises `InputError`."""
+    """The tree of strategies for the fields of a completion, whose own strategy plays no part; raises `InputError`."""
     cleaned = clean(Task.COMPLETION, fields, settings.limits)
     found = find(plain_text(checkpoint, Sentence("The checkpoint"), "checkpoint"), Task.COMPLETION)
     with errors_in_a_sentence("a decode tree"), span("look", task=Task.COMPLETION.endpoint, checkpoint=found.name):
@@ -194,7 +194,7 @@ def grow_tree(
 
 @contextmanager
 def errors_in_a_sentence(what: str) -> Iterator[None]:
-    """Log any error but an `InputError` as one of `what`, and raise one with a sentence for the visitor instead."""
+    """Log any error but an `InputError` as a failure of `what`, and raise an `InputError` for the visitor instead."""
     try:
         yield
     except InputError:

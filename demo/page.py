@@ -48,7 +48,7 @@ from demo.widgets.glossary import create_sentences, link_terms
 from demo.widgets.runs import kept_note
 from models.registry import Task
 
-# The blues of the coloured sentence for the heatmap, whose cells say their weight by how opaque they are.
+# An SVG filter that gives the heatmap, whose cells show weights as opacity, the blues of the coloured sentence.
 _SCALE = (ASSETS / "attention_scale.svg").read_text(encoding="utf-8")
 _SCRIPTS = "\n".join(
     script(name)
@@ -66,11 +66,11 @@ _SCRIPTS = "\n".join(
 
 
 def build_demo(service: DemoService) -> gr.Blocks:
-    """The whole page, over `service`, in every language; no model is loaded by it."""
+    """Build the whole page, over `service`, in every language, without loading a model."""
     if service.settings.languages:
         add_catalogues(Path(service.settings.languages))
     demo = _build(service)
-    # What browsers are told of the page, by language; nothing where that is what `demo` says of itself.
+    # The page's description by language; `None` where that is what `demo` itself has.
     descriptions: dict[str, Any] = {language(): None}
     one_at_a_time = Lock()
 
@@ -95,16 +95,15 @@ def _header() -> str:
 
 
 def _build(service: DemoService) -> Page:
-    """The page in the language at hand."""
+    """Build the page in the current language."""
     settings = service.settings
     lectures = known_lectures(settings)
     tours = tours_of(settings.tours, settings.limits)
     demo: Page
     with without_apps(), Page(title="Clearhead", analytics_enabled=False, fill_width=True) as demo:
-        # How long the line may grow is for `Admission` to say: Gradio counts small calls among the runs, and says a
-        # bare 503.
+        # `Admission` bounds the queue: Gradio counts small calls among the runs, and answers a bare 503.
         demo.queue(0.5, default_concurrency_limit=settings.concurrency, api_open=False)
-        # Before the tabs, which may not take their names.
+        # Before the tabs, whose events must not take the names of the endpoints.
         for add_endpoints in (add_task_endpoints, add_writing_endpoints, add_session_endpoints, add_look_endpoints):
             add_endpoints(service)
         session = signed_session(SessionSigner(host_secret(settings)))

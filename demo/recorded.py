@@ -42,7 +42,7 @@ _WALK = "inside"
 
 @dataclass(frozen=True)
 class Example:
-    """An input to try: a short `label`, the fields it sets, and the words behind its masks where it has masks."""
+    """An input to try: a short `label`, the fields it sets, and the words that its masks hide, if it has masks."""
 
     label: str
     fields: dict[str, Any]
@@ -51,7 +51,7 @@ class Example:
 
 @dataclass(frozen=True)
 class InsideExample:
-    """A view to try, under a short label."""
+    """A view of the tab Inside to try, with a short label."""
 
     label: str
     request: InsideRequest
@@ -83,7 +83,7 @@ class Recorded:
 
     @property
     def source(self) -> AttentionSource:
-        """Where the rest of its attention can be had, once the model is loaded."""
+        """The source from which the rest of its attention can be captured, once the model is loaded."""
         return source_of(self.run, self.output)
 
 
@@ -109,13 +109,13 @@ def recorded(task: Task) -> Recorded:
 
 @cache
 def inside_examples() -> tuple[InsideExample, ...]:
-    """The views to try, the one that the tab opens on first."""
+    """The views of the tab Inside to try; the tab opens on the first."""
     return _INSIDE_EXAMPLES.validate_python(_read(_WALK)["examples"])
 
 
 @cache
 def recorded_tokens() -> tuple[TokenizedText, ...]:
-    """The first step of the first example."""
+    """The recorded first step, the tokens, of the first example of the tab Inside."""
     return _TOKENIZED.validate_python(_read(_WALK)["recorded"])
 
 
@@ -145,7 +145,7 @@ def record(task: Task, store: ModelStore) -> None:
 
 
 def record_walk(store: ModelStore) -> None:
-    """Compute the first step of the first example and write it beside the examples."""
+    """Compute the first step of the first example of the tab Inside and write it beside the examples."""
     from demo.settings import Settings
     from demo.walk.view import Inside
 
@@ -224,7 +224,7 @@ def _write(name: str, found: Any) -> None:
 
 
 def main() -> None:
-    """Record every task's example and the walk's."""
+    """Record the example of every task and of the tab Inside."""
     store = ModelStore()
     for task in Task:
         record(task, store)

@@ -1,4 +1,4 @@
-"""Runs: limits, then the model, then the log. The one module that knows all three."""
+"""Runs tasks: checks the limits, asks the model, writes the log. The one module that knows all three."""
 
 import logging
 import math
@@ -40,14 +40,14 @@ _KEPT_OF_REFUSED_TEXT = 500
 _KEPT_OF_REFUSED_VALUE = 100
 _SESSION_CHARACTERS = 64
 RUNS_OF_A_PAGE = 50
-"""How many runs of a session are listed at a time."""
+"""The number of runs of a session that are listed at a time."""
 
 NO_SUCH_RUN = Sentence("There is no such run; it may have been deleted.")
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A run with its typed answer, and where its attention can be had; while streaming, the run as it stands."""
+    """A run with its typed answer and the source of its attention; while streaming, the run as it stands."""
 
     run: Run
     output: TaskOutput
@@ -60,7 +60,7 @@ class Finished:
 
     @property
     def forgotten(self) -> "Finished":
-        """This run without its text: only the id stays, by which its sharing can still be ended."""
+        """This run without its fields, logged answer and source's text; its id stays, so that sharing can be ended."""
         return replace(self, run=replace(self.run, inputs={}, parameters={}, answer=None), source=self.source.forgotten)
 
 
@@ -79,17 +79,17 @@ class Attempt:
         self._started = time.perf_counter()
 
     def accepted(self, fields: dict[str, Any], checkpoint: Checkpoint) -> None:
-        """The fields are clean and the checkpoint is known: from here on they are logged whole."""
+        """Note the clean fields and the known checkpoint, which from here on are logged whole."""
         self.fields = fields
         self.checkpoint, self.license = checkpoint.name, checkpoint.license
 
     def starts(self, inputs: Any) -> None:
-        """The model is there and `inputs`, a task's input dataclass, are what it will read: now the time counts."""
+        """Note the `inputs`, a task's input dataclass, that the loaded model will read, and restart the clock."""
         self.fields = {name: value for name, value in asdict(inputs).items() if value != ()}
         self._started = time.perf_counter()
 
     def answering(self) -> AbstractContextManager[dict[str, Any]]:
-        """The span in which an accepted run's model answers; what is put into its attributes goes with it."""
+        """The trace span in which an accepted run's model answers; it yields its attributes, which may be added to."""
         return span("answer", task=self.task.endpoint, checkpoint=self.checkpoint, run_id=self.run_id)
 
     def writing(self, output: TaskOutput) -> Finished:
@@ -98,13 +98,13 @@ class Attempt:
         return Finished(run, output, source_of(run, output))
 
     def finished(self, output: TaskOutput) -> Finished:
-        """The run that ended at `output`."""
+        """The run that ended with `output`."""
         # The clock stops here, before the answer is put into JSON.
         run = self._run(output.checkpoint)
         return Finished(replace(run, answer=dump_answer(output)), output, source_of(run, output))
 
     def again(self, before: Finished) -> Finished:
-        """The run that asked what was answered `before`: one of its own, with that answer."""
+        """A new run, for a question that was answered `before`, with that answer."""
         own: dict[str, Any] = {"id": self.run_id, "session_id": self.session_id, "created_utc": self.created_utc}
         return replace(before, run=replace(before.run, **own, duration_ms=self._duration_ms()))
 
@@ -138,7 +138,7 @@ class Attempt:
 
 
 def _shortened(value: object, most: int = _KEPT_OF_REFUSED_TEXT) -> Any:
-    """A field as the log keeps it when it is refused: numbers as they are, the start of a text, others described."""
+    """A refused field as the log keeps it: a number as it is, the start of a text, the start of any other's repr."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) and abs(value) < OUT_OF_RANGE:
@@ -151,7 +151,7 @@ def _shortened(value: object, most: int = _KEPT_OF_REFUSED_TEXT) -> Any:
 
 
 def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[str, Any]:
-    """The fields of the new run, which puts `token_id` in the place of written token `step`, counted from 1.
+    """The fields of a new run, which puts `token_id` in the place of written token `step`, counted from 1.
 
     The settings stay, the seed too; raises `InputError` where nothing was written at that step.
     """
@@ -166,7 +166,7 @@ def fork_fields(run: Run, output: TaskOutput, step: int, token_id: int) -> dict[
 
 
 class DemoService(Inspection):
-    """Runs tasks for visitors, keeps what they did and looks into it; safe to call from many threads."""
+    """Runs tasks for visitors, logs the runs and looks into them; safe to call from many threads."""
 
     def __init__(self, settings: Settings, backend: Backend, log: SessionLog) -> None:
         super().__init__(settings, backend, Turns(), SessionCache(settings.attention_mb * 10**6))
@@ -178,18 +178,18 @@ class DemoService(Inspection):
         self.inside = Inside(settings, backend)
 
     def model_answers(self) -> bool:
-        """Whether the bundled model of sentiment answers; raises whatever keeps it from that."""
+        """Whether the bundled sentiment model answers; raises the error that keeps it from that."""
         fields = {"text": "Fine."}
         checkpoint = find("", Task.SENTIMENT)
         inputs = self._backend.ask(asks.read_fields, checkpoint, None, fields)
         return bool(self._backend.ask(asks.answer, checkpoint, None, inputs).tokens)
 
     def watch(self, watcher: Callable[[Run], None]) -> None:
-        """Tell `watcher` about every run that ends, well or not."""
+        """Call `watcher` with every run that ends, failed or not."""
         self._watchers.append(watcher)
 
     def when_forgetting(self, forgetter: Callable[[Callable[[Origin], bool]], None]) -> None:
-        """Call `forgetter` whenever texts are to be forgotten, with a test of the origins that are meant."""
+        """Call `forgetter` whenever texts are to be forgotten, with a function that is true of their origins."""
         self._forgetters.append(forgetter)
 
     @property
@@ -198,11 +198,11 @@ class DemoService(Inspection):
         return self.log.lasting
 
     def is_kept(self, run: Run) -> bool:
-        """Whether a run outlives a restart; one does not while the database fails, or as its visitor wished."""
+        """Whether a run outlives a restart: not while the database fails, nor where its visitor wanted nothing kept."""
         return self.log.is_kept(run.id)
 
     def new_session(self) -> str:
-        """The id of a new session; whoever knows it can read the session's runs, so nobody can guess it."""
+        """The id of a new session, which is unguessable, because it gives access to the session's runs."""
         return secrets.token_urlsafe(24)
 
     def run(
@@ -213,7 +213,7 @@ class DemoService(Inspection):
         checkpoint: str = "",
         progress: Progress = silent,
     ) -> Finished:
-        """Answer and log; a failed run is logged as failed and raised as an `InputError`."""
+        """Run a task and log the run; a failed run is logged as failed and raised as an `InputError`."""
         attempt = self._attempt(self._session(session_id), task, fields, checkpoint)
         try:
             question, accepted = self._accept(attempt)
@@ -235,7 +235,7 @@ class DemoService(Inspection):
         progress: Progress = silent,
         task: Task = Task.COMPLETION,
     ) -> Iterator[Finished]:
-        """An answer as it grows; logged once, before its last yield or when the iterator is closed early."""
+        """Yield an answer as it grows; logged once, before its last yield or when the iterator is closed early."""
         attempt = self._attempt(self._session(session_id), task, fields, checkpoint)
         written = None
         try:
@@ -280,7 +280,7 @@ class DemoService(Inspection):
             return grow_tree(self.settings, self._backend, fields, named, progress)
 
     def source_of(self, run: Run) -> AttentionSource:
-        """Where the attention of a logged run can be had; raises `InputError` for one that failed or has none."""
+        """The source of a logged run's attention; raises `InputError` for a run that failed or has none."""
         if not run.task.kinds:
             raise InputError(Sentence("This run has no attention to look at beyond its answer."), "run_id")
         return self.reopen(run).source
@@ -297,7 +297,7 @@ class DemoService(Inspection):
         return Finished(run, output, source_of(run, output))
 
     def history(self, session_id: str, most: int | None = None, skip: int = 0) -> tuple[Run, ...]:
-        """The runs of a session, newest first: all of them, or at most so many after the first `skip`."""
+        """The runs of a session, newest first: all of them, or at most `most` after the first `skip`."""
         return self.log.for_session(session_id, most, skip)
 
     def get(self, run_id: str) -> Run:
@@ -308,19 +308,19 @@ class DemoService(Inspection):
         return run
 
     def delete(self, run_id: str, session_id: str) -> bool:
-        """Forget one run of a session; says whether it was there."""
+        """Delete one run of a session from the log and from memory; returns whether it was there."""
         there = self.log.delete(run_id, session_id)
         self._forget(Deletion.of(session_id, run_id))
         return there
 
     def delete_all(self, session_id: str) -> int:
-        """Forget every run of a session; says how many there were."""
+        """Delete every run of a session from the log and from memory; returns their number."""
         count = self.log.delete_all(session_id)
         self._forget(Deletion.of(session_id))
         return count
 
     def forget(self, session_id: str) -> None:
-        """Drop from memory what a session typed and was told, open pages included; the log is left as it is."""
+        """Drop a session's texts and answers from memory, open pages included; the log stays as it is."""
         self._forget(Deletion.of(session_id))
 
     def hear(self, deletion: Deletion) -> None:
@@ -329,13 +329,13 @@ class DemoService(Inspection):
         self.log.hear(deletion)
 
     def _forget(self, deletion: Deletion) -> None:
-        # Equal texts of a session share what was computed of them, so of that nothing stays for any of its runs.
+        # Runs of equal texts in a session share their cached results, so all those of the session are dropped.
         self._cache.forget(deletion.is_of)
         for forgetter in self._forgetters:
             forgetter(lambda of: any(deletion.covers(each, of.run_id, of.made) for each in of.sessions))
 
     def forget_old(self) -> None:
-        """Drop from memory what has been there for an hour."""
+        """Drop from memory the texts and answers whose time, an hour, is over."""
         self._cache.forget_old()
         for forgetter in self._forgetters:
             forgetter(lambda origin: origin.until <= time.time())
@@ -349,28 +349,28 @@ class DemoService(Inspection):
         return as_json(self.history(session_id))
 
     def _session(self, session_id: str) -> str:
-        """A session id as browsers send it back: none yet is a new one, and one that was never given is refused."""
+        """The session id that a browser sent, a new one for none; raises `InputError` for one that is no id."""
         if not isinstance(session_id, str) or len(session_id) > _SESSION_CHARACTERS:
             raise InputError(Sentence("This page has lost its session. Please reload it."))
         return session_id or self.new_session()
 
     def _attempt(self, session_id: str, task: Task, fields: Mapping[str, Any], checkpoint: str) -> Attempt:
-        """An attempt of now, with the default checkpoint where none is named."""
+        """A new attempt, with the default checkpoint where none is named."""
         return Attempt(session_id, task, fields, checkpoint or self.defaults.of(task).name)
 
     def _accept(self, attempt: Attempt) -> tuple[Hashable, Checkpoint]:
-        """The key of the question and the checkpoint; raises `InputError` for fields that cannot be used."""
+        """The cache key of the question and the checkpoint; raises `InputError` for fields that cannot be used."""
         fields = clean(attempt.task, attempt.given, self.settings.limits)
         checkpoint = find(plain_text(attempt.checkpoint, Sentence("The checkpoint"), "checkpoint"), attempt.task)
         attempt.accepted(fields, checkpoint)
         return ("run", attempt.task, checkpoint.name, tuple(sorted(fields.items()))), checkpoint
 
     def _answered(self, attempt: Attempt, question: Hashable) -> Finished | None:
-        """How this session was answered when it asked that less than an hour ago."""
+        """The answer to this session's equal question of less than an hour ago, `None` where there is none."""
         return self._cache.get(Origin((owner(attempt.session_id),)), question)
 
     def _prepare(self, attempt: Attempt, checkpoint: Checkpoint, progress: Progress) -> Any:
-        """The inputs that the model, which is there then, will read; raises `InputError` for what it cannot read."""
+        """Load the model and return the inputs that it will read; raises `InputError` for fields it cannot read."""
         with span("load", checkpoint=checkpoint.name):
             self._backend.load(checkpoint, progress, attempt.task)
         inputs = self._backend.ask(asks.read_fields, checkpoint, attempt.task, attempt.fields)
@@ -378,21 +378,21 @@ class DemoService(Inspection):
         return inputs
 
     def _keep(self, finished: Finished) -> Finished:
-        """The finished run, in the log before anyone sees it."""
+        """Log a finished run, before anyone sees it, and return it."""
         self._record(finished.run)
         return finished
 
     def _remember(self, question: Hashable, finished: Finished) -> Finished:
-        """Have the answer ready for when it is asked for again, unless the session wants nothing kept.
+        """Cache the answer for an equal question, unless the session wants nothing kept; returns the run.
 
-        Of a tiny model the way to its answer is what a visitor wants to see, and sees anew.
+        A tiny model's answer is not cached: visitors want to watch it learn, and see that again.
         """
         if keeps(finished.run.session_id) and finished.run.task is not Task.TINY_MODEL:
             self._cache.put(finished.source.origin, question, finished)
         return finished
 
     def _failure(self, attempt: Attempt, error: Exception) -> InputError:
-        """Log the failed run; the error with the sentence for the visitor, the rest of it for the host's log."""
+        """Log the failed run and return the error for the visitor; the details of others go to the host's log."""
         if not isinstance(error, InputError):
             told = {"run_id": attempt.run_id, "task": attempt.task.value}
             _log.error("run %s (%s) failed", attempt.run_id, attempt.task, exc_info=error, extra=told)
@@ -401,12 +401,12 @@ class DemoService(Inspection):
         return error
 
     def _record(self, run: Run) -> None:
-        """Write a run to the log; where that fails the visitor still gets the answer, and the host hears why."""
+        """Write a run to the log; where that fails, the visitor still gets the answer, and the host's log says why."""
         for watcher in self._watchers:
             watcher(run)
         try:
             with span("log", run_id=run.id):
                 self.log.record(run)
         except SQLAlchemyError:
-            # The database is well, but takes no such run.
+            # The database works, but refuses this run.
             _log.exception("run %s could not be written to the session log", run.id, extra={"run_id": run.id})

@@ -1,4 +1,4 @@
-"""`python -m demo.sessions` is `python -m demo.log`: hosts have written the old name into their schedules."""
+"""`python -m demo.sessions`: the old name of `python -m demo.log`, which hosts have in their schedules."""
 
 import sys
 

@@ -14,20 +14,20 @@ MODEL_QUEUE = "models"
 
 _PREFIX = "CLEARHEAD_"
 _BYTES_OF_A_CHARACTER = 12
-"""JSON may write a character beyond the basic plane as two escapes of six letters each."""
+"""The most bytes of a character in JSON: two escapes of six letters each, for one beyond the basic plane."""
 
 _BYTES_BESIDES_TEXT = 250_000
-"""Room in a call for everything that is no typed text, such as the page's own lists."""
+"""The bytes of a call for everything that is no typed text, such as the page's own lists."""
 
 _HUB = "https://huggingface.co"
 """The site that shows a Space in a frame."""
 
 _RENTED = "/data/"
-"""Where a Space has the disk that its host pays for."""
+"""The folder of a Space on the disk that its host pays for."""
 
 
 class SettingError(ValueError):
-    """A setting, or a file that one names, that only the host can mend; its message is one sentence for the host."""
+    """A setting, or a file that one names, that only the host can mend; the message is one sentence for the host."""
 
 
 class _FromEnvironment(BaseSettings):
@@ -58,7 +58,7 @@ class Limits(_FromEnvironment):
     @property
     def call_bytes(self) -> int:
         """The most bytes of one call, below which every field at its limit fits."""
-        # Those to teach with, those kept for the test, and the texts to judge, each with its class.
+        # The examples to teach with, those kept for the test, and the texts to judge, each with its class.
         examples = 3 * self.examples * (self.example + self.word)
         texts = self.text + self.question + self.context + self.prompt + self.word + examples
         return texts * _BYTES_OF_A_CHARACTER + _BYTES_BESIDES_TEXT
@@ -156,17 +156,17 @@ class Settings(_FromEnvironment):
 
     @property
     def workers(self) -> str | None:
-        """The address of the workers in which models answer; none where they do in this process."""
+        """The URL of the workers in which models answer, `None` where they answer in this process."""
         return None if self.backend == "local" else self.backend.replace("ray://", "http://", 1).rstrip("/")
 
     @property
     def framed_by(self) -> str | None:
-        """The sites that may show the page in a frame; of a Space, the site that shows it."""
+        """The sites that may show the page in a frame; by default none, and for a Space the site that shows it."""
         return self.frame_ancestors or (_HUB if self.space_id else None)
 
     @property
     def forgets_at_restart(self) -> bool:
-        """Whether the log is on the disk of a Space; a server elsewhere, or the rented disk, outlives a restart."""
+        """Whether the log is on a Space's own disk; a server elsewhere, or the rented disk, outlives a restart."""
         on_its_disk = self.database_url.startswith("sqlite") and "///" + _RENTED not in self.database_url
         return bool(self.space_id) and on_its_disk
 
@@ -204,7 +204,7 @@ def _sentence(error: ValidationError) -> str:
 
 
 def read_command_line() -> None:
-    """Say what the settings are where `--help` asks for it, and refuse any other argument: there are none."""
+    """Print the settings for `--help`, and refuse any other argument: there are none."""
     longest = max(map(len, VARIABLES))
     lines = [f"  {name:{longest}}  {meaning}" for name, meaning in VARIABLES.items()]
     argparse.ArgumentParser(

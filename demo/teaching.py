@@ -35,7 +35,7 @@ def expanded(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def by_class(pairs: object) -> dict[str, list[str]]:
-    """The texts of each class, in the order in which the pairs name them; none of what is no list of pairs.
+    """The texts of each class, in the order in which the pairs name them; anything but a pair is left out.
 
     A run that was refused may hold anything.
     """
@@ -47,17 +47,17 @@ def by_class(pairs: object) -> dict[str, list[str]]:
 
 
 def in_lines(texts: Iterable[str]) -> str:
-    """Texts one a line, each without line breaks of its own."""
+    """The texts, one on each line, without line breaks of their own."""
     return "\n".join(" ".join(text.split()) for text in texts)
 
 
 def form_text(inputs: Mapping[str, Any]) -> str:
-    """All that stands in the fields of the form, from top to bottom."""
+    """The text of all fields of the form, from top to bottom."""
     parts = [f"{label} {in_lines(texts)}" for label, texts in by_class(inputs.get("examples")).items()]
     return " ".join([*parts, *texts_of(inputs)])
 
 
 def texts_of(inputs: Mapping[str, Any]) -> Sequence[str]:
-    """The texts to judge, as far as they are texts."""
+    """The texts to judge, as strings; empty where the field is no list."""
     texts = inputs.get("texts")
     return [str(text) for text in texts] if isinstance(texts, list | tuple) else []

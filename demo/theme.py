@@ -1,4 +1,4 @@
-"""How the page looks: its theme, its stylesheets, and nothing from any other host."""
+"""The look of the page: its theme and its stylesheets, with nothing from any other host."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ ASSETS = Path(__file__).resolve().parent.parent / "assets"
 
 
 def script(name: str) -> str:
-    """The JavaScript file called `name`, run in the page."""
+    """The text of the JavaScript file called `name`, which runs in the page."""
     return (ASSETS / "scripts" / name).read_text(encoding="utf-8")
 
 
@@ -65,7 +65,7 @@ def launch_options() -> dict[str, Any]:
         "theme": _theme(),
         "css_paths": [ASSETS / name for name in _SHEETS],
         "favicon_path": ASSETS / "favicon.svg",
-        # Gradio 6.31 tells screen readers the bare name of this sentence: it has none under it in any language.
+        # Gradio 6.31 has no sentence under this name in any language, and tells screen readers the bare name.
         "i18n": gr.I18n(
             **{
                 code: {"common.complete": done}

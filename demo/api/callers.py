@@ -1,4 +1,4 @@
-"""How a function becomes an endpoint, who its caller is, and the checks that endpoints share."""
+"""Turns functions into endpoints, identifies their callers, and holds the checks that endpoints share."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from models.errors import InputError
 from models.wording import Sentence
 
 _ID_CHARACTERS = 64
-# What Gradio's clients make up has 10 or more.
+# The session hashes that Gradio's clients make up have 10 or more.
 _LEAST_SECRET_CHARACTERS = 10
 _ONCE = "once-"
-"""How the session of a call begins that came without one, as curl's does."""
+"""The prefix of the session that is made for a call without one, such as curl's."""
 
 
 def add_endpoint(endpoint: Callable[..., Any], **options: Any) -> None:
@@ -28,9 +28,9 @@ def add_endpoint(endpoint: Callable[..., Any], **options: Any) -> None:
 
 
 def session_of(request: gr.Request) -> str | None:
-    """The session of an API caller: made from the hash that its client sends, and never one of the page's.
+    """The session of an API caller, derived from the hash that its client sends, and never one of the page's.
 
-    Whoever knows the hash can read the session, so one that is short enough to be guessed makes none.
+    Anyone who knows the hash can read the session, so a hash short enough to be guessed gives none.
     """
     session_hash = unquote_to_bytes(request.headers.get(SESSION_HEADER, ""))
     if len(session_hash) < _LEAST_SECRET_CHARACTERS:
@@ -39,15 +39,15 @@ def session_of(request: gr.Request) -> str | None:
 
 
 def session_to_log(service: DemoService, request: gr.Request) -> str:
-    """The session that a run of this caller is logged under; one of its own for a call that came without any."""
+    """The session that a run of this caller is logged under; a new one for a call without a session."""
     return session_of(request) or _ONCE + service.new_session()
 
 
 def run_to_read(service: DemoService, request: gr.Request, run_id: str) -> Run:
-    """The run of that id, if this caller may look into it; raises `InputError`.
+    """The run of that id, if this caller may look into it; raises `InputError` otherwise.
 
-    A run of a session is that session's alone. One that was asked for without a session has only its id, which nobody
-    can guess, and is its who knows that.
+    Only its own session may look into a run. A run that was asked for without a session is open to all who know its
+    unguessable id.
     """
     run = service.get(short_text(run_id, Sentence("The run id"), "run_id"))
     if run.session_id.startswith(_ONCE) or owner(run.session_id) == owner(session_of(request) or ""):
@@ -62,7 +62,7 @@ def _keeps(request: gr.Request) -> bool:
 
 
 def required_session_of(request: gr.Request) -> str:
-    """The session of a caller who must have one; raises `InputError`."""
+    """The session of a caller who must have one; raises `InputError` for a caller without."""
     session_id = session_of(request)
     if session_id is None or not owner(session_id):
         raise InputError(Sentence("This endpoint needs a session: call it through a client that keeps one."))
@@ -70,7 +70,7 @@ def required_session_of(request: gr.Request) -> str:
 
 
 def short_text(value: object, label: str, field: str) -> str:
-    """`value` if it is a text of a name's length; raises `InputError`."""
+    """`value` if it is a text of at most 64 characters; raises `InputError` for anything else."""
     if isinstance(value, str) and len(value) > _ID_CHARACTERS:
         raise InputError(Sentence("{name} is too long.", name=label), field)
     return plain_text(value, label, field)

@@ -1,4 +1,4 @@
-"""The endpoints that look into a run, its attention, its heads, its tokens and what if; and inside any model."""
+"""The endpoints that look into a run (attention, heads, tokens, what-if changes) and inside any model."""
 
 import time
 from typing import Any, Literal
@@ -41,7 +41,7 @@ def add_look_endpoints(service: DemoService) -> None:
         return run, service.source_of(run)
 
     def attention_of(request: gr.Request, run_id: str, kind: str) -> tuple[dict[str, Any], Attention]:
-        """The attention of that kind, the first one where it is empty, and the fields that answers about it share."""
+        """The fields that all answers about that kind of attention share, and the attention; "" is the first kind."""
         kind = short_text(kind, Sentence("The kind"), "kind")
         run, source = run_of(request, run_id)
         attentions = service.attention(source)

@@ -57,6 +57,6 @@ def add_session_endpoints(service: DemoService) -> None:
         return exports[format](required_session_of(request))
 
     for endpoint in (session_runs, session_delete, session_delete_all, session_export):
-        # MCP callers share one client, so that a session there would be everybody's: these are no tools.
+        # MCP callers share one client, so a session there would be everybody's: these endpoints are no tools.
         vars(endpoint)["_mcp_type"] = "none"
         add_endpoint(endpoint, queue=False)

@@ -43,13 +43,14 @@ _FROM: dict[object, dict[str, str]] = {
     Node: {"step": "depth"},
     GuessedToken: {"token": "text"},
 }
-"""The fields that the typed result calls otherwise, each with its attribute there."""
+"""The fields of each `TypedDict` that have another name in the typed result, each with its attribute there."""
 
 
 def shaped(shape: Callable[..., Shape], value: object, **given: Any) -> Shape:
-    """The `TypedDict` called `shape` from the attributes of `value`, and from `given` where that names a field.
+    """Fill the `TypedDict` called `shape` from the attributes of `value`, and from `given` where that names a field.
 
-    A `Token` becomes its text where a text is asked for, and predictions become their scores by text where a dict is.
+    A `Token` becomes its text where the field is a text, and predictions become a dict of their scores by text where it
+    is a dict.
     """
     attributes = _FROM.get(shape, {})
     found = {
@@ -84,7 +85,7 @@ def answered(run: Run, *, logged: bool) -> Answered:
 
 
 def answer_of(shape: Callable[..., Shape], run: Run, output: TaskOutput, *, logged: bool) -> Shape:
-    """The answer of a run's task, whose `TypedDict` is `shape`."""
+    """The answer to a run, in the `TypedDict` of its task, `shape`."""
     own: dict[str, Any] = {**answered(run, logged=logged)}
     match output:
         case FillMaskOutput():

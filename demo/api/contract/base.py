@@ -1,4 +1,4 @@
-"""The fields that all answers have, and those that several share."""
+"""The fields that all answers have, and the types that several answers share."""
 
 from typing import TypedDict
 
@@ -27,7 +27,7 @@ class Answered(TypedDict):
 
 
 class TokenScore(TypedDict):
-    """A token and its probability at a mask."""
+    """A token and the probability that the model gives it."""
 
     token: str
     score: float

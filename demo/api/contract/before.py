@@ -1,4 +1,4 @@
-"""What models from before Transformers answer."""
+"""The answers of models from before Transformers."""
 
 from typing import TypedDict
 
@@ -6,7 +6,7 @@ from demo.api.contract.base import Answered, TokenScore
 
 
 class GenerationAnswer(TypedDict):
-    """One model's answer: the probability that the text praises, and, if a changed text was given, that this one does.
+    """One model's probability that the text praises, and the same for the changed text, if one was given.
 
     `year` and `paper` are those of its idea; `accuracy` is in percent on sst2's development sentences, null for a
     checkpoint that was not measured on them.
@@ -31,10 +31,10 @@ class Generations(Answered):
 
 
 class EarlyTranslation(TypedDict):
-    """What one translator wrote, with its tokens; `year` and `paper` are those of its idea, `bleu` is on captions.
+    """One translator's text and its tokens; `year` and `paper` are those of its idea, `bleu` was measured on captions.
 
-    `alignment` has for each token of it the weights of the source's tokens, and is empty for the translator without
-    attention; `repeated` are the characters, from and to, that say again what it has just said.
+    `alignment[token][source]` are the weights of the source's tokens, empty for the translator without attention;
+    `repeated` are the spans of characters, `[start, end]`, that repeat what stands just before them.
     """
 
     name: str
@@ -49,9 +49,9 @@ class EarlyTranslation(TypedDict):
 
 
 class EarlyTranslations(Answered):
-    """A sentence, as its tokens, through earlier translators and the Transformer, which is the last row.
+    """The tokens of a sentence, and its translations by earlier translators and, in the last row, by the Transformer.
 
-    Its weights are those of one head in one layer of cross-attention, counted from 0.
+    The weights in the last row are those of one head in one layer of cross-attention, both counted from 0.
     """
 
     tokens: list[str]
@@ -61,7 +61,7 @@ class EarlyTranslations(Answered):
 
 
 class Cell(TypedDict):
-    """A cell and its state after each character; what it watches, if that has a name, and their correlation."""
+    """A cell and its state after each character; what it `watches`, if that has a name, and their correlation."""
 
     cell: int
     watches: str

@@ -1,4 +1,4 @@
-"""What the endpoints of BERT and its kin answer."""
+"""The answers of the endpoints of BERT and other encoders."""
 
 from typing import TypedDict
 
@@ -90,7 +90,7 @@ class WeighedEnding(TypedDict):
 
 
 class RankedEndings(Answered):
-    """The endings in their order, their places from 0 as each model ranks them, and whether the models' firsts differ.
+    """The endings as given, their places from 0 as each model ranks them, and whether the two differ on the first.
 
     `writer` is the completion model; `checkpoint` judged what follows.
     """

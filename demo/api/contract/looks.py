@@ -1,4 +1,4 @@
-"""What is answered about an answer, its attention, heads and tokens; and about the inside of a model."""
+"""The answers of the endpoints that look into a run, its attention, heads and tokens, and inside a model."""
 
 from typing import Any, TypedDict
 
@@ -6,7 +6,7 @@ from demo.api.contract.base import Answered, CheckpointUsed
 
 
 class OfKind(Answered):
-    """The kind of attention that the answer is about, and all that the run has."""
+    """The kind of attention that the answer is about, and all kinds that the run has."""
 
     kind: str
     kinds: list[str]
@@ -40,7 +40,7 @@ class Sheet(OfKind):
 
 
 class RoleOfHead(TypedDict):
-    """The role of a head and the share of its weight that says so; layer and head are counted from 0."""
+    """The role of a head and the share of its weight that speaks for it; layer and head are counted from 0."""
 
     layer: int
     head: int
@@ -55,7 +55,7 @@ class HeadRoles(OfKind):
 
 
 class Attributed(Answered):
-    """One signed score for each token: together `value` less `baseline_value`, the logits of `target`, plus `delta`.
+    """One signed score for each token; their sum is `value` less `baseline_value`, logits of `target`, plus `delta`.
 
     `agreement` is the rank correlation of the scores' sizes with the mean attention that the tokens receive, null where
     there are too few tokens.
@@ -97,11 +97,11 @@ class GuessesOfLayer(TypedDict):
 
 
 class InsideNumbers(TypedDict):
-    """One head over one text, for the token at `position`: its query against every key, and what comes of it.
+    """One head over one text, for the token at `position`: its query against every key, and the output.
 
     `scores` are query times key, `scaled` the same divided by `divisor` (√d_k), `weights` their softmax over the tokens
-    that are not `masked`, `output` the sum of the `values` by these weights. `guesses_by_layer` is empty where nothing
-    is guessed; `guesses_about` says what is.
+    that are not `masked`, `output` the sum of the `values` by these weights. `guesses_by_layer` is empty where the
+    model guesses nothing; `guesses_about` says what is guessed.
     """
 
     checkpoint: CheckpointUsed

@@ -1,4 +1,4 @@
-"""What is answered on a text that a language model foresees, and on who may have written it."""
+"""The answers on how well a language model predicts a text, and on whether a model may have written it."""
 
 from typing import TypedDict
 
@@ -6,7 +6,7 @@ from demo.api.contract.base import Answered, TokenScore
 
 
 class SurprisingToken(TypedDict):
-    """A token, how the model foresaw it after the `context` tokens before it, and what it would `rather` have had.
+    """A token, the model's prediction of it from the `context` tokens before it, and the likeliest tokens (`rather`).
 
     `rank` counts from 1, the likeliest; `bits` are −log₂ of the probability.
     """
@@ -20,7 +20,7 @@ class SurprisingToken(TypedDict):
 
 
 class TextSurprise(TypedDict):
-    """The tokens that were counted, and what they come to; `log_probability` is natural, of all of them together.
+    """The tokens that were counted, and measures over them; `log_probability` is natural, of all of them together.
 
     `pseudo_perplexity` is the masked model's, null for a text that is too long for it.
     """
@@ -46,9 +46,9 @@ class Surprise(Answered, TextSurprise):
 
 
 class MeasuredDetector(TypedDict):
-    """Shares of texts of `tokens` tokens, kept out of training; guessing has an accuracy of 0.5.
+    """A detector's shares of errors on texts of `tokens` tokens, kept out of training; guessing has an accuracy of 0.5.
 
-    `false_alarms` are people's texts that were taken for a model's.
+    `false_alarms` is the share of people's texts that were taken for a model's.
     """
 
     tokens: int
@@ -57,7 +57,7 @@ class MeasuredDetector(TypedDict):
 
 
 class WrittenBy(Answered):
-    """The probability that a text is `machine`-written, where half of all texts are, by two models that it has met.
+    """The probability that a text is `machine`-written, by the two models that were learned from, if half of texts are.
 
     It proves nothing about a person, and cannot tell about other models. `ranks` are the shares of the `counted` tokens
     with rank 1, up to 10, up to 100, up to 1,000, and beyond; `figures` say how often such an answer is wrong.

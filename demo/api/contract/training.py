@@ -1,4 +1,4 @@
-"""What is answered on training: one step of it, and a tiny model that learns a text."""
+"""The answers on training: one step of it, and a tiny model that learns a text."""
 
 from typing import TypedDict
 
@@ -6,10 +6,10 @@ from demo.api.contract.base import Answered, TokenScore
 
 
 class LearnedToken(TypedDict):
-    """A token that the model should have found, at `position` of the tokens, where it read `shown`.
+    """A token that the model should have predicted, at `position` of the tokens, where it read `shown`.
 
-    `fate` is `blanked`, `exchanged` or `left`, and empty where the next token is foreseen. `loss` is the token's
-    −ln of its `probability`, `after` its probability after the step, `expected` what the model found likeliest.
+    `fate` is `blanked`, `exchanged` or `left`, and empty where the next token is predicted. `loss` is −ln of the
+    token's `probability`, `after` its probability after the step, `expected` the token that the model found likeliest.
     """
 
     position: int
@@ -33,8 +33,8 @@ class PartOfNetwork(TypedDict):
 class TrainingStep(Answered):
     """One step of training: `loss` is the mean over the `places`, in nats, `loss_after` the same after the step.
 
-    In the step each parameter moves against its gradient by `rate` times that; nothing of it is kept. Where `shared`,
-    the output layer uses the table of the embeddings, whose gradient holds both.
+    The step moves each parameter against its gradient by `rate` times that, and is not kept. Where `shared`, the output
+    layer uses the table of the embeddings, whose gradient is the sum of both uses.
     """
 
     objective: str
@@ -48,9 +48,9 @@ class TrainingStep(Answered):
 
 
 class LearnedSoFar(TypedDict):
-    """The mean loss of a character, in nats, after so many steps: of those it learns from, and of those `kept_out`.
+    """The mean loss of a character, in nats, after `step` steps: of those learned from, and of those `kept_out`.
 
-    `right` is the share of the former that it finds likeliest.
+    `right` is the share of the former that the model finds likeliest.
     """
 
     step: int
@@ -60,7 +60,7 @@ class LearnedSoFar(TypedDict):
 
 
 class WrittenSample(TypedDict):
-    """What the model wrote after so many steps."""
+    """The text that the model wrote after `step` steps."""
 
     step: int
     text: str

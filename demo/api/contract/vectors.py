@@ -1,4 +1,4 @@
-"""What is answered from an encoder's vectors: on a word in several sentences, and on taught examples."""
+"""The answers from an encoder's vectors: on a word in several sentences, and on taught examples."""
 
 from typing import TypedDict
 
@@ -54,7 +54,7 @@ class JudgedText(TypedDict):
 
 
 class Mistake(JudgedText):
-    """An example that was judged otherwise than its caller did, who had `expected` this label."""
+    """An example whose judged label is not the one that its caller `expected`."""
 
     expected: str
 

@@ -1,4 +1,4 @@
-"""What the endpoints that write answer: translations, completions, the tree of strategies."""
+"""The answers of the endpoints that write: translations, completions, the tree of strategies."""
 
 from typing import TypedDict
 
@@ -25,10 +25,10 @@ class TokenProbability(TypedDict):
 
 
 class WrittenToken(TokenProbability):
-    """A token that was written, and the likeliest others at its place; `left` is the number it was drawn from.
+    """A token that was written, and the likeliest others there; `left` is the number of tokens it was drawn from.
 
-    `barred` are the ids of those that the loop guard cut. `copied` is a token that had to continue a part of the text
-    to translate.
+    `barred` are the ids of the tokens that the loop guard cut. `copied` is true for a token that had to continue a part
+    of the text to translate.
     """
 
     alternatives: list[TokenProbability]
@@ -38,7 +38,7 @@ class WrittenToken(TokenProbability):
 
 
 class Translations(Answered):
-    """The beam's texts, best first, the tokens of the best, and sentences on how the text was read or copied from."""
+    """The beam's texts, best first, the tokens of the best, and `notes` on how the text was read or copied from."""
 
     translations: list[ScoredText]
     tokens: list[WrittenToken]
