@@ -21,7 +21,7 @@ from demo.log.deletions import Deletion
 from demo.log.export import as_csv, as_json
 from demo.log.run import Run, dump_answer, keeps, load_answer, owner
 from demo.log.session_log import SessionLog
-from demo.looks import OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
+from demo.looks import FORGOTTEN, OUR_FAULT, AttentionSource, Changed, Inspection, grow_tree, source_of
 from demo.settings import Settings
 from demo.walk.view import Inside
 from demo.web.traces import span
@@ -50,8 +50,15 @@ class Finished:
     """A run with its typed answer and the source of its attention; while streaming, the run as it stands."""
 
     run: Run
-    output: TaskOutput
+    answer: TaskOutput | None
     source: AttentionSource
+
+    @property
+    def output(self) -> TaskOutput:
+        """The typed answer; raises `InputError` when it was deleted with the run's text."""
+        if self.answer is None:
+            raise InputError(FORGOTTEN)
+        return self.answer
 
     @property
     def origin(self) -> Origin:
@@ -60,8 +67,9 @@ class Finished:
 
     @property
     def forgotten(self) -> "Finished":
-        """This run without its fields, logged answer and source's text; its id stays, so that sharing can be ended."""
-        return replace(self, run=replace(self.run, inputs={}, parameters={}, answer=None), source=self.source.forgotten)
+        """This run without its text and answer; its id stays, so that sharing can be ended."""
+        run = replace(self.run, inputs={}, parameters={}, answer=None)
+        return replace(self, run=run, answer=None, source=self.source.forgotten)
 
 
 class Attempt:

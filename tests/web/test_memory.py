@@ -139,7 +139,9 @@ def test_neither_the_cache_nor_an_open_page_holds_a_text_that_is_to_be_gone(site
     # The page still knows the run's id, to end its sharing, and says why it draws nothing more.
     with pytest.raises(InputError, match="no longer in this host"):
         site.service.attention(finished().source)
-    assert finished().run.id == run_id and not finished().source.inputs and not finished().run.inputs
+    with pytest.raises(InputError, match="no longer in this host"):
+        assert finished().output
+    assert finished().run.id == run_id and "quagga" not in repr(finished())
 
 
 def test_a_redraw_that_needs_a_model_is_a_run_and_one_that_needs_none_is_not(site: Site) -> None:
