@@ -1,6 +1,6 @@
-"""What is compared with: each task as a user of plain transformers would write it, and these as a plain Gradio app.
+"""The baselines: each task as a user of plain transformers would write it, and a plain Gradio app of them.
 
-`python -m benchmarks.baselines` serves the app, with every default as it is.
+`python -m benchmarks.baselines` serves the app, with Gradio's defaults.
 """
 
 from collections.abc import Callable
@@ -19,19 +19,19 @@ Plain = Callable[..., object]
 
 
 def fill_mask(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """`pipeline("fill-mask")`."""
+    """Return `pipeline("fill-mask")`."""
     pipe: Plain = pipeline("fill-mask", model=network, tokenizer=tokenizer)  # type: ignore[call-overload]
     return lambda text: pipe(text)
 
 
 def sentiment(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """`pipeline("text-classification")` with the probabilities of all labels."""
+    """Return `pipeline("text-classification")` with the probabilities of all labels."""
     pipe: Plain = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None)  # type: ignore[call-overload]
     return lambda text: pipe(text)
 
 
 def question_answering(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """The three likeliest spans over overlapping windows, as in transformers' question-answering examples.
+    """Return a function that finds the three likeliest spans over overlapping windows, as in transformers' examples.
 
     transformers 5 has no pipeline for it.
     """
@@ -67,13 +67,13 @@ def question_answering(network: PreTrainedModel, tokenizer: PreTrainedTokenizerB
 
 
 def names(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """`pipeline("token-classification")`, a word labelled by its first piece."""
+    """Return `pipeline("token-classification")`, which labels a word by its first piece."""
     pipe: Plain = pipeline("token-classification", model=network, tokenizer=tokenizer, aggregation_strategy="first")  # type: ignore[call-overload]
     return lambda text: pipe(text)
 
 
 def sentence_pair(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """A softmax over each group of labels, and the cosine of the means of each sentence's last vectors."""
+    """Return a function for the softmax over each label group and the cosine of both mean last hidden states."""
 
     def compare(a: str, b: str) -> list[float]:
         alone = tokenizer([a, b], padding=True, return_tensors="pt")
@@ -89,7 +89,7 @@ def sentence_pair(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) 
 
 
 def translation(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """`generate` with four beams."""
+    """Return a function that translates by `generate` with four beams."""
 
     def translate(text: str) -> list[str]:
         written = network.generate(  # type: ignore[operator]
@@ -105,11 +105,11 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "greedy": {"do_sample": False},
     "beam": {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
 }
-"""The demo's own settings as `generate` takes them."""
+"""The demo's default settings of each strategy, as arguments of `generate`."""
 
 
 def completion(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Plain:
-    """`generate` with the demo's own settings."""
+    """Return a function that continues a prompt by `generate` with the demo's default settings."""
 
     def write_on(prompt: str, max_new_tokens: int, seed: int, strategy: str = "sample") -> str:
         torch.manual_seed(seed)
@@ -140,7 +140,7 @@ def plain(checkpoint: Checkpoint) -> Plain:
 
 
 def page() -> gr.Blocks:
-    """One row of boxes and a button for each task; the endpoints have the tasks' names."""
+    """The plain Gradio app: text boxes and a button for each task, whose endpoint has the task's name."""
     blocks = gr.Blocks()
     with blocks:
         for task in PLAIN:
@@ -149,7 +149,7 @@ def page() -> gr.Blocks:
 
 
 def add_task(task: str) -> None:
-    """The task's boxes, its button and its endpoint."""
+    """Add the task's text boxes, button and endpoint to the open `gr.Blocks`."""
     typed, answer = [name for name in INPUTS[task] if name in TYPED], plain(find(task))
 
     def run(*texts: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The real app with a model that answers at once: what is measured with it is everything else."""
+"""The real app with a model that answers at once, to measure everything but the model."""
 
 import runpy
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class _TextInput:
 
 
 class FastModel:
-    """Praises every text, in a score that differs from text to text."""
+    """A model that calls every text positive, with a score that differs from text to text."""
 
     inputs_type = _TextInput
 
@@ -36,7 +36,7 @@ class FastModel:
 
 
 def score_of(text: str) -> float:
-    """What `FastModel` gives to “positive” for a text."""
+    """The probability that `FastModel` gives to “positive” for a text."""
     return 0.5 + sum(text.encode()) % 1000 / 2000
 
 
@@ -44,7 +44,7 @@ class FastStore(models.loading.store.ModelStore):
     """A store that has only the fast model."""
 
     def load(self, *_checkpoint: Any, **_progress: Any) -> Any:
-        """The fast model, whatever is asked for."""
+        """Return the fast model, whatever the checkpoint."""
         return FastModel()
 
 

@@ -1,4 +1,4 @@
-"""Rows for a whole process: how soon its first page and its first answer come, and what it holds."""
+"""Benchmarks of a whole process: the time to its first page and to its first answer, and its memory."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ def first_page() -> Sides:
 
 
 def first_answer() -> Sides:
-    """Seconds from the first page to the answer to a call made at once, against what they may be."""
+    """Seconds from the first page to the answer to a call made at once, against the limit."""
 
     async def ask(url: str) -> None:
         async with httpx.AsyncClient(base_url=url, timeout=60) as client:
@@ -52,7 +52,7 @@ def first_answer() -> Sides:
 
 
 def memory() -> Sides:
-    """The resident memory of a process that has loaded and used all bundled models, against what it may be."""
+    """The resident memory in MB of a process that has loaded and used all bundled models, against the limit."""
     while True:
         finished = subprocess.run([sys.executable, "-c", USE_ALL], cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
         yield MEMORY_MB, int(finished.stdout) / 1e6

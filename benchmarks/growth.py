@@ -1,8 +1,8 @@
-"""How cost grows with the text that is read, with what is written, and with the visitors: points, a plot and words.
+"""Measure how time and memory grow with the tokens read, the tokens written and the visitors.
 
-`python -m benchmarks.growth` measures all three, prints them and draws `benchmarks/growth.png`.
-Time is a median; memory is what the process took at its most beyond what it held before, in a process of its own for
-each point.
+`python -m benchmarks.growth` measures all three, prints them and draws `benchmarks/growth.png`. Time is a median. For
+tokens, memory is the peak above what the process held before, in a process of its own for each point; for visitors, it
+is the server's.
 """
 
 import argparse
@@ -36,12 +36,12 @@ RUNS = 15
 VISIT_S = 15.0
 PICTURE = ROOT / "benchmarks/growth.png"
 UNIT_OF_PEAK = 1 if sys.platform == "darwin" else 1024
-"""Bytes in what the system calls one in a process's greatest memory."""
+"""Bytes in a unit of `ru_maxrss`: macOS counts bytes, Linux KiB."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """At `size` tokens or visitors: milliseconds for one answer, and megabytes."""
+    """The milliseconds of one answer and the megabytes at `size` tokens or visitors."""
 
     size: int
     ms: float
@@ -56,17 +56,17 @@ def read(model: AnyTaskModel, size: int) -> None:
 
 
 def written(model: AnyTaskModel, size: int) -> None:
-    """Write so many tokens, one after the other, the likeliest each time."""
+    """Write `size` tokens by greedy search."""
     state = DecoderState(model.engine, np.array([[model.tokenizer.settings.bos_token_id]]))
     list(write(state, Chooser(GenerationSettings(), size + 1), size))
 
 
 ALONE = {"tokens read": ("fill_mask", read), "tokens written": ("completion", written)}
-"""What one visitor can ask more of, with the endpoint of its model."""
+"""The sizes that one visitor can vary, each with its model's endpoint and the action to measure."""
 
 
 def point(against: str, size: int) -> Point:
-    """One point, measured in this process."""
+    """Measure one point in this process."""
     task, action = ALONE[against]
     model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task))
     action(model, min(TOKENS))
@@ -78,7 +78,7 @@ def point(against: str, size: int) -> Point:
 
 
 def alone(against: str, sizes: tuple[int, ...]) -> Iterator[Point]:
-    """The points for one visitor, a process each."""
+    """The points for one visitor, each measured in a process of its own."""
     for size in sizes:
         command = [sys.executable, "-m", "benchmarks.growth", "--point", against, str(size)]
         finished = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
@@ -86,7 +86,7 @@ def alone(against: str, sizes: tuple[int, ...]) -> Iterator[Point]:
 
 
 def together(sizes: tuple[int, ...]) -> Iterator[Point]:
-    """For each number of visitors the median wait for an answer, all five tasks mixed, and the server's memory."""
+    """For each number of visitors, the median wait for an answer, all tasks mixed, and the server's memory."""
     with served(settings=UNHURRIED) as page:
         asyncio.run(crowd(page.url, our_calls, VISIT_S, visitors=4))
         for size in sizes:
@@ -96,7 +96,7 @@ def together(sizes: tuple[int, ...]) -> Iterator[Point]:
 
 
 def in_words(against: str, points: list[Point]) -> str:
-    """What a doubling costs, over the whole range and at its end."""
+    """A sentence that says what doubling the size costs, over the whole range and at its end."""
     first, before, last = points[0], points[-2], points[-1]
     time, memory = ("wait", "the server") if against == "visitors" else ("time", "memory beyond the model's")
     overall, at_the_end = ((last.ms / start.ms) ** (1 / math.log2(last.size / start.size)) for start in (first, before))
@@ -107,7 +107,7 @@ def in_words(against: str, points: list[Point]) -> str:
 
 
 def draw(growths: dict[str, list[Point]]) -> None:
-    """Draw time above, memory below, a column for each kind of size."""
+    """Draw time above memory, with a column for each kind of size."""
     figure, axes = plt.subplots(2, len(growths), figsize=(12, 4.6), layout="constrained")
     for (times, memories), (against, points) in zip(axes.T, growths.items(), strict=True):
         sizes = [each.size for each in points]

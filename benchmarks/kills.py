@@ -1,8 +1,8 @@
-"""Kill the app again and again under load, and look whether every answer that was seen is in the log afterwards.
+"""Kill the app repeatedly under load, and check that every answer a caller received is in the log afterwards.
 
-`python -m benchmarks.kills` starts the real app (with a model that answers at once) on a database of its own, asks it
-from several callers at the same time, ends it with SIGKILL at a moment drawn by chance, starts it again, and compares
-the log with every answer that a caller had in hand.
+`python -m benchmarks.kills` starts the real app (with a model that answers at once) on a database of its own, calls it
+from several callers at the same time, ends it with SIGKILL at a random moment, starts it again, and compares the log
+with every answer that a caller received.
 """
 
 import argparse
@@ -29,9 +29,9 @@ FAST_PAGE = [sys.executable, "-m", "benchmarks.fast_app"]
 
 @dataclass(frozen=True)
 class Kills:
-    """What came of it: `missing` answers were seen and are not in the log, `wrong` ones say something else there.
+    """The result: `missing` answers were seen but are not in the log, `wrong` ones have another text there.
 
-    `unseen` runs are in the log though their answer reached nobody, because of the kill.
+    `unseen` runs are in the log although the kill kept their answer from the caller.
     """
 
     kills: int
@@ -51,7 +51,7 @@ def kill_and_compare(kills: int, runs: int, callers: int = 8, database_url: str 
         settings = UNHURRIED | {"CLEARHEAD_DATABASE_URL": url, "CLEARHEAD_QUEUE": "1000"}
         for number in range(kills):
             with served(FAST_PAGE, settings) as page:
-                # What was seen before the last kill must be there for the app that starts after it.
+                # Answers seen before the last kill must be in the log of the app that starts after it.
                 if missing := seen.keys() - logged(url):
                     raise RuntimeError(f"{len(missing)} of {len(seen)} answers are not in the log after the restart")
                 wanted = -(-runs * (number + 1) // kills) - len(seen)
@@ -65,7 +65,7 @@ def kill_and_compare(kills: int, runs: int, callers: int = 8, database_url: str 
 
 
 async def ask_until_killed(page: Served, wanted: int, callers: int, chance: random.Random) -> dict[str, str]:
-    """The texts of all answers that reached a caller, by run; the process is killed a moment after `wanted` of them."""
+    """Kill the process a moment after `wanted` answers; return the texts of all answers received, by run id."""
     seen: dict[str, str] = {}
 
     async def ask(client: httpx.AsyncClient, caller: int) -> None:
@@ -90,12 +90,12 @@ async def ask_until_killed(page: Served, wanted: int, callers: int, chance: rand
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether the process still runs; one that was killed is a zombie until somebody waits for it."""
+    """Whether the process still runs; one that was killed is a zombie until its parent waits for it."""
     return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
 def logged(database_url: str) -> dict[str, str]:
-    """The texts of all answered runs in the log, by run."""
+    """The texts of all answered runs in the log, by run id."""
     database = open_database(database_url)
     texts = {run.id: run.inputs["text"] for run in every_run(database) if run.answer}
     database.close()
@@ -103,7 +103,7 @@ def logged(database_url: str) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what came of it as JSON; the exit status says whether anything was lost."""
+    """Print the result as JSON; the exit status is 1 if an answer is missing or wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--runs", type=int, default=2_000)

@@ -1,7 +1,7 @@
-"""Many visitors at once against a real process: does each get an answer or an honest "busy", and nobody else's?
+"""Load a real process with many visitors, and check that each gets its own answers or is told that the app is busy.
 
-`python -m benchmarks.load` lets 100 visitors run mixed tasks for 300 seconds; `python -m benchmarks.load --runs 20000`
-asks until there were that many answers, and watches whether memory and file handles grow.
+`python -m benchmarks.load` lets 100 visitors run mixed tasks for 300 seconds; with `--runs 20000` they ask until there
+were that many answers. Both check that memory and file handles do not grow.
 """
 
 import argparse
@@ -19,10 +19,10 @@ from benchmarks.visitors import UNHURRIED, Call, Served, Tally, Visitor, served
 from demo.runs import RUNS_OF_A_PAGE
 
 PAUSE_S = 2.0
-"""How long a visitor reads an answer, on the average, before asking again."""
+"""Mean seconds for which a visitor reads an answer before asking again."""
 
 MAY_GROW = 1.05
-"""How much larger the process may be afterwards."""
+"""The largest memory allowed afterwards, as a multiple of the memory before."""
 
 MOST_S = 6 * 3600.0
 WARM_UP_S = 8.0
@@ -49,7 +49,7 @@ def cheap(mark: str, number: int) -> list[Call]:
 
 @dataclass(frozen=True)
 class Held:
-    """What the process holds at a moment: memory in MB, open files and sockets, threads."""
+    """The process's memory in MB, handles (open files and sockets) and threads after this number of answers."""
 
     answers: int
     memory_mb: float
@@ -66,7 +66,7 @@ def held(process: psutil.Process, answers: int) -> Held:
 
 @dataclass(frozen=True)
 class History:
-    """Of the logged runs that all visitors saw at the end: how many, of somebody else, and how many answers lost."""
+    """Counts of logged runs that visitors see at the end: all, those of other visitors, and missing answers."""
 
     checked: int = 0
     foreign: int = 0
@@ -74,7 +74,7 @@ class History:
 
 
 async def history_of(visitor: Visitor) -> History:
-    """Every run there is this visitor's; every answer that came is there, as it came."""
+    """Count a visitor's logged runs, those of others or with another answer, and received answers that are missing."""
     kept = {run["id"]: run for run in await runs_of(visitor)}
     foreign = sum(visitor.mark not in json.dumps(run["inputs"]) for run in kept.values())
     for run_id in visitor.answers.keys() & kept.keys():
@@ -88,7 +88,7 @@ async def runs_of(visitor: Visitor) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
     for _ in range(MOST_PAGES):
         page = await visitor.ask("session_runs", [RUNS_OF_A_PAGE, len(runs)])
-        # One who is turned away comes back later.
+        # Nothing: the visitor was turned away, and asks for the same page again.
         runs += page or []
         if page is not None and len(page) < RUNS_OF_A_PAGE:
             break
@@ -98,7 +98,7 @@ async def runs_of(visitor: Visitor) -> list[dict[str, Any]]:
 async def visits(
     served_at: Served, visitors: int, seconds: float, runs: int | None, tally: Tally, watch: list[Held]
 ) -> History:
-    """Let the visitors in for some seconds, or until there were enough answers, and look at the process meanwhile."""
+    """Let the visitors ask for `seconds`, or until there were `runs` answers, and sample the process into `watch`."""
     ends = time.monotonic() + (seconds if runs is None else MOST_S)
 
     def goes_on() -> bool:
@@ -125,8 +125,8 @@ async def visits(
 
 
 def measure(visitors: int, seconds: float, runs: int | None, idle_s: float) -> bool:
-    """Start the app, warm it up, let the visitors in, let it rest, and print; whether all is as it must be."""
-    # A soak asks as fast as it gets answers, which one visitor may not otherwise.
+    """Start the app, warm it up, let the visitors ask, let it rest and print; return whether every check passed."""
+    # A soak test asks as fast as it gets answers, which the limit on a visitor's calls would refuse.
     with served(settings=None if runs is None else UNHURRIED) as page:
         asyncio.run(visits(page, visitors, WARM_UP_S, None, Tally(), []))
         time.sleep(idle_s)
@@ -154,7 +154,7 @@ def measure(visitors: int, seconds: float, runs: int | None, idle_s: float) -> b
 
 
 def main() -> int:
-    """Measure, and return 1 where anything is not as it must be."""
+    """Measure, and return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--visitors", type=int, default=100, help="how many at once (100)")
     parser.add_argument("--seconds", type=float, default=300, help="for how long (300)")

@@ -1,4 +1,4 @@
-"""nginx with `deploy/nginx.conf`, on free ports and with a certificate made for the moment."""
+"""Run nginx with `deploy/nginx.conf`, on free ports and with a temporary certificate."""
 
 import os
 import re
@@ -18,14 +18,14 @@ from benchmarks.visitors import ROOT, free_port
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 OPENSSL = shutil.which("openssl")
 WHY_NOT = "" if NGINX and OPENSSL else "nginx or openssl is not installed"
-"""Why nothing here can be used; empty where it can."""
+"""Why nginx cannot be run here; empty if it can."""
 
 _FIRST_PORT = 7860
 _STARTS_WITHIN_S = 10.0
 
 
 def configuration(folder: Path, app_ports: Sequence[int], plain_port: int, tls_port: int) -> Path:
-    """The file for nginx: what hosts are shown, with this machine's ports and paths in the place of theirs."""
+    """Write nginx's configuration: `deploy/nginx.conf`, with this machine's ports and paths in place of the host's."""
     shown = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
     for port in range(_FIRST_PORT + 2, _FIRST_PORT + len(app_ports)):
         shown = _with_process(shown, port)
@@ -52,12 +52,12 @@ def configuration(folder: Path, app_ports: Sequence[int], plain_port: int, tls_p
 
 
 def _with_process(shown: str, port: int) -> str:
-    """The file for one process more: lines for it where the file itself says that a host adds them."""
+    """The configuration with one more process, in the places that its comments name."""
     home = r"(upstream clearhead%s \{\n[^}]*)(\})"
     shown, anywhere = re.subn(home % "", rf"\1    server 127.0.0.1:{port} max_fails=0;\n\2", shown)
     shown, backups = re.subn(home % r"_\d+", rf"\1    server 127.0.0.1:{port} max_fails=0 backup;\n\2", shown)
     (first,) = re.findall(rf"upstream clearhead_{_FIRST_PORT} \{{[^}}]*\}}\n", shown)
-    # Of two ports, each in the place of the other, so that this process is at home here and the first one is not.
+    # The two ports change places, so that this process is the first choice here and the first process the backup.
     own = re.sub(
         rf"{_FIRST_PORT}|{port}", lambda each: str({_FIRST_PORT: port, port: _FIRST_PORT}[int(each[0])]), first
     )
@@ -69,7 +69,7 @@ def _with_process(shown: str, port: int) -> str:
 
 
 def readable_by_nginx(folder: Path) -> Path:
-    """`folder`, opened to the user that nginx works as where root starts it, who has temporary files in it."""
+    """Return `folder`, opened to the user that nginx's workers run as if root starts it: it holds their files."""
     if sys.platform != "win32" and os.getuid() == 0:
         ours = Path(tempfile.gettempdir())
         for each in (folder, *folder.parents):
@@ -81,9 +81,9 @@ def readable_by_nginx(folder: Path) -> Path:
 
 @contextmanager
 def proxying(folder: Path, *app_ports: int) -> Iterator[tuple[str, str, Path]]:
-    """The proxy's addresses, plain and with TLS, in front of apps at these ports, and its certificate.
+    """Run nginx in front of the apps at `app_ports`; yield its HTTP and HTTPS addresses and its certificate.
 
-    Behind one app alone nobody listens at the second address of the file.
+    With one app alone, nothing listens at the second port of the configuration.
     """
     if not (NGINX and OPENSSL):
         raise RuntimeError(WHY_NOT)
@@ -97,7 +97,7 @@ def proxying(folder: Path, *app_ports: int) -> Iterator[tuple[str, str, Path]]:
     plain_port, tls_port = free_port(), free_port()
     ports = app_ports if len(app_ports) > 1 else (*app_ports, free_port())
     given = ["-p", str(folder), "-c", str(configuration(folder, ports, plain_port, tls_port))]
-    # Before it has read its own file, nginx writes to a log of the system's.
+    # Until it has read its configuration, nginx writes to a log in a system folder.
     given += ["-e", str(folder / "error.log")]
     checked = subprocess.run([NGINX, "-t", *given], capture_output=True, text=True)  # noqa: S603
     if checked.returncode != 0:

@@ -15,7 +15,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 def find_server() -> Path | None:
-    """The folder of PostgreSQL's programs, the newest of Debian's if there are several."""
+    """The folder of PostgreSQL's programs, the newest of Debian's if there are several; `None` if there is none."""
     there = [path.parent for path in sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=_version)]
     on_path = shutil.which("initdb")
     return there[-1] if there else Path(on_path).parent if on_path else None
@@ -27,7 +27,7 @@ def _version(path: Path) -> int:
 
 @dataclass(frozen=True)
 class Postgres:
-    """A running server, spoken to through a socket in its folder."""
+    """A running server, reached through a Unix socket in its folder."""
 
     programs: Path
     folder: Path
@@ -39,12 +39,12 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        # No port is opened: the socket's name is all that the number is for.
+        # No port is opened: the port's number only names the socket.
         options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
         self._control("start", "-o", options, "-l", str(self.folder / "log"))
 
     def new_database(self, name: str) -> str:
-        """The SQLAlchemy URL of an empty database."""
+        """Create an empty database and return its SQLAlchemy URL."""
         with psycopg.connect(host=str(self.folder), user="tester", dbname="postgres", autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return f"postgresql+psycopg://tester@/{name}?host={self.folder}"
@@ -67,8 +67,8 @@ class Postgres:
 
 @contextmanager
 def running_postgres(programs: Path) -> Iterator[Postgres]:
-    """A new server with nothing in it; as root, it runs under a user without rights, for it refuses root."""
-    # Not in pytest's folder, which that user cannot enter, and whose name is too long for a socket's.
+    """Run a new, empty server; PostgreSQL refuses to run as root, so root starts it as an unprivileged user."""
+    # Not in pytest's folder: that user cannot enter it, and its name is too long for a socket's path.
     folder = Path(tempfile.mkdtemp(prefix="clearhead-pg-"))
     user = None
     if os.getuid() == 0:

@@ -1,9 +1,9 @@
-"""Kill one of several processes again and again, restart the database, then every process: what do visitors see of it?
+"""Measure what visitors notice when processes are killed, the database is restarted, and every process is restarted.
 
 `python -m benchmarks.processes` puts nginx with `deploy/nginx.conf` in front of four processes of the app on one
-PostgreSQL. While 100 visitors ask, one process is killed every 30 seconds and started again; in the middle PostgreSQL
-is away for some seconds, and the kill falls into them. Then each process is told to end and started anew, one after
-the other. The models are those of the page; with `--quick` one that answers at once stands in their place.
+PostgreSQL. While 100 visitors ask, one process is killed every 30 seconds and started again; halfway through,
+PostgreSQL is down for some seconds, during which one of the kills falls. Then each process in turn is terminated and
+started again. The models are the app's; with `--quick`, a model that answers at once replaces them.
 """
 
 import argparse
@@ -37,17 +37,17 @@ from demo.log.database import open_database
 from demo.log.upkeep import every_run
 
 PAUSE_S = 2.0
-"""How long a visitor reads an answer, on the average, before asking again."""
+"""Mean seconds for which a visitor reads an answer before asking again."""
 
 AWAY_S = 4.0
-"""How long PostgreSQL is away; a process is killed in the middle of that."""
+"""Seconds for which PostgreSQL is down; a process is killed in the middle of that."""
 
 COMES_BACK_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
 class Kill:
-    """The process at `port` was killed between two moments."""
+    """The end of the process at `port`: the moments when the signal was sent and when the process was gone."""
 
     port: str
     sent: float
@@ -56,7 +56,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a visitor has seen: the texts that were asked about, and whether the answer was said to be in the log."""
+    """An answer that a visitor received: the texts of its call, and whether it claimed to be in the log."""
 
     texts: set[str]
     logged: bool
@@ -64,24 +64,24 @@ class Answer:
 
 @dataclass
 class Seen:
-    """What all visitors saw: answers by run, their times in seconds, and calls that failed."""
+    """The answers that all visitors received by run id, their times in seconds, and calls that failed."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     failures: list[tuple[float, float, set[str], str]] = field(default_factory=list)
-    """When each began and ended, the processes that it went to, and what it said."""
+    """When each began and ended, the ports of the processes that it went to, and its error."""
 
     foreign: int = 0
 
 
 @dataclass(frozen=True)
 class Found:
-    """What came of it.
+    """The result.
 
-    `cut_off` calls failed because they were in a process that was killed, and the same question asked once more was
-    answered; `failed` counts all other failures. Of the answers that were seen, `missing` ones are not in the log,
-    `wrong` ones have other texts there, and `foreign` ones answered another text. `not_kept` ones are not there either,
-    and said so: each waited in the memory of a process that was killed while the database was away.
+    `cut_off` calls failed because they were in a process that was killed, and were answered when repeated; `failed`
+    counts all other failures. Of the answers that were seen, `missing` ones are not in the log, `wrong` ones have other
+    texts there, and `foreign` ones answered another text. `not_kept` ones are not in the log either, and said so: each
+    waited in the memory of a process that was killed while the database was down.
     """
 
     processes: int
@@ -105,7 +105,7 @@ class Found:
 
 
 class Site:
-    """Several processes on one database and with one secret, each at a port of its own."""
+    """Several processes of the app with one database and one secret, each at a port of its own."""
 
     def __init__(self, count: int, database_url: str, quick: bool, running: ExitStack) -> None:
         self._page, self._running = FAST_PAGE if quick else OUR_PAGE, running
@@ -121,10 +121,10 @@ class Site:
             self.start(str(free_port()))
 
     def start(self, port: str) -> None:
-        """Start the process at `port`, which then answers; its database may be away."""
+        """Start the process at `port` and wait until it answers; its database may be down."""
         page = served(self._page, self._settings | {"CLEARHEAD_PORT": port})
         self.served[port] = self._running.enter_context(page)
-        # What a start costs is not what answers cost.
+        # The CPU time of a start does not count towards the answers.
         self._cpu_s -= cpu_s(self.served[port].process)
 
     def start_ready(self, port: str) -> None:
@@ -137,7 +137,7 @@ class Site:
             time.sleep(0.1)
 
     def end(self, port: str, *, kill: bool) -> Kill:
-        """End the process at `port`, with or without a chance to tidy up."""
+        """End the process at `port`, by SIGKILL or SIGTERM, and wait until it is gone."""
         process = self.served[port].process
         self._cpu_s += cpu_s(process)
         sent = time.monotonic()
@@ -150,18 +150,18 @@ class Site:
 
     @property
     def cpu_s(self) -> float:
-        """The seconds of a core that all processes have worked since each was started."""
+        """The CPU seconds that all processes have used since each was started."""
         return self._cpu_s + sum(cpu_s(each.process) for each in self.served.values())
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """The seconds of a core that a process has worked."""
+    """The CPU seconds, user and system, that a process has used."""
     return float(sum(process.cpu_times()[:2]))
 
 
 @contextmanager
 def site(count: int, quick: bool) -> Iterator[tuple[Site, Postgres, str, str, ssl.SSLContext]]:
-    """The processes, their PostgreSQL and its URL, and the address behind nginx with what its certificate is."""
+    """Run the processes behind nginx; yield them, their PostgreSQL, its URL, nginx's address and a TLS context."""
     programs = find_server()
     if programs is None:
         raise RuntimeError("there is no PostgreSQL server here")
@@ -173,7 +173,7 @@ def site(count: int, quick: bool) -> Iterator[tuple[Site, Postgres, str, str, ss
 
 
 class Visitor:
-    """A browser at an address of its own, which opens the page and then asks with pauses; it asks again what failed."""
+    """A client at its own IP address that opens the page, then calls with pauses and repeats calls that failed."""
 
     def __init__(self, url: str, trusted: ssl.SSLContext, number: int, quick: bool, seen: Seen) -> None:
         self.mark, self._session = f"visitor{number}x{secrets.token_hex(3)}", secrets.token_urlsafe(12)
@@ -182,7 +182,7 @@ class Visitor:
         self.client = httpx.AsyncClient(base_url=url, transport=own, timeout=PATIENCE_S)
 
     async def visit(self, ended: asyncio.Event) -> None:
-        """Ask until `ended`."""
+        """Call until `ended` is set."""
         async with self.client:
             (await self.client.get("")).raise_for_status()
             number = 0
@@ -213,12 +213,12 @@ class Visitor:
 
     @property
     def _port(self) -> str:
-        """The process that this visitor is at home in."""
+        """The port of the process that nginx's cookie binds this visitor to, empty before the first answer."""
         return self.client.cookies.get("clearhead_route") or ""
 
 
 async def disturb(processes: Site, postgres: Postgres, seconds: float, every_s: float) -> list[Kill]:
-    """Kill a process at regular intervals, once while PostgreSQL is away, and start each again at once."""
+    """Kill a process every `every_s` seconds, once while PostgreSQL is down, and start each again at once."""
     kills, many = [], int(seconds // every_s)
     for number in range(many):
         await asyncio.sleep(every_s)
@@ -240,7 +240,7 @@ async def disturb(processes: Site, postgres: Postgres, seconds: float, every_s: 
 async def measure(
     running: tuple[Site, Postgres, str, str, ssl.SSLContext], visitors: int, seconds: float, every_s: float, quick: bool
 ) -> Found:
-    """Let the visitors in, disturb them, restart the processes one after the other, and compare with the log."""
+    """Let the visitors call, disturb them, restart the processes in turn, and compare the answers with the log."""
     processes, postgres, database_url, url, trusted = running
     seen, ended = Seen(), asyncio.Event()
     everybody = [Visitor(url, trusted, number, quick, seen) for number in range(visitors)]
@@ -284,7 +284,7 @@ async def measure(
 
 
 def judged(seen: Seen, kills: Sequence[Kill]) -> tuple[int, Counter[str]]:
-    """How many calls failed since they were in a process that was killed, and all other failures."""
+    """The number of calls that failed because their process was killed, and the counts of all other errors."""
     failed: Counter[str] = Counter()
     for began, ended, ports, said in seen.failures:
         if not any(each.port in ports and began <= each.gone and ended >= each.sent for each in kills):
@@ -293,20 +293,20 @@ def judged(seen: Seen, kills: Sequence[Kill]) -> tuple[int, Counter[str]]:
 
 
 def texts_in(database_url: str) -> dict[str, set[str]]:
-    """The texts of every answered run in the log, by run."""
+    """The texts of every answered run in the log, by run id."""
     with closing(open_database(database_url)) as database:
         return {run.id: set(run.inputs.values()) for run in every_run(database) if run.answer}
 
 
 def count(postgres: Postgres, query: str) -> int:
-    """The number that a query finds."""
+    """Return the number that a query finds."""
     with psycopg.connect(host=str(postgres.folder), user="tester", dbname="processes") as connection:
         (found,) = connection.execute(query.encode()).fetchone() or (0,)
         return int(found)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what came of it as JSON; the exit status says whether anything was lost, mixed up or refused."""
+    """Print the result as JSON; the exit status is 1 if anything was lost, mixed up or refused."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.processes", description=__doc__)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--visitors", type=int, default=100)

@@ -1,6 +1,6 @@
-"""Rows for models of the published shapes, whose cost is in their matrices and not in what surrounds them.
+"""Benchmarks of models of published sizes, whose cost is in their matrix products and not in what surrounds them.
 
-Their weights are random: what they say is nonsense, what they cost is real.
+Their weights are random, so their answers are nonsense, but their cost is real.
 """
 
 import json
@@ -38,7 +38,7 @@ from models.loading.assembly import wrap
 from models.registry import find
 from models.tasks.base import AnyTaskModel
 
-# What is not news on a page is none between two rows either.
+# Progress bars would break up the table.
 transformers_logging.disable_progress_bar()
 
 COMMON = ("the", "old", "keeper", "went", "up", "to", "a", "lamp", "and", "many", "boats", "came", "home")
@@ -47,7 +47,7 @@ SHAPES: dict[str, tuple[type[PreTrainedModel], Any]] = {
     "fill_mask": (BertForMaskedLM, BertConfig()),
     "sentiment": (DistilBertForSequenceClassification, DistilBertConfig()),
     "question_answering": (BertForQuestionAnswering, BertConfig()),
-    # Opus-mt-en-fr's shape (Tiedemann & Thottingal, 2020); its padding comes last, where ours comes first.
+    # The shape of opus-mt-en-fr (Tiedemann & Thottingal, 2020), whose padding token has the last id, ours the first.
     "translation": (MarianMTModel, MarianConfig(
         vocab_size=59_514, decoder_vocab_size=59_514, d_model=512, encoder_layers=6, decoder_layers=6,
         encoder_attention_heads=8, decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048,
@@ -61,14 +61,14 @@ SHAPES: dict[str, tuple[type[PreTrainedModel], Any]] = {
 
 @cache
 def _folder(endpoint: str) -> tuple[tempfile.TemporaryDirectory[str], Path]:
-    """A checkpoint's folder with random weights and a tokenizer; the first of the two deletes it at the end."""
+    """Save a checkpoint with random weights and a tokenizer; the `TemporaryDirectory` deletes its folder at the end."""
     kept = tempfile.TemporaryDirectory()
     folder = Path(kept.name)
     torch.manual_seed(0)
     kind, config = SHAPES[endpoint]
     kind(config).save_pretrained(folder)
     AutoTokenizer.from_pretrained(find(endpoint).folder).save_pretrained(folder)
-    # The tokenizer needs names for all ids that the network may write.
+    # The tokenizer needs a piece for every id that the network may write.
     file = folder / "tokenizer.json"
     written = json.loads(file.read_text(encoding="utf-8"))
     vocabulary = written["model"]["vocab"]
@@ -78,7 +78,7 @@ def _folder(endpoint: str) -> tuple[tempfile.TemporaryDirectory[str], Path]:
 
 
 def both(endpoint: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, AnyTaskModel]:
-    """The shape as transformers loads it in float32, with its tokenizer, and as the page would run it."""
+    """The model as transformers loads it in float32, its tokenizer, and the model as the app would run it."""
     folder = _folder(endpoint)[1]
     network = SHAPES[endpoint][0].from_pretrained(folder, dtype=torch.float32).eval()
     ours = wrap(replace(find(endpoint), base=""), folder, "", DEFAULT_SETTINGS)
@@ -93,13 +93,13 @@ def text_of(tokenizer: PreTrainedTokenizerBase, tokens: int, start: str = "") ->
         made = len(tokenizer(longer)["input_ids"])
         if made == tokens:
             return longer
-        # A word of two tokens may not fit where one of one still does.
+        # Where a word of two tokens is too long, a word of one may still fit.
         text = longer if made < tokens else text
     raise ValueError(f"{text!r} never makes {tokens} tokens")
 
 
 def answering(endpoint: str, tokens: int, field: str = "text", start: str = "", **fields: Any) -> Callable[[], Sides]:
-    """The page's model against transformers' own, on a text of this many tokens."""
+    """Compare the app's model with transformers on a text of `tokens` tokens."""
 
     def sides() -> Sides:
         network, tokenizer, model = both(endpoint)
@@ -111,7 +111,7 @@ def answering(endpoint: str, tokens: int, field: str = "text", start: str = "", 
 
 
 def attention_drawn() -> Sides:
-    """One head of a captured forward pass as a figure in JSON, as a page needs it."""
+    """Compare drawing one head of a captured forward pass as a Plotly figure in JSON, as a page needs it."""
     network, tokenizer, model = both("fill_mask")
     network.set_attn_implementation("eager")
     inputs = model.inputs_type(text=text_of(tokenizer, 64, "[MASK]"))
@@ -127,7 +127,7 @@ def attention_drawn() -> Sides:
 
 
 def translating() -> Sides:
-    """Beam search to the same length: random weights never end a sentence."""
+    """Compare beam search up to the same length, as random weights never end a sentence."""
     network, tokenizer, model = both("translation")
     text = text_of(tokenizer, 20)
     steps = len(model(text=text, num_beams=4).target_tokens)
@@ -137,7 +137,7 @@ def translating() -> Sides:
 
 
 def completing(strategy: str, new_tokens: int, **options: Any) -> Callable[[], Sides]:
-    """Return the two sides that write `new_tokens` tokens after a prompt of 32."""
+    """Compare writing `new_tokens` tokens after a prompt of 32 tokens."""
 
     def sides() -> Sides:
         network, tokenizer, model = both("completion")
@@ -170,4 +170,4 @@ WORKS = (
     Work("GPT-2 small, first token", "ms", 1 / 2, completing("greedy", 1), runs=21),
     Work("Opus-MT, translation, 20 tokens, 4 beams", "ms", 0.22, translating, runs=15),
 )  # fmt: skip
-"""In the order of the tabs."""
+"""The benchmarks, in the order of the app's tabs."""

@@ -1,9 +1,9 @@
-"""How good a checkpoint is on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
+"""Measure a checkpoint's quality on a file: `python -m benchmarks.quality --task TASK --data FILE [--json]`.
 
-The file's format goes with the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
-question-answering, SQuAD JSON of version 1 or 2; token-classification, CoNLL-2003's columns; translation,
-`source<TAB>reference`; text-generation, plain text. Text may be packed as `.xz`. Every checkpoint of the registry can
-be measured, bundled or published.
+The file's format depends on the task: fill-mask, plain text; text-classification, `sentence<TAB>label` under a header;
+question-answering, SQuAD JSON of version 1 or 2; token-classification, CoNLL-2003's columns; sentence-similarity,
+`a<TAB>b<TAB>label`; translation, `source<TAB>reference`; text-generation, plain text. Text may be compressed as `.xz`.
+Every checkpoint of the registry can be measured, bundled or published.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from training import pairs, text
 
 SEED = 1
 MASKED_ROWS, PAIRS, WORDS = 400, 2_000, 100_000
-"""How much is measured at most where nothing is said."""
+"""The most rows, pairs and words that are measured without `--limit`."""
 
 Item = TypeVar("Item")
 
 
 def some(items: list[Item], limit: int) -> list[Item]:
-    """At most `limit` of `items`, drawn by chance."""
+    """At most `limit` of `items`, drawn at random."""
     return random.Random(SEED).sample(items, limit) if limit < len(items) else items
 
 
@@ -46,7 +46,7 @@ def figures_of(task: Task, model: AnyTaskModel, data: Path, limit: int | None) -
             sentences = text.read_conll(data)
             return measures.names(model, some(sentences, limit or len(sentences)))
         case Task.SENTENCE_PAIR:
-            # A file is named after its set; those with two labels have 1 for what says the same, which is our first.
+            # A file is named after its data set; those with two labels use 1 for a paraphrase, which is our label 0.
             kind = data.stem.partition("_")[0]
             labels = (1, 0) if kind in ("mrpc", "quora") else (0, 1, 2)
             told = [(row.a, row.b, row.label) for row in pairs.read_rows(data, labels)]

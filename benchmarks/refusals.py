@@ -1,8 +1,8 @@
-"""How soon is somebody refused who sends too much? Over HTTP, at every endpoint that takes a text.
+"""Measure over HTTP how soon each endpoint that takes a text refuses one that is too long.
 
 `python -m benchmarks.refusals` starts the app and sends each endpoint a text one character too long, 20 times, and then
-ten megabytes. It prints the median and the longest time from the first byte sent to the sentence read, and how much
-processor time of the app each took, which is the same on a machine that is busy with other things.
+ten megabytes. It prints the median and the longest time from the first byte sent to the sentence read, and the app's
+CPU time for each call, which is the same on a busy machine.
 """
 
 import json
@@ -33,12 +33,12 @@ TOO_LONG = {
     "decode_tree": [PROMPT, 4, 12, "", 0.8, 50, 0.95, 0],
     "inside": [TEXT, 0, 0, -1, "", ""],
 }
-"""For each endpoint the arguments of a call whose text has one character more than may be."""
+"""For each endpoint, the arguments of a call whose text is one character over the limit."""
 
 
 @dataclass(frozen=True)
 class RefusalTimes:
-    """The median and the longest time that it took to refuse, the app's own time for one, and what was said."""
+    """The median and the longest time of a refusal in ms, the app's CPU time for one, and its sentence."""
 
     what: str
     median_ms: float
@@ -48,7 +48,7 @@ class RefusalTimes:
 
 
 def refusal(client: httpx.Client, path: str, body: bytes) -> str:
-    """The sentence that a call is refused with; raises `SystemExit` for one that is not."""
+    """The sentence that a call is refused with; raises `SystemExit` if it is not refused."""
     begun = client.post(path, content=body, headers={"content-type": "application/json"})
     if begun.status_code != 200:
         return str(begun.json()["detail"])
@@ -59,7 +59,7 @@ def refusal(client: httpx.Client, path: str, body: bytes) -> str:
 
 
 def timed(client: httpx.Client, process: psutil.Process, what: str, path: str, body: bytes) -> RefusalTimes:
-    """The same call `TIMES` times."""
+    """Time the same call `TIMES` times."""
     before = process.cpu_times()
     times = [milliseconds(partial(refusal, client, path, body)) for _ in range(TIMES)]
     after = process.cpu_times()
@@ -68,7 +68,7 @@ def timed(client: httpx.Client, process: psutil.Process, what: str, path: str, b
 
 
 def measure() -> Iterator[RefusalTimes]:
-    """Each endpoint with a text that is too long, and with ten megabytes."""
+    """Time each endpoint with a text that is too long, and with ten megabytes."""
     with served(settings=UNHURRIED) as page, httpx.Client(base_url=page.url, timeout=60) as client:
         for endpoint, data in TOO_LONG.items():
             path = f"gradio_api/call/{endpoint}"
@@ -77,7 +77,7 @@ def measure() -> Iterator[RefusalTimes]:
 
 
 def main() -> int:
-    """Measure, print, and return 1 where a median is above the most that it may be."""
+    """Measure, print, and return 1 if a median is not below `MOST_MS`."""
     print(f"{'':<28}{'median ms':>10}{'longest':>10}{'processor':>10}")
     slow = 0
     for each in measure():

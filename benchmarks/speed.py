@@ -4,8 +4,8 @@
     python -m benchmarks.speed --only "fill mask"  one row
     python -m benchmarks.speed --json speed.json   the rows as JSON too
 
-A row is `{work, baseline, ours, unit, ratio, needs, met}`: two medians, how many times the baseline we take, and the
-most that may be. The sides take turns, so that a busy machine slows both, and `ratio` is the median over the pairs.
+A row is `{work, baseline, ours, unit, ratio, needs, met}`: the median of each side, their ratio, and the largest ratio
+allowed. The sides take turns, so that a busy machine slows both, and `ratio` is the median over the pairs.
 """
 
 import argparse
@@ -42,7 +42,7 @@ TOGETHER = 8
 """Visitors at once inside this process."""
 
 CROWD, CROWD_S, WARM_UP_S = 32, 60.0, 10.0
-"""Visitors at once over HTTP, and for how many seconds."""
+"""Visitors at once over HTTP, the seconds for which they are measured, and those of the warm-up before."""
 
 BESIDE_ROUNDS, SETTLE_S = 8, 1.0
 
@@ -57,7 +57,7 @@ SPRINGS = (
 
 
 def answering(task: str, **fields: object) -> Callable[[], Sides]:
-    """A bundled checkpoint as the page runs it, against transformers as a user would call it, in float32."""
+    """Compare a bundled checkpoint as the app runs it with transformers as a user would call it, in float32."""
 
     def sides() -> Sides:
         model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task))
@@ -68,7 +68,7 @@ def answering(task: str, **fields: object) -> Callable[[], Sides]:
 
 
 def within_a_second(task: str, **fields: object) -> Callable[[], Sides]:
-    """A run of a bundled checkpoint whose network for looks inside is loaded, against a second."""
+    """Compare a run of a bundled checkpoint, whose PyTorch network is already loaded, with a second."""
 
     def sides() -> Sides:
         model = ModelStore(engine=DEFAULT_SETTINGS).load(find(task), task=task_called(task))
@@ -80,14 +80,14 @@ def within_a_second(task: str, **fields: object) -> Callable[[], Sides]:
 
 @contextmanager
 def service() -> Iterator[DemoService]:
-    """The page's service, log and all."""
+    """The app's service, with a log of its own."""
     with tempfile.TemporaryDirectory() as folder:
         store = ModelStore(engine=DEFAULT_SETTINGS)
         yield DemoService(Settings(), LocalBackend(store), SessionLog(f"sqlite:///{Path(folder) / 'runs.db'}"))
 
 
 def again() -> Sides:
-    """A run of the service against the same asked again."""
+    """Compare a run of the service with the same run repeated."""
     with service() as ours:
         session = ours.new_session()
         for number in count():
@@ -97,7 +97,7 @@ def again() -> Sides:
 
 
 def together(task: Task, turns: int, field: str = "text", text: str = "") -> Callable[[], Sides]:
-    """Milliseconds for an answer: one visitor after the other, and all at once, each of whom asks `turns` times."""
+    """Compare the ms of an answer for visitors one after the other and all at once; each asks `turns` times."""
 
     def sides() -> Sides:
         numbers, short = count(1000), text or INPUTS[task.endpoint][field]
@@ -106,7 +106,7 @@ def together(task: Task, turns: int, field: str = "text", text: str = "") -> Cal
             def visit() -> None:
                 session = ours.new_session()
                 for _ in range(turns):
-                    # A number behind it, so that nothing is asked twice.
+                    # The number makes each text new, so that none is answered from a cache.
                     ours.run(session, task, INPUTS[task.endpoint] | {field: f"{short} {next(numbers)}"})
 
             def in_a_row() -> None:
@@ -127,12 +127,12 @@ def together(task: Task, turns: int, field: str = "text", text: str = "") -> Cal
 
 
 def beside_a_busy_process() -> Sides:
-    """The 95th percentile of all tasks' times on a quiet machine, and with one core taken by another process."""
+    """Compare the 95th percentile of all tasks' times on a quiet machine and beside a process that takes one core."""
     store = ModelStore(engine=DEFAULT_SETTINGS)
     runs = [partial(store.load(find(task)), **fields) for task, fields in INPUTS.items()]
 
     def slowest_ms() -> float:
-        # Every visitor but the first comes while the other program has been busy for a while.
+        # Nearly all visitors come after the other process has been busy for a while, so the first moments are left out.
         settled = time.monotonic() + SETTLE_S
         while time.monotonic() < settled:
             runs[0]()
@@ -150,7 +150,7 @@ def beside_a_busy_process() -> Sides:
 
 @cache
 def crowds() -> tuple[list[float], list[float]]:
-    """The waits in seconds of a plain app's visitors and of ours, one after the other; two rows are of these visits."""
+    """The waits in seconds of the plain app's visitors, then of ours; cached, since two rows are about them."""
 
     def waits(command: list[str], calls: Calls) -> list[float]:
         with served(command, UNHURRIED) as page:
@@ -161,7 +161,7 @@ def crowds() -> tuple[list[float], list[float]]:
 
 
 def of_crowds(figure: Callable[[list[float]], float]) -> Callable[[], Sides]:
-    """The figure of the plain app's waits and of ours."""
+    """Compare `figure` of the plain app's waits with that of ours."""
 
     def sides() -> Sides:
         theirs, ours = crowds()
@@ -212,11 +212,11 @@ WORKS = (
     ),
     Work(f"{CROWD} visitors, p95", "s", 0.20, of_crowds(lambda waits: float(np.quantile(waits, 0.95))), 1),
 )
-"""One entry for each row: to add a row, yield pairs and say what they need."""
+"""One entry for each row: to add a row, yield pairs and state the largest ratio allowed."""
 
 
 def main() -> int:
-    """Measure, print a table, and return 1 if anything needs more than it may."""
+    """Measure, print a table, and return 1 if a ratio is larger than allowed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE as well")
     parser.add_argument("--only", metavar="WORK", help="the row of this name, or those whose name holds WORK")

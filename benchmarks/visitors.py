@@ -1,4 +1,4 @@
-"""What the benchmarks share: typical inputs, a page in a process of its own, and visitors who call it over HTTP."""
+"""Shared by the benchmarks: typical inputs, the app in a process of its own, and visitors who call it over HTTP."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ import psutil
 ROOT = Path(__file__).resolve().parents[1]
 OUR_PAGE = [sys.executable, "app.py"]
 UNHURRIED = {"CLEARHEAD_RUNS_PER_MINUTE": "1000000", "CLEARHEAD_RUNS_AT_ONCE": "1000"}
-"""Visitors here ask faster than a person may."""
+"""Settings without rate limits: these visitors ask faster than a person may."""
 
 STARTS_WITHIN_S = 180.0
 PATIENCE_S = 300.0
@@ -52,7 +52,7 @@ INPUTS: dict[str, dict[str, object]] = {
 """A typical input for each task, by its endpoint."""
 
 TYPED = ("text", "question", "context", "prompt", "a", "b")
-"""What a visitor types; everything else is as in the typical input."""
+"""The fields that a visitor types; the others are as in the typical input."""
 
 SETTINGS: dict[str, list[Any]] = {
     "fill_mask": [5, "", ""],
@@ -63,7 +63,7 @@ SETTINGS: dict[str, list[Any]] = {
     "translation": [4, ""],
     "completion": [40, "sample", 0.8, 50, 0.95, 4, 1, ""],
 }
-"""What our endpoints are given after the texts: the same settings as the baseline has."""
+"""The arguments of our endpoints after the texts: the same settings as the baseline's."""
 
 
 def free_port() -> int:
@@ -83,7 +83,7 @@ class Served:
 
 @contextmanager
 def served(command: list[str] = OUR_PAGE, settings: dict[str, str] | None = None) -> Iterator[Served]:
-    """The page that `command` serves under `settings`, with a database of its own; it is killed afterwards."""
+    """Run `command` under `settings` with a database of its own, yield the page once it answers, and kill it after."""
     port = int((settings or {}).get("CLEARHEAD_PORT") or free_port())
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {
@@ -121,7 +121,7 @@ def _is_there(url: str) -> bool:
 
 
 class TurnedAwayError(Exception):
-    """Too many wait, or this visitor asks too fast; `seconds` says when to come back."""
+    """The app refused a call with status 429; `seconds` says when to come back."""
 
     def __init__(self, sentence: str, seconds: float) -> None:
         super().__init__(sentence)
@@ -147,14 +147,14 @@ Call = tuple[str, list[Any]]
 """An endpoint and its arguments."""
 
 Calls = Callable[[str, int], list[Call]]
-"""What a visitor with this mark may call next, the call of this number: hardly a text comes twice."""
+"""The calls to choose from for a visitor's mark and the number of the call: texts are hardly ever repeated."""
 
 LOOKS = ("bright", "calm", "cold", "dark", "dry", "grey", "hot", "long", "quiet", "rainy", "sunny", "windy")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def plain_calls(mark: str, number: int) -> list[Call]:
-    """The typical input of each task as a plain app is called with it, on one of 9,240 kinds of day."""
+    """Calls of the plain app with each task's typical input, on one of 9,240 kinds of day."""
     chance = random.Random(f"{mark} {number}")
     looks = chance.sample(LOOKS, 3)
     day = f"On a {looks[0]}, {looks[1]} and {looks[2]} {chance.choice(DAYS)},"
@@ -169,13 +169,13 @@ def plain_calls(mark: str, number: int) -> list[Call]:
 
 
 def our_calls(mark: str, number: int) -> list[Call]:
-    """The same for our endpoints."""
+    """Calls of our endpoints with the texts of `plain_calls`."""
     return [(task, [*texts, *SETTINGS[task]]) for task, texts in plain_calls(mark, number)]
 
 
 @dataclass
 class Tally:
-    """What all visitors met: answers and their times in seconds, and how often and in which words they failed."""
+    """Counts over all visitors: the answers' times in seconds and tasks, refusals and failures by their message."""
 
     seconds: list[float] = field(default_factory=list)
     by_task: Counter[str] = field(default_factory=Counter)
@@ -184,19 +184,19 @@ class Tally:
 
 
 class Visitor:
-    """One session from one address, with calls one after the other; `answers` has each that came, by its run."""
+    """One session from one address, which calls one after the other; `answers` holds its answers by run id."""
 
     def __init__(self, url: str, number: int, calls: Calls, tally: Tally) -> None:
         self.mark = f"visitor{number}x{secrets.token_hex(3)}"
         self.answers: dict[str, dict[str, Any]] = {}
         self._calls, self._tally = calls, tally
         self._session, self._chance = secrets.token_urlsafe(12), random.Random(number)
-        # The app believes this of a proxy on its own machine: so the visitors have an address each.
+        # The app trusts this header from a proxy on its own machine, so each visitor has an address.
         address = {"X-Forwarded-For": f"10.0.{number // 250}.{number % 250 + 1}"}
         self.client = httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, headers=address)
 
     async def visit(self, goes_on: Callable[[], bool], pause_s: float = 0.0) -> None:
-        """Call until `goes_on` says no, with pauses of `pause_s` on the average; what comes later is not counted."""
+        """Call while `goes_on`, with mean pauses of `pause_s` seconds; answers that come later are not counted."""
         number = 0
         while goes_on():
             number += 1
@@ -211,20 +211,20 @@ class Visitor:
             await asyncio.sleep(self._chance.uniform(0, 2 * pause_s))
 
     async def ask(self, endpoint: str, data: list[Any]) -> Any:
-        """The answer; nothing after a failure, which is counted, or when turned away, after the wait asked for."""
+        """The answer; `None` after a failure, which is counted, or when turned away, after the wait asked for."""
         try:
             return await call(self.client, endpoint, data, self._session)
         except TurnedAwayError as away:
             self._tally.busy[str(away).split(":")[0].split(".")[0]] += 1
             await asyncio.sleep(min(away.seconds, LONGEST_PAUSE_S))
         except (httpx.HTTPError, RuntimeError, ValueError) as error:
-            # The first hundred letters tell kinds apart.
+            # The first hundred characters tell kinds of failure apart.
             self._tally.failures[f"{endpoint}: {error!r}"[:100]] += 1
         return None
 
 
 async def crowd(url: str, calls: Calls, seconds: float, visitors: int) -> list[float]:
-    """The seconds until each answer came to one of `visitors`, who ask again as soon as they are answered."""
+    """The seconds that each answer took, for this number of visitors who call again as soon as they are answered."""
     tally, ends = Tally(), time.monotonic() + seconds
     everybody = [Visitor(url, number, calls, tally) for number in range(visitors)]
     await asyncio.gather(*(visitor.visit(lambda: time.monotonic() < ends) for visitor in everybody))

@@ -1,4 +1,4 @@
-"""What is measured and how: pairs of a baseline and ours, taken in turns, and the row that comes of them."""
+"""How a benchmark is measured: pairs of the baseline and ours, taken in turns, and the row of their medians."""
 
 import statistics
 import time
@@ -14,7 +14,7 @@ Sides = Iterator[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured for one piece of work."""
+    """The result of one benchmark: both medians, their `ratio`, and whether it is at most `needs`."""
 
     work: str
     baseline: float
@@ -42,20 +42,20 @@ class Work:
             next(sides)
         pairs = [next(sides) for _ in range(runs)]
         baseline, ours = (round(statistics.median(side), 2) for side in zip(*pairs, strict=True))
-        # Two decimals are what a median of so few pairs can tell apart; where a hundredth may be too much, four.
+        # A median of so few pairs is good for two decimals; a limit below `SMALL` needs four all the same.
         ratio = round(statistics.median(mine / other for other, mine in pairs), 2 if self.needs >= SMALL else 4)
         return Row(self.name, baseline, ours, self.unit, ratio, self.needs, ratio <= self.needs)
 
 
 def milliseconds(action: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """The milliseconds that one call takes."""
     began = time.perf_counter()
     action()
     return (time.perf_counter() - began) * 1000
 
 
 def in_turns(plain: Callable[[], object], ours: Callable[[], object]) -> Sides:
-    """Both measured in milliseconds; each is the first of a pair half of the time, for that may meet a cooler cache."""
+    """Measure both in milliseconds; each goes first in half of the pairs, since the first may meet a colder cache."""
     while True:
         yield milliseconds(plain), milliseconds(ours)
         first = milliseconds(ours)

@@ -1,8 +1,8 @@
-"""What models in workers on Ray Serve cost, how they grow, and what a killed one takes with it.
+"""Measure workers on Ray Serve: their overhead, their throughput, and the calls that are lost when one is killed.
 
-`python -m benchmarks.workers` starts Ray on this machine and asks its workers as the page does: once with the real
-models, in turns with the same models in this process; then with a model that takes 200 ms and one call at a time, by
-one worker and by four; and with two of these, of which one is killed while they are asked.
+`python -m benchmarks.workers` starts Ray on this machine and calls its workers as the app does: first the real models,
+in turns with the same models in this process; then a model that takes 200 ms for each call, one call at a time, in one
+worker and in four; then the same model in two workers, one of which is killed under load.
 """
 
 import argparse
@@ -42,7 +42,7 @@ COMES_BACK_WITHIN_S = 60.0
 
 
 class SlowModel(FastModel):
-    """The fast model, which takes its time with one call after the other."""
+    """The fast model, slowed down to 200 ms for each call, one call at a time."""
 
     inputs_type = TextClassificationInput  # type: ignore[assignment]
 
@@ -50,7 +50,7 @@ class SlowModel(FastModel):
         self._turn = threading.Lock()
 
     def answer(self, inputs: Any) -> SentimentOutput:
-        """The answer, after 200 ms of its own."""
+        """The answer, after 200 ms."""
         with self._turn:
             time.sleep(TAKES_S)
         return super().answer(inputs)
@@ -64,16 +64,16 @@ class SlowStore(ModelStore):
         self._model = SlowModel()
 
     def load(self, *_checkpoint: Any, **_progress: Any) -> Any:
-        """The slow model, whatever is asked for."""
+        """Return the slow model, whatever the checkpoint."""
         return self._model
 
 
 @dataclass(frozen=True)
 class Found:
-    """What came of it: milliseconds, answers a second by one worker and by four, and seconds until two answered again.
+    """The result: milliseconds, answers a second of one worker and of four, and seconds until two answered again.
 
-    Of the calls at the time of the kill, `answers` were answered, `sentences` ended in a sentence for the visitor, and
-    `other` in anything else or in another text's answer.
+    Of the calls around the kill, `answers` were answered, `sentences` failed with a sentence for the visitor, and
+    `other` ended in anything else or in another text's answer.
     """
 
     sentiment_here_ms: float
@@ -93,26 +93,26 @@ class Found:
 
     @property
     def is_met(self) -> bool:
-        """Whether each figure is as it must be."""
+        """Whether each figure is within its limit."""
         cheap = self.added_an_answer_ms <= 15 and self.added_a_token_ms <= 1.3
         return cheap and self.growth >= 3.4 and self.workers_back_s <= 15 and self.answers > 0 and not self.other
 
 
 @contextmanager
 def ray_serve() -> Iterator[Callable[..., RemoteBackend]]:
-    """A function that brings the workers of a store to a number, and is how they are asked; Ray ends afterwards."""
+    """Run Ray Serve; yield a function that deploys `count` workers of a store and returns their backend."""
     import ray
     from ray import serve
 
     from models.backend.ray_serve import deploy
 
-    # Not in Ray's own place, so that all of it can be deleted; a short name, for sockets' names have an end.
+    # A folder of our own can be deleted whole; its name is short, as the length of a socket's path is limited.
     folder, port = tempfile.mkdtemp(prefix="ray-", dir="/tmp"), free_port()
     ray.init(include_dashboard=False, log_to_driver=False, num_cpus=4, _temp_dir=folder)
     serve.start(http_options={"host": "127.0.0.1", "port": port, "request_timeout_s": None})
 
     def workers(count: int, store: Callable[[], ModelStore]) -> RemoteBackend:
-        # A worker here takes half of a processor by Ray's count, so that four fit anywhere.
+        # Ray counts half a CPU for each worker, so that four fit on any machine.
         deploy(count, 0, CALLERS_OF_A_WORKER, cpus=0.5, gpus=0, store=store)
         return RemoteBackend(f"http://127.0.0.1:{port}")
 
@@ -125,24 +125,24 @@ def ray_serve() -> Iterator[Callable[..., RemoteBackend]]:
 
 
 def new_store() -> ModelStore:
-    """The store that a page has."""
+    """A model store with the app's default settings."""
     return ModelStore(engine=DEFAULT_SETTINGS)
 
 
 def in_turns(times: int, *asked: Callable[[], Any]) -> list[float]:
-    """The median milliseconds of each, measured in turns."""
+    """The median milliseconds of each callable, measured in turns."""
     taken: list[list[float]] = [[] for _ in asked]
     for _ in range(times + 2):
         for each, milliseconds in zip(asked, taken, strict=True):
             began = time.perf_counter()
             each()
             milliseconds.append((time.perf_counter() - began) * 1e3)
-    # The first two load models and open connections.
+    # The first two calls load models and open connections.
     return [statistics.median(each[2:]) for each in taken]
 
 
 def cost(remote: Backend, times: int) -> tuple[list[float], list[float], int]:
-    """Milliseconds of an answer and of a completion here and in a worker, and how many tokens that completion has."""
+    """Milliseconds of an answer and of a completion, each here and in a worker, and the completion's tokens."""
     here, there = (
         DemoService(Settings(), each, SessionLog("sqlite://")) for each in (LocalBackend(new_store()), remote)
     )
@@ -158,13 +158,13 @@ def cost(remote: Backend, times: int) -> tuple[list[float], list[float], int]:
 
 
 def ask(remote: Backend, text: str) -> bool:
-    """Whether the answer to `text` is its own; raises what the page would show."""
+    """Whether the answer is that to `text`; raises the error that the page would show."""
     found = remote.ask(asks.answer, find("", Task.SENTIMENT), Task.SENTIMENT, TextClassificationInput(text))
     return isinstance(found, SentimentOutput) and abs(found.scores[1].score - score_of(text)) < 1e-9
 
 
 def answers_a_second(remote: Backend, seconds: float, callers: int = 4 * CALLERS_OF_A_WORKER) -> float:
-    """How many answers `callers` get who ask again as soon as they are answered, once all workers are asked."""
+    """Answers per second to `callers` that call again as soon as they are answered, after a warm-up of all workers."""
     begins = time.monotonic() + max(3.0, seconds / 5)
     ends = begins + seconds
 
@@ -184,7 +184,7 @@ def replicas() -> list[psutil.Process]:
     """The processes of the workers that this process has started."""
     found = []
     for each in psutil.Process().children(recursive=True):
-        # One that has ended meanwhile has no name any more.
+        # A process that has ended meanwhile has no command line.
         with suppress(psutil.Error):
             found += [each] if "ServeReplica" in "".join(each.cmdline()[:1]) else []
     return found
@@ -221,7 +221,7 @@ def kill_one(remote: Backend, count: int) -> tuple[float, Counter[str]]:
 
 
 def are_there(count: int, killed: int) -> bool:
-    """Whether Ray Serve has `count` workers that answer, without the one that was killed."""
+    """Whether Ray Serve has `count` workers running, not counting the one that was killed."""
     from ray import serve
 
     states = serve.status().applications["models"].deployments["Replica"].replica_states
@@ -231,7 +231,7 @@ def are_there(count: int, killed: int) -> bool:
 
 
 def measure(times: int, seconds: float) -> Found:
-    """Start Ray, and measure one after the other."""
+    """Start Ray, and measure overhead, throughput and recovery."""
     with ray_serve() as workers:
         answers, written, tokens = cost(workers(1, new_store), times)
         print("measured what an answer costs", file=sys.stderr)
@@ -257,7 +257,7 @@ def measure(times: int, seconds: float) -> Found:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what came of it as JSON; the exit status says whether a figure is not as it must be."""
+    """Print the result as JSON; the exit status is 1 if a figure is outside its limit."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=__doc__)
     parser.add_argument("--times", type=int, default=100, help="how often an answer's cost is measured (100)")
     parser.add_argument("--seconds", type=float, default=20, help="for how long one worker is asked, and four (20)")

@@ -1,4 +1,4 @@
-"""Photograph every tab of a running demo, as a visitor sees it, and record its first minute's worth in 20 seconds.
+"""Take screenshots of every tab of a running demo, and record a visitor's first minute as a GIF of 20 seconds.
 
 `python docs/screenshots.py http://127.0.0.1:7860` writes into `docs/screenshots` and `assets/preview.png`.
 """
@@ -40,7 +40,7 @@ FILM_S = 20
 
 
 def photograph(page: Page, tab: str, path: Path) -> None:
-    """What is in view of the tab as it opens, once its figure stands."""
+    """Save a screenshot of the tab as it opens, once its figure is drawn."""
     page.get_by_role("tab", name=tab).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
     if tab not in ("Inside", "Surprise", "One word", "Teach it", "Training", "Before"):
@@ -57,14 +57,14 @@ def save(png: bytes, path: Path) -> None:
 
 
 class Film:
-    """Frames of a page, one each `FRAME_S`, saved as an animated picture."""
+    """Frames of a page, one every `FRAME_S` seconds, saved as an animated GIF."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.frames: list[Image.Image] = []
 
     def roll(self, seconds: float) -> None:
-        """Take frames for so long."""
+        """Take frames for `seconds`, up to `FILM_S` seconds in all."""
         ends = time.monotonic() + seconds
         while (begun := time.monotonic()) < ends and len(self.frames) * FRAME_S < FILM_S:
             frame = Image.open(io.BytesIO(self.page.screenshot()))
@@ -72,13 +72,13 @@ class Film:
             self.page.wait_for_timeout(max(0.0, 1000 * (FRAME_S - (time.monotonic() - begun))))
 
     def write(self, path: Path) -> None:
-        """The film as a GIF that begins again at its end."""
+        """Write the film as a GIF that loops."""
         first, *others = self.frames
         first.save(path, save_all=True, append_images=others, duration=round(1000 * FRAME_S), loop=0, optimize=True)
 
 
 def record(page: Page, url: str) -> None:
-    """A visitor's first minute: a blank, a sentence of one's own, its words pointed at, a story, a look inside."""
+    """Record a visitor's first minute: a blank filled, words pointed at, sentiment, a story, a look inside."""
     page.goto(url)
     page.locator(".heatmap-frame .heatmaplayer").first.wait_for(state="attached")
     film = Film(page)
@@ -110,7 +110,7 @@ def record(page: Page, url: str) -> None:
 
 
 def photograph_tools(page: Page, tab: str) -> None:
-    """The reader's tools under `tab`, each unfolded and used: all heads, a second opinion, a change tried."""
+    """Save the attention reader's tools under `tab`, unfolded and used: all heads, a second opinion, a change tried."""
     page.get_by_role("tab", name=tab).click()
     panel = page.get_by_role("tabpanel").filter(visible=True)
 
@@ -133,7 +133,7 @@ def photograph_tools(page: Page, tab: str) -> None:
 
 
 def photograph_lecture(page: Page, url: str) -> None:
-    """A step of a lecture, as the room sees it."""
+    """Save a step of a lecture, as the room sees it."""
     page.goto(f"{url.rstrip('/')}/?lecture=attention&step=3")
     page.locator(".inside-step").filter(visible=True).first.wait_for()
     page.wait_for_timeout(3000)
@@ -141,7 +141,7 @@ def photograph_lecture(page: Page, url: str) -> None:
 
 
 def photograph_tour(page: Page, url: str) -> None:
-    """All cards of the tour on a phone, as they open, in one picture."""
+    """Save all cards of the tour on a phone, as they open, in one picture."""
     page.goto(f"{url}?tour=first-steps")
     card = page.get_by_role("region", name="Tour")
     pictures = []
@@ -158,7 +158,7 @@ def photograph_tour(page: Page, url: str) -> None:
 
 
 def main(url: str) -> None:
-    """Each tab in light, the reader, a lecture, the tour; one tab in dark, on a phone and in French; card and film."""
+    """Save each tab in light, the reader, a lecture, the tour; one tab dark, on a phone, in French; card and film."""
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

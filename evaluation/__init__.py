@@ -1,1 +1,1 @@
-"""How good an answer is: metrics, probes, perplexity, alignment. Used by training and by benchmarks."""
+"""Measures of the quality of answers (metrics, probes, perplexity, alignment), for training and benchmarks."""

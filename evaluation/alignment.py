@@ -1,8 +1,8 @@
-"""Which cross-attention head of a translator aligns words best.
+"""Find the cross-attention head of a translator that aligns words best.
 
-Each head's choice of a source word for every target word, over the model's own translations, against IBM model 1
-(Brown et al., 1993, as NLTK fits it on sentence pairs), which knows nothing of the network. The diagonal, the word at
-the same relative place, is the line to beat. Agreement is a share of the target words that hold letters.
+For every target word of the model's own translations, each head's choice of a source word is compared with that of IBM
+model 1 (Brown et al., 1993, as NLTK fits it on sentence pairs), which knows nothing of the network. The baseline is the
+diagonal, the word at the same relative place. Agreement is a share of the target words that hold letters.
 """
 
 import re
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class HeadAgreement:
-    """How many percent of the target words a head (both counted from 0) sends where IBM model 1 does."""
+    """The percentage of target words for which a head (it and its layer counted from 0) agrees with IBM model 1."""
 
     layer: int
     head: int
@@ -58,7 +58,7 @@ def word_attention(model: AnyTaskModel, text: str) -> WordAttention:
 def measure(
     model: AnyTaskModel, pairs: Sequence[tuple[str, str]], sources: Sequence[str]
 ) -> tuple[list[HeadAgreement], float]:
-    """The agreement of every head, the best first, and of the diagonal, with IBM model 1, fitted on `pairs`."""
+    """The agreement of every head, best first, and of the diagonal with IBM model 1, fitted on `pairs`."""
     attended = [word_attention(model, source) for source in sources]
     words = [(_WORD.findall(source.lower()), _WORD.findall(target.lower())) for source, target in pairs]
     expected = by_ibm_model_1(words, attended)
@@ -85,7 +85,7 @@ def measure(
 def by_ibm_model_1(
     pairs: Sequence[tuple[list[str], list[str]]], wanted: Sequence[WordAttention]
 ) -> list[list[int | None]]:
-    """For each target word in `wanted` the place of its source word, `None` where there is none."""
+    """For each target word in `wanted`, the index of its source word by IBM model 1, `None` if there is none."""
     from nltk.translate import AlignedSent, IBMModel1
 
     own = [AlignedSent(each.target, each.source) for each in wanted]
@@ -95,5 +95,5 @@ def by_ibm_model_1(
 
 
 def diagonal(targets: int, sources: int) -> list[int]:
-    """The source word at the same relative place as each target word."""
+    """For each target word, the index of the source word at the same relative place."""
     return [min(sources - 1, int((place + 0.5) * sources / targets)) for place in range(targets)]

@@ -1,4 +1,4 @@
-"""BERT's way to blank out text (Devlin et al., 2019, section 3.1), for training and for measuring alike."""
+"""BERT's masking of text (Devlin et al., 2019, section 3.1), for training and for measuring."""
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ PASSAGE_LENGTH = 128
 def masked(
     ids: Tensor, generator: torch.Generator, tokenizer: PreTrainedTokenizerBase, share: float = MASKED_SHARE
 ) -> tuple[Tensor, Tensor]:
-    """The ids with a `share` chosen, 80 % of them masked, 10 % another piece, 10 % unchanged; and which."""
+    """The ids with a `share` chosen (80 % masked, 10 % replaced at random, 10 % unchanged), and the mask of those."""
     chosen = torch.rand(ids.shape, generator=generator) < share
     chosen &= ~torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
     fate = torch.rand(ids.shape, generator=generator)

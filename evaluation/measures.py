@@ -1,4 +1,4 @@
-"""What a model of each task is measured by, through the very answers that visitors get."""
+"""Measures of a model's quality on each task, computed from the answers that visitors get."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ SEED = 1
 
 
 def fill_mask(model: AnyTaskModel, paragraphs: Sequence[str], limit: int) -> Figures:
-    """Top-1 and top-5 shares of the chosen pieces, in percent, over `limit` rows of 128 pieces."""
+    """Top-1 and top-5 accuracy on the chosen pieces, in percent, over at most `limit` rows of 128 pieces."""
     tokenizer, generator = AutoTokenizer.from_pretrained(model.folder), torch.Generator().manual_seed(SEED)
     rows = packed(tokenizer(list(paragraphs), add_special_tokens=False, verbose=False)["input_ids"], tokenizer)[:limit]
     places: list[int] = []
@@ -44,7 +44,7 @@ def text_classification(model: AnyTaskModel, rows: Sequence[tuple[str, int]]) ->
 
 
 def question_answering(model: AnyTaskModel, questions: Sequence[Question]) -> Figures:
-    """EM and F1 in percent, official normalisation; where some are unanswerable, also with no answer decided."""
+    """SQuAD's exact match and F1 in percent: of answerable questions and, with "no answer" allowed, of all."""
     answerable, decided, shown = [], [], []
     for question in questions:
         output = model(question=question.question, context=question.context, top_k=1)
@@ -87,9 +87,9 @@ def names(model: AnyTaskModel, sentences: Sequence[Marked]) -> Figures:
 
 
 def sentence_pairs(model: AnyTaskModel, sets: Mapping[str, Sequence[tuple[str, str, int]]]) -> Figures:
-    """Figures in percent on `following`, `snli`, `sick`, `mrpc` and `quora`: rows of two texts and a label's place.
+    """Figures in percent on `following`, `snli`, `sick`, `mrpc` and `quora`: rows of two texts and a label's index.
 
-    For likeness, the area under the curve says how often a pair that says the same has a greater cosine than another.
+    The area under the ROC curve is the share of cases in which a paraphrase has a greater cosine than another pair.
     """
     found = {name: [(model(a=a, b=b), label) for a, b, label in rows] for name, rows in sets.items() if rows}
     figures: Figures = {}

@@ -1,4 +1,4 @@
-"""The figures that checkpoints are compared by, as their papers define them."""
+"""The metrics that checkpoints are compared by, as their papers define them."""
 
 import re
 import string
@@ -15,7 +15,7 @@ def normalised_answer(answer: str) -> str:
 
 
 def exact_match(predicted: str, answers: Sequence[str]) -> float:
-    """1 if the prediction equals one of the answers once normalised; no answers means that none is right."""
+    """1 if the normalised prediction equals one of the answers, else 0; without answers, only an empty one is right."""
     return float(any(normalised_answer(predicted) == normalised_answer(answer) for answer in answers or [""]))
 
 
@@ -45,7 +45,7 @@ def _f1(predicted: list[str], answer: list[str]) -> float:
 
 
 def names_f1(predicted: Sequence[Collection[object]], given: Sequence[Collection[object]]) -> float:
-    """The F1 of whole names in percent, over all texts: one counts where its place and its kind are right."""
+    """The F1 of whole names in percent, over all texts: a name counts if its place and its kind are right."""
     right = sum(len(set(ours) & set(theirs)) for ours, theirs in zip(predicted, given, strict=True))
     named = sum(map(len, predicted)) + sum(map(len, given))
     return 200 * right / named if named else 0.0

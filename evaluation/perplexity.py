@@ -1,4 +1,4 @@
-"""Perplexity per word: how well a model that writes foresees a text, whatever pieces it reads it in."""
+"""Perplexity per word: how well a language model predicts a text, whatever its vocabulary."""
 
 import math
 
@@ -14,11 +14,10 @@ CONTEXT = 512
 def losses(
     model: nn.Module, tokenizer: PreTrainedTokenizerBase, text: str, context: int = CONTEXT, overlap: int | None = None
 ) -> tuple[float, int]:
-    """The summed cross-entropy, in nats, of all pieces of `text` after the start token, and how many they are.
+    """The summed cross-entropy, in nats, of all pieces of `text` after the start token, and their number.
 
-    Windows of `context` pieces overlap by `overlap`, and only what is new counts. They overlap by half where nothing is
-    said, so that a piece has at least half a window before it (as the transformers documentation measures models of
-    fixed length).
+    Windows of `context` pieces overlap by `overlap`, and only new pieces count. By default they overlap by half, so a
+    piece has at least half a window before it (as the transformers documentation measures models of fixed length).
     """
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
@@ -33,5 +32,5 @@ def losses(
 
 
 def perplexity_per_word(model: nn.Module, tokenizer: PreTrainedTokenizerBase, text: str) -> float:
-    """exp(loss of all pieces / number of words), words being what white space parts."""
+    """exp(loss of all pieces / number of words); words are separated by white space."""
     return math.exp(losses(model, tokenizer, text)[0] / len(text.split()))

@@ -1,7 +1,7 @@
-"""Which layer's mean is the best sentence vector to teach on, measured on the ready sets.
+"""Measure which layer's mean is the best sentence vector for the tab Teach it, on its ready sets of examples.
 
-`python -m evaluation.sentence_vectors` prints the table in `docs/experiments/encoders.md`: the share that is right in
-five-fold cross-validation over all 60 texts of a set, and of the 20 kept ones after 4 and 10 examples of each class.
+`python -m evaluation.sentence_vectors` prints the table in `docs/experiments/encoders.md`: the accuracy in five-fold
+cross-validation over all 60 texts of a set, and on the 20 held-out ones after 4 and 10 examples of each class.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ Rows = NDArray[Any]
 
 
 def vectors_of(trunk: nn.Module, encoded: dict[str, Tensor]) -> Iterator[tuple[str, Rows]]:
-    """The sentence vectors `[text, width]` of every layer, and of some layers together."""
+    """The sentence vectors `[text, width]`, of length one, of every layer, of the last 2 and 4, and of `[CLS]`."""
     with torch.inference_mode():
         layers = list(trunk(**encoded, output_hidden_states=True).hidden_states)
     seen = encoded["attention_mask"][..., None].float()
@@ -44,7 +44,7 @@ def _as_long_as_one(vectors: Tensor) -> Rows:
 
 
 def figures(representation: str, rows: Rows, classes: Rows, kept: Rows) -> tuple[float, ...]:
-    """The shares that are right: cross-validated, after 4 and after 10 examples."""
+    """The accuracies: in cross-validation, and on held-out texts after 4 and after 10 examples of each class."""
 
     def right(taught: Rows, tested: Rows) -> float:
         fitted = classifier(representation).fit(rows[taught], classes[taught])
@@ -63,7 +63,7 @@ def figures(representation: str, rows: Rows, classes: Rows, kept: Rows) -> tuple
 
 
 def main() -> None:
-    """Print a line for each kind of vector, the mean over the sets."""
+    """Print a line for each kind of vector: its mean accuracies over the sets."""
     model = ModelStore().load(find("", Task.TEACH), task=Task.TEACH)
     tokenizer, trunk = AutoTokenizer.from_pretrained(model.folder), model.network.base_model
     untrained = with_random_weights(model.network)

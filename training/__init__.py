@@ -1,1 +1,1 @@
-"""One readable script per bundled checkpoint; `python -m training --help` rebuilds any of them."""
+"""One readable script per bundled checkpoint; `python -m training --help` says how to rebuild them."""

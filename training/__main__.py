@@ -1,9 +1,9 @@
 """Rebuild the bundled checkpoints: `python -m training --data DIR [--task TASK] [--workdir DIR]`.
 
-DIR holds the data as public sources publish it; each script says which files it reads. A run that was interrupted
-goes on where it last saved its state under the work folder; delete that folder to begin again. Sentiment, question
-answering, names and sentence pairs start from the masked language model. `word-vectors` and `which-layer` make what the
-tab One word shows, and `perplexity-by-window` measures what Inside says of short windows.
+DIR holds the data as public sources publish it; each script says which files it reads. An interrupted run resumes from
+the state that it last saved under the work folder; delete that folder to begin again. Sentiment, question answering,
+names and sentence pairs start from the masked language model. `word-vectors` and `which-layer` make files for the tab
+One word, and `perplexity-by-window` measures the cost of short windows for the tab Inside.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SCRIPTS = {
     "single-cells": "characters",
     "early-translators": "early_translators",
 }
-"""The scripts by what they make: a checkpoint for a task of the Hub, and files for tabs that look into them."""
+"""The scripts by what they make: checkpoints, by the Hub's task names, and files for other tabs."""
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
-    # Optimizer states fade into numbers too small for the fast path of a CPU.
+    # Optimizer states decay into denormal numbers, which slow a CPU down.
     torch.set_flush_denormal(True)
     for task in SCRIPTS if given.task == "all" else [given.task]:
         build: Callable[[Path, Path], None] = import_module(f"training.{SCRIPTS[task]}").build

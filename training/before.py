@@ -1,8 +1,8 @@
-"""Before Transformers: eleven small networks that judge a sentence, all trained on the same phrases of sst2.
+"""Before Transformers: eleven small sentiment classifiers, all trained on the same phrases of sst2.
 
-A language model, an LSTM in each direction, first reads film reviews without labels. Two of the networks begin with
-what it learned: one goes on learning with it, the other reads its vectors, which stay as they are. The nine others know
-nothing but the phrases. Where pre-training helps is measured with 100, 1,000 and 10,000 phrases.
+A language model, an LSTM in each direction, is pre-trained on film reviews without labels. Two of the networks start
+from its weights: one fine-tunes them, the other keeps them frozen. The nine others learn from the phrases alone. How
+much pre-training helps is measured with 100, 1,000 and 10,000 phrases.
 """
 
 import itertools
@@ -35,7 +35,7 @@ from training.trunk import padded
 
 NAME = "before"
 KNOWN_WORDS, MORE_WORDS, KNOWN_GRAMS = 10_000, 4_000, 60_000
-"""How many words of sst2, how many more of the reviews, and how many n-grams of sst2 are known: the most frequent."""
+"""The size of the vocabulary: the most frequent words of sst2, further ones of the reviews, and n-grams of sst2."""
 
 REVIEW_WORDS, KEPT_OUT_WORDS = 6_000_000, 60_000
 WINDOW, WINDOWS = 36, 64
@@ -43,7 +43,7 @@ WINDOW, WINDOWS = 36, 64
 
 LANGUAGE_STEPS, LANGUAGE_RATE = 2_400, 3e-3
 SAMPLES = 1_000
-"""A guess is scored against this number of words, drawn by frequency, not against all (Bengio and Senécal, 2003)."""
+"""A word is scored against this number of words, drawn by frequency, not against all (Bengio and Senécal, 2003)."""
 
 BATCH_TOKENS = 1_000
 SEED = 7
@@ -51,7 +51,7 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Recipe:
-    """How often a network reads all phrases, and at which rate it learns; its pre-trained part learns at `slower`."""
+    """A network's epochs over all phrases and its learning rate; `slower` is the rate of a pre-trained part."""
 
     epochs: int
     rate: float
@@ -72,7 +72,7 @@ RECIPES = {
     "frozen": Recipe(5, 6e-3),
 }
 CURVE = {100: 100, 1_000: 300, 10_000: 700}
-"""With how many phrases pre-training is measured, and for how many steps they are learned."""
+"""The numbers of phrases with which pre-training is measured, and the training steps for each."""
 
 CURVE_NETWORKS, CURVE_SEEDS, CURVE_TOKENS = ("lstm", "fine_tuned", "frozen"), range(3), 400
 
@@ -80,23 +80,23 @@ Phrase = tuple[list[str], float]
 """The words of a phrase, and 1 if it praises or 0 if it blames."""
 
 Example = tuple[list[int], float]
-"""The same in ids."""
+"""A phrase as ids, and its label."""
 
 
 def read_phrases(file: Path, without: frozenset[str] = frozenset()) -> list[Phrase]:
-    """The phrases of an sst2 file, spaced as people type, but for those that read like one of `without`."""
+    """The phrases of an sst2 file, spaced as people type, except those whose normalised text is in `without`."""
     rows = dict.fromkeys(text.read_sst2(file))
     return [(words_of(detokenised(row)), float(label)) for row, label in rows if text.normalised(row) not in without]
 
 
 def read_reviews(file: Path) -> list[str]:
-    """The words of film reviews without labels, one after the other."""
+    """The first `REVIEW_WORDS` words of the film reviews without labels."""
     reviews = (words_of(line.replace("<br />", " ")) for line in text.read_text(file).splitlines())
     return list(itertools.islice(itertools.chain.from_iterable(reviews), REVIEW_WORDS))
 
 
 def vocabulary_of(phrases: Sequence[Phrase], reviews: Sequence[str]) -> Vocabulary:
-    """The most frequent words of the phrases, then those of the reviews that are none of them, and the n-grams."""
+    """The most frequent words of the phrases, then the most frequent others of the reviews; the phrases' n-grams."""
     taught = Counter(itertools.chain.from_iterable(words for words, _ in phrases))
     words = [word for word, _ in taught.most_common(KNOWN_WORDS)]
     rest = Counter(reviews)
@@ -119,7 +119,7 @@ def windows(stream: Tensor, step: int) -> Iterator[Batch]:
 
 
 def language_loss(shares: Tensor) -> Callable[[LanguageModel, Batch], Tensor]:
-    """Cross-entropy of the next word and of the one before, against words drawn by their `shares` of the text."""
+    """Return the loss: cross-entropy of the next and the previous word, against words drawn by their `shares`."""
 
     def one_way(model: LanguageModel, guesses: Tensor, wanted: Tensor) -> Tensor:
         drawn = torch.multinomial(shares, SAMPLES, replacement=True)
@@ -140,9 +140,9 @@ def language_loss(shares: Tensor) -> Callable[[LanguageModel, Batch], Tensor]:
 
 
 def pretrain(language: LanguageModel, stream: Tensor, workdir: Path) -> None:
-    """Teach the language model to guess the words of `stream`; it goes on from where it was, to its last step."""
+    """Train the language model on the words of `stream`, resuming from its saved state if there is one."""
     torch.manual_seed(SEED)
-    # Words that never came are drawn, if seldom, so that no share is zero.
+    # One more of each word, so that no share is zero.
     shares = torch.bincount(stream.long(), minlength=len(language.bias)).float() + 1
     loss, optimizer = language_loss(shares / shares.sum()), adamw(language, LANGUAGE_RATE)
     plan = Plan(steps=LANGUAGE_STEPS, warmup_steps=LANGUAGE_STEPS // 20, workdir=workdir)
@@ -150,7 +150,7 @@ def pretrain(language: LanguageModel, stream: Tensor, workdir: Path) -> None:
 
 
 def perplexity(model: LanguageModel, stream: Tensor) -> float:
-    """Of the next word, over all words, in windows of text that was kept out."""
+    """The perplexity of the next word, over the whole vocabulary, in windows of held-out text."""
     ids = stream[: len(stream) // WINDOW * WINDOW].view(-1, WINDOW).long()
     losses = []
     with torch.inference_mode():
@@ -162,7 +162,7 @@ def perplexity(model: LanguageModel, stream: Tensor) -> float:
 
 
 def begun(generation: Generation, vocabulary: Vocabulary, language: LanguageModel) -> Any:
-    """A new network; one that is pre-trained takes over the words' vectors and the LSTM of the language model."""
+    """A new network; a pre-trained one starts from the embeddings and the LSTM of the language model."""
     network: Any = generation.make(features_of(generation, vocabulary))
     if generation.pretrained:
         network.vectors.load_state_dict(language.vectors.state_dict())
@@ -175,7 +175,7 @@ def begun(generation: Generation, vocabulary: Vocabulary, language: LanguageMode
 
 
 def examples_of(generation: Generation, phrases: Sequence[Phrase], vocabulary: Vocabulary) -> list[Example]:
-    """The phrases as the network reads them."""
+    """The phrases as the ids that the network reads, without empty ones."""
     return [(read_ids(generation, words, vocabulary), label) for words, label in phrases if words]
 
 
@@ -187,12 +187,12 @@ def batches(examples: Sequence[Example], tokens: int, seed: int, step: int) -> I
 
 
 def loss_of(network: nn.Module, batch: Batch) -> Tensor:
-    """Cross-entropy of praise and blame."""
+    """Mean cross-entropy of the labels."""
     return functional.binary_cross_entropy_with_logits(network(batch["ids"]).float(), batch["labels"])
 
 
 def accuracy(network: nn.Module, examples: Sequence[Example]) -> float:
-    """The share, in percent, of examples that fall on the right side."""
+    """The accuracy on `examples`, in percent."""
     network.eval()
     with torch.inference_mode():
         right = [bool(network(torch.tensor([ids])) > 0) == (label > 0.5) for ids, label in examples]
@@ -202,7 +202,7 @@ def accuracy(network: nn.Module, examples: Sequence[Example]) -> float:
 def taught(
     network: Any, recipe: Recipe, examples: Sequence[Example], steps: int, workdir: Path, tokens: int, seed: int
 ) -> Any:
-    """The network after `steps` batches of about `tokens` tokens each."""
+    """Train the network on `steps` batches of about `tokens` tokens each, and return it."""
     optimizer = adamw(network, recipe.rate)
     if recipe.slower:
         before = [*network.vectors.parameters(), *network.cell.parameters()]
@@ -219,7 +219,7 @@ def taught(
 def measured_curve(
     phrases: Sequence[Phrase], development: Sequence[Phrase], known: Vocabulary, language: LanguageModel, workdir: Path
 ) -> dict[str, dict[str, list[float]]]:
-    """Accuracy on the development sentences by number of phrases, for each network and each draw of the phrases."""
+    """Accuracy in percent on the development sentences, by network and number of phrases, for each draw of these."""
     curve: dict[str, dict[str, list[float]]] = {}
     for generation in (each for each in GENERATIONS if each.key in CURVE_NETWORKS):
         kept_out = examples_of(generation, development, known)
@@ -343,7 +343,7 @@ They know the words of film reviews of the 2000s and little else, and none was t
 
 
 def measured(development: Sequence[tuple[str, int]]) -> dict[str, float]:
-    """The accuracy in percent of every row of the page, BERT's too, through the answers that visitors get."""
+    """The accuracy in percent of each model of the tab, BERT included, from the answers that visitors get."""
     before.figures.cache_clear()
     load_networks.cache_clear()
     right: Counter[str] = Counter()

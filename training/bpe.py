@@ -1,4 +1,4 @@
-"""The two byte-pair vocabularies, and characters that telephones and typographers type as plain ones."""
+"""The two BPE tokenizers, and the normalisation of typographic characters to plain ones."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -6,32 +6,32 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-# Windows' punctuation and letters, left as control characters where its text was read as Latin-1.
+# Windows-1252 punctuation and letters, which are control characters in text that was read as Latin-1.
 OF_WINDOWS = tuple(
     (chr(byte), character)
     for byte in range(0x80, 0xA0)
     if (character := bytes([byte]).decode("cp1252", errors="ignore"))
 )
-# What is typed for an apostrophe. NFKC would make some of them a space and an accent.
+# Characters typed for an apostrophe. NFKC would turn some of them into a space and an accent.
 APOSTROPHES = "‘’‛ʹʻʼʽ′‵՚׳ꞌ＇´΄´᾽᾿"
 BETWEEN_LETTERS = ((rf"(?<=[\p{{L}}\p{{M}}])[`｀{APOSTROPHES}](?=\p{{L}})", "'"),)
-# These say more than the letters, figures and marks that NFKC would put in their place: 10² is not 102, nor 2½ 21/2.
+# Characters that lose their meaning under NFKC: 10² is not 102, nor 2½ 21/2.
 KEPT = "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ½¼¾⅓⅔⅕⅖⅗⅘⅛⅜⅝⅞ªº™″"
-# Unicode leaves 32 numbers from here on to no character, for use within a program.
+# The first of 32 noncharacters, which Unicode reserves for use within a program.
 _FIRST_FREE = 0xFDD0
 
 
 def replacing(patterns: Sequence[tuple[str, str]]) -> normalizers.Normalizer:
-    """What stands where one of the patterns is, in their order."""
+    """A normalizer that replaces each pattern by its plain text, in their order."""
     return normalizers.Sequence([normalizers.Replace(Regex(pattern), plain) for pattern, plain in patterns])
 
 
 def as_typed() -> normalizers.Normalizer:
-    """The first step of each bundled tokenizer, which says where in the typed text every token stands.
+    """The normalizer that each bundled tokenizer begins with; tokens keep their offsets in the typed text.
 
-    Ligatures, full-width, mathematical and the like letters become plain ones (Unicode's NFKC), apart from `KEPT`.
+    Ligatures, full-width, mathematical and similar letters become plain ones (Unicode's NFKC), except for `KEPT`.
     """
-    # NFKC knows no exceptions: meanwhile something that is no character stands for each.
+    # NFKC has no exceptions, so a noncharacter stands in for each of `KEPT` meanwhile.
     away = [(sign, chr(_FIRST_FREE + place)) for place, sign in enumerate(KEPT)]
     swaps = [*OF_WINDOWS, *away]
     return normalizers.Sequence([
@@ -45,7 +45,7 @@ def as_typed() -> normalizers.Normalizer:
 def reading_as_typed(published: PreTrainedTokenizerBase) -> PreTrainedTokenizerFast:
     """BERT's `published` tokenizer with `as_typed` in front.
 
-    transformers makes the normalizer of its own `BertTokenizer` anew at each load, so it is saved as the general class.
+    transformers rebuilds the normalizer of a `BertTokenizer` at each load, so it is saved as the generic class.
     """
     backend = published.backend_tokenizer
     backend.normalizer = normalizers.Sequence([as_typed(), backend.normalizer])
@@ -69,12 +69,12 @@ SPACE = "▁"
 # and unseen names are spelt out rather than guessed.
 PIECES = Regex(rf"{SPACE}?[\p{{L}}\p{{M}}]+'?|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}{SPACE}]|{SPACE}")
 MODEL_MAX_LENGTH = 512
-# What nobody sees.
+# Invisible characters.
 UNSEEN = r"[\u00ad\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\ufe0f\ufeff]"
-# How typographers, and telephones, write what the corpora have in plain characters.
+# Typographic characters, which phones type too, and the plain ones that the corpora have.
 STRAIGHT = ((f"[{APOSTROPHES}]", "'"), ("[“”„‟″]", '"'), ("[‐‑‒–−]", "-"), ("…", "..."))
-# What visitors type, and reviews have where they come from, as cleaned documents have it: one space between words, a
-# blank line between paragraphs.
+# Bring visitors' texts and reviews into the form of the cleaned documents: one space between words, a blank line
+# between paragraphs.
 AS_PROSE = (
     *STRAIGHT,
     (UNSEEN, ""),
@@ -91,7 +91,7 @@ PLAIN = (
 
 
 def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int = 160) -> PreTrainedTokenizerFast:
-    """One vocabulary for two languages; characters outside the `alphabet` commonest are spelt in UTF-8 bytes."""
+    """Train one vocabulary for two languages; characters outside the `alphabet` commonest are spelt in UTF-8 bytes."""
     normalizer = normalizers.Sequence([as_typed(), replacing(PLAIN), normalizers.Strip()])
     pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -139,7 +139,7 @@ def translation_tokenizer(texts: Iterable[str], vocab_size: int, alphabet: int =
 
 
 def byte_level_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
-    """GPT-2's kind of vocabulary: every byte is a piece, so nothing is unknown; one token begins and ends a text."""
+    """Train GPT-2's byte-level BPE: every byte is a piece, so nothing is unknown; one token begins and ends a text."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([as_typed(), replacing(AS_PROSE)])
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,6 +1,6 @@
-"""Calibration: numbers, fitted on development data, that make probabilities mean something (Guo et al., 2017).
+"""Calibrate a model's probabilities on development data (Guo et al., 2017).
 
-Fitted on the scores of the very model that visitors use, and kept in the checkpoint's `config.json`.
+The numbers are fitted on the scores of the model that visitors use, and saved in the checkpoint's `config.json`.
 """
 
 import json
@@ -22,7 +22,7 @@ TEMPERATURES = torch.arange(0.4, 5.0, 0.05).tolist()
 
 
 def calibrate_sentiment(model: AnyTaskModel, rows: list[tuple[str, float]]) -> Calibration:
-    """Keep the temperature at which `rows`, texts with their probability of praise, are likeliest.
+    """Fit and save the temperature at which `rows`, texts with their probability of praise, are likeliest.
 
     A text that neither praises nor blames has a probability of one half, which asks for a high temperature.
     """
@@ -35,7 +35,7 @@ def calibrate_sentiment(model: AnyTaskModel, rows: list[tuple[str, float]]) -> C
 
 
 def calibrate_pairs(model: AnyTaskModel, sets: Sequence[Sequence[tuple[str, str, int]]]) -> Calibration:
-    """Keep the temperature at which pairs of each question, with the right label in its group, are likeliest."""
+    """Fit and save the temperature at which the right labels are likeliest, over the pairs of each of `GROUPS`."""
     keep(model, Calibration())
     first, scores, targets = 0, [], []
     for group, rows in zip(GROUPS, sets, strict=True):
@@ -54,10 +54,10 @@ def calibrate_pairs(model: AnyTaskModel, sets: Sequence[Sequence[tuple[str, str,
 
 
 def calibrate_questions(model: AnyTaskModel, questions: list[Question]) -> Calibration:
-    """Keep what makes `questions` likeliest: how sure a span is, and whether the text answers at all.
+    """Fit and save the temperature of the spans, and the scale and bias of the odds that a question has an answer.
 
-    The second is a logistic regression on the log-odds of all spans together against none (Platt, 1999), so how many
-    of the questions have no answer is a part of what is fitted.
+    The odds are a logistic regression on the log-odds of all spans together against none (Platt, 1999), so the share of
+    questions without an answer is part of the fit.
     """
     keep(model, Calibration())
     read = [spans_of(model, question) for question in questions]
@@ -74,7 +74,7 @@ def calibrate_questions(model: AnyTaskModel, questions: list[Question]) -> Calib
 
 
 def spans_of(model: AnyTaskModel, question: Question) -> tuple[NDArray[np.float64], float, bool | None]:
-    """The scores of all spans and of no answer; whether the best span is right, `None` where nothing could be."""
+    """The scores of all spans and of no answer, and whether the best span is right; `None` if there is no answer."""
     inputs = model.inputs_type(question=question.question, context=question.context, top_k=1)
     encoded = model.preprocess(inputs)
     raw = model.forward(encoded)

@@ -1,4 +1,4 @@
-"""Saving a trained checkpoint among the bundled ones, and its model card."""
+"""Save a trained checkpoint among the bundled ones, and write its model card."""
 
 import json
 import shutil
@@ -19,9 +19,9 @@ CHECKPOINTS = Path(__file__).parents[1] / "assets" / "checkpoints"
 
 
 def save(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> AnyTaskModel:
-    """Save `network` in float16, and its tokenizer, as the checkpoint `name`; the model that visitors then use.
+    """Save `network` in float16, and its tokenizer, as the checkpoint `name`; return the model that visitors then use.
 
-    Where the registry names what it was fine-tuned from, only the weights that differ from there are saved.
+    If the registry names the base that it was fine-tuned from, only the weights that differ from the base are saved.
     """
     folder, checkpoint = CHECKPOINTS / name, REGISTRY[name]
     shutil.rmtree(folder, ignore_errors=True)
@@ -36,9 +36,9 @@ def save(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str
 
 
 def save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Save `tokenizer` in `folder`, its `tokenizer.json` without indentation: a third of it is spaces.
+    """Save `tokenizer` in `folder`, its `tokenizer.json` without indentation, which would be a third of it.
 
-    How training cut and padded its texts is left out.
+    The truncation and the padding of training are left out.
     """
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer.json"
@@ -56,7 +56,7 @@ class Credit:
 
 @dataclass(frozen=True)
 class Card:
-    """All that a card says about the checkpoint `name`; figures are keyed by what was measured, unit included."""
+    """The content of the card of checkpoint `name`; figures are keyed by what was measured, unit included."""
 
     name: str
     task: str
@@ -71,7 +71,7 @@ class Card:
 
 
 def commit() -> str:
-    """The commit that the scripts are of, which a card names; raises `CalledProcessError` outside a checkout."""
+    """The commit of the scripts, which a card names; raises `CalledProcessError` outside a checkout."""
     found = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"],  # noqa: S607 wherever it is installed
         cwd=Path(__file__).parent, capture_output=True, text=True, check=True,
@@ -97,7 +97,7 @@ def render(card: Card, digests: dict[str, str], commit: str) -> str:
 
 
 def write_card(card: Card) -> None:
-    """Write the card beside the weights, whose digests it states; the weights have to be saved before it."""
+    """Write the card beside the weights, whose digests it states; the weights must be saved first."""
     folder = CHECKPOINTS / card.name
     digests = {file.name: sha256_of(file) for file in sorted(folder.glob("*.safetensors"))}
     (folder / "README.md").write_text(render(card, digests, commit()), encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Two character language models, one of prose and one of Python source, and what their single cells watch.
+"""Train two character language models, of prose and of Python source, and find what single cells track.
 
-After Karpathy, Johnson and Fei-Fei (2015): an LSTM reads a text character by character and guesses the next one. Its
-cells are then compared with what can be computed from the text, such as whether a quotation is open, over text that
-training never saw; the cell that goes along with it most is named after it.
+After Karpathy, Johnson and Fei-Fei (2015): an LSTM reads a text character by character and predicts the next one. On
+held-out text, its cells are then correlated with signals computed from the text, such as whether a quotation is open;
+the cell that correlates most with a signal is named after it.
 """
 
 import json
@@ -32,25 +32,25 @@ from training.loop import Batch, Plan, train
 
 NAME = "characters"
 WIDTH, CELLS = 64, 400
-"""The numbers of a character's vector, and the cells of the LSTM."""
+"""The width of a character's embedding, and the number of the LSTM's cells."""
 
 ROWS, WINDOW = 32, 100
-"""Texts that are read side by side, and characters that a gradient goes back through (truncated backpropagation)."""
+"""Texts read in parallel, and the characters of a window of truncated backpropagation through time."""
 
 STAGES, RATE = {PROSE: (1_800, 2_600), CODE: (1_800,)}, 3e-3
 """The steps of each stage; the rate rises and falls anew in each (warm restarts; Loshchilov and Hutter, 2017)."""
 
 TRAINING_CHARACTERS, KEPT_OUT_CHARACTERS = 12_000_000, 200_000
 LEAST = 0.5
-"""The least correlation, up or down, that names a cell."""
+"""The least absolute correlation that names a cell."""
 
 SEED = 7
 Signal = NDArray[np.float64]
-"""A number for each character of a text, once it was read."""
+"""A number for each character of a text, as it is after that character."""
 
 
 class CharacterModel(nn.Module):
-    """The network. Its state, `carried` `[2, row, cell]`, goes on from one window to the next, without its gradient."""
+    """The LSTM. Its state, `carried` `[2, row, cell]`, passes from one window to the next, without its gradient."""
 
     carried: Tensor
 
@@ -59,12 +59,12 @@ class CharacterModel(nn.Module):
         self.vectors = nn.Embedding(len(ALPHABET) + 1, WIDTH)
         self.cell = nn.LSTM(WIDTH, CELLS, batch_first=True)
         self.guess = nn.Linear(CELLS, len(ALPHABET) + 1)
-        # A cell that begins by keeping what it holds learns sooner to hold it for long (Jozefowicz et al., 2015).
+        # A forget gate that begins open lets a cell learn long memory sooner (Jozefowicz et al., 2015).
         nn.init.ones_(self.cell.get_parameter("bias_ih_l0")[CELLS : 2 * CELLS])
         self.register_buffer("carried", torch.zeros(2, ROWS, CELLS))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """The logits `[row, character, alphabet]` of what follows each of `ids` `[row, character]`."""
+        """The logits `[row, character, alphabet]` of the character after each of `ids` `[row, character]`."""
         states, after = self.cell(self.vectors(ids), tuple(each[None] for each in self.carried))
         self.carried = torch.cat(after).detach()
         logits: Tensor = self.guess(states)
@@ -72,14 +72,14 @@ class CharacterModel(nn.Module):
 
 
 def read_books(data: Path) -> tuple[list[str], list[str]]:
-    """The books to learn from, and passages of those kept out, each its paragraphs."""
+    """The books to train on, and passages of the held-out books."""
     books = {title: stories.prose(body) for title, body in stories.read_books(data).items()}
     kept_out = [passage for title in stories.KEPT_OUT_BOOKS for passage in stories.passages(books.pop(title))]
     return list(books.values()), kept_out
 
 
 def read_source(library: Path) -> tuple[list[str], list[str]]:
-    """The modules of Python's standard library, its tests left out, and some of one in twenty, which is kept out."""
+    """The modules of Python's standard library, without its tests, to train on, and one in twenty of them held out."""
     files = sorted(file for file in library.rglob("*.py") if not _LEFT_OUT & {*file.relative_to(library).parts})
     random.Random(SEED).shuffle(files)
     kept_out = max(1, len(files) // 20)
@@ -89,7 +89,7 @@ def read_source(library: Path) -> tuple[list[str], list[str]]:
 
 
 def read_module(file: Path) -> str:
-    """The source of a module; one that is not in UTF-8 has a sign for what cannot be read."""
+    """The source of a module; bytes that are not UTF-8 become replacement characters."""
     return file.read_text(encoding="utf-8", errors="replace")
 
 
@@ -97,13 +97,13 @@ _LEFT_OUT = {"site-packages", "test", "tests", "idle_test"}
 
 
 def stream_of(documents: list[str], model: str, most: int) -> str:
-    """The documents one after another, in an order of their own, as the model reads them."""
+    """At most `most` characters of the documents, shuffled and joined, as the model reads them."""
     random.Random(SEED).shuffle(documents)
     return as_read("\n\n\n".join(documents)[:most], model)
 
 
 def windows(ids: Tensor, before: int, step: int) -> Iterator[Batch]:
-    """Endless windows `[ROWS, WINDOW + 1]`, from `step` on after the steps `before`; a row at its end begins anew."""
+    """Endless windows of ids `[ROWS, WINDOW + 1]` from the step `before + step` on; rows begin again at their end."""
     rows = ids[: len(ids) // ROWS * ROWS].view(ROWS, -1)
     count = (rows.shape[1] - 1) // WINDOW
     while True:
@@ -119,7 +119,7 @@ def loss_of(model: CharacterModel, batch: Batch) -> Tensor:
 
 
 def signals_of(read: str, model: str) -> dict[str, Signal]:
-    """What a cell may watch, by name, in a text as the model reads it."""
+    """The signals that a cell may track, by name, in a text as the model reads it."""
     found = {
         "position in the word": since(read, lambda each: not each.isalnum()),
         "position in the line": since(read, lambda each: each == "\n"),
@@ -146,18 +146,18 @@ def signals_of(read: str, model: str) -> dict[str, Signal]:
     indentation = list[float]()
     for line in read.split("\n"):
         spaces = len(line) - len(line.lstrip(" "))
-        # The line break after it begins a line of no indentation yet.
+        # After the line break, the next line has no indentation yet.
         indentation += [float(min(place, spaces)) for place in range(1, len(line) + 1)] + [0.0]
     found["indentation"] = np.array(indentation[: len(read)])
     return found
 
 
 _TOKEN = re.compile(r"""(\"{3}|'{3})(?:\\.|[^\\])*?\1|(["'])(?:\\.|(?!\2)[^\\\n])*\2|\#[^\n]*|[()\[\]{}]""", re.DOTALL)
-"""A string, a comment or a bracket of Python."""
+"""Matches a string, a comment or a bracket of Python."""
 
 
 def since(read: str, ends: Callable[[str], bool]) -> Signal:
-    """How many characters were read since the last one that `ends` something."""
+    """For each character, the number of characters since the last one for which `ends` is true."""
     counts, count = [], 0
     for each in read:
         count = 0 if ends(each) else count + 1
@@ -174,9 +174,9 @@ def correlations(cells: NDArray[np.float32], signal: Signal) -> Signal:
 
 
 def measured(model: str, kept_out: list[str]) -> dict[str, Any]:
-    """Bits per character, and the cells that can be named, over text kept out, as visitors have them computed.
+    """Bits per character and the cells that can be named, on held-out text, computed as for visitors.
 
-    For each signal the cell is chosen over the first half of that text, and its correlation is that over the second.
+    For each signal, the cell is chosen on the first half of that text, and its correlation measured on the second.
     """
     read = stream_of(kept_out, model, KEPT_OUT_CHARACTERS)
     read = read[: len(read) // ROWS * ROWS]
@@ -201,7 +201,7 @@ def measured(model: str, kept_out: list[str]) -> dict[str, Any]:
         "nameable": int(nameable.sum()),
         "least": LEAST,
         "signals": list(signals),
-        # What is open or how deep it is says more than a count of characters, and so comes first.
+        # An open quotation or bracket tells more than a count of characters, so these come first.
         "named": sorted(named, key=lambda each: each["watches"].startswith("position")),
     }
 

@@ -1,8 +1,8 @@
-"""Translating before Transformers: four LSTM encoder-decoders, trained on the very pairs of the bundled translator.
+"""Translating before Transformers: four LSTM encoder-decoders, trained on the same pairs as the bundled translator.
 
-One carries a sentence over in a single vector (Sutskever, Vinyals and Le, 2014). The three others look back at it with
-attention, and differ only in how they score a place: by a small network (additive; Bahdanau, Cho and Bengio, 2015), by
-a dot product, or by a bilinear form (Luong, Pham and Manning, 2015).
+One passes a sentence on as a single vector (Sutskever, Vinyals and Le, 2014). The three others attend to all encoder
+states, and differ only in the score: a small network (additive; Bahdanau, Cho and Bengio, 2015), a dot product, or a
+bilinear form (Luong, Pham and Manning, 2015).
 """
 
 import json
@@ -34,15 +34,15 @@ from training.translation import NAME as TRANSLATOR
 
 NAME = "early-translators"
 WIDTH, STATES, ADDITIVE_STATES = 96, 256, 128
-"""The numbers of a piece's vector, the states of the decoder (half of them in each direction of the encoder), and the
-hidden units of the additive score."""
+"""The width of a piece's embedding, the hidden width of the decoder (half of it in each direction of the encoder), and
+the hidden units of the additive score."""
 
 STAGES = {ONE_VECTOR: (3_400, 2_400, 2_400), DOT: (3_400,), ADDITIVE: (1_600,), BILINEAR: (1_000,)}
 """The steps of each stage, in the order in which they are trained; the rate rises and falls anew in each."""
 
 FROM_DOT = (ADDITIVE, BILINEAR)
-"""These begin as the translator with dot attention, all but the score: in 3,400 steps from scratch they hardly learned
-where to look (BLEU 15.0 and 9.1 on captions)."""
+"""These start from the weights of the translator with dot attention, all but the score: in 3,400 steps from scratch
+they hardly learned to attend (BLEU 15.0 and 9.1 on captions)."""
 
 WARMUP_STEPS, BATCH_TOKENS, RATE = 100, 1_500, 3e-3
 DROPOUT, LABEL_SMOOTHING = 0.2, 0.1
@@ -54,10 +54,10 @@ SEED = 8
 
 
 class EarlyTranslator(nn.Module):
-    """An LSTM encoder in both directions and an LSTM decoder; one matrix holds the pieces' vectors, read and written.
+    """A bidirectional LSTM encoder and an LSTM decoder with one embedding matrix for all inputs and outputs.
 
-    `key` is one of `models.before.translators.KINDS`. As with Luong, attention comes after the decoder's cell: the
-    weighted mean of the encoder's states and the cell's state together make the guess.
+    `key` is one of `models.before.translators.KINDS`. As in Luong et al., attention comes after the decoder's cell: the
+    weighted mean of the encoder's states and the cell's state together predict the next piece.
     """
 
     def __init__(self, pieces: int, pad: int, key: str) -> None:
@@ -79,7 +79,7 @@ class EarlyTranslator(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, source: Tensor, read: Tensor) -> Tensor:
-        """What the guess after each piece `read` `[row, T]` is made of, `[row, T, WIDTH]`; sources are `[row, S]`."""
+        """Features `[row, T, WIDTH]` that predict the piece after each of `read` `[row, T]`; `source` is `[row, S]`."""
         seen = source.ne(self.pad)
         packed = pack_padded_sequence(
             self.dropout(self.vectors(source)), seen.sum(dim=1), batch_first=True, enforce_sorted=False
@@ -100,7 +100,7 @@ class EarlyTranslator(nn.Module):
         return functional.linear(mixed, self.vectors.weight, self.bias)
 
     def scores(self, states: Tensor, encoded: Tensor) -> Tensor:
-        """How well each place of the source fits each of the decoder's `states`, `[row, T, S]`."""
+        """The attention scores `[row, T, S]` of the source's places for each of the decoder's `states`."""
         if self.key == ADDITIVE:
             both = self.of_query(states)[:, :, None] + self.of_key(encoded)[:, None]
             fit: Tensor = self.of_both(torch.tanh(both)).squeeze(dim=3)
@@ -121,9 +121,9 @@ def loss_of(model: EarlyTranslator, batch: Batch) -> Tensor:
 
 
 def measured(translate: Callable[[str], str], captions: Sequence[Pair], sentences: Sequence[Pair]) -> dict[str, Any]:
-    """BLEU of greedy search as sacreBLEU computes it, on captions by the length of the English too.
+    """BLEU of greedy search, as sacreBLEU computes it, on both sets and on captions by the length of the English.
 
-    `repeats` is the share of captions whose translation says something twice in a row, in percent.
+    `repeats` is the percentage of captions whose translation says something twice in a row.
     """
     found = [translate(pair.english) for pair in captions]
     by_length = [
@@ -140,7 +140,7 @@ def measured(translate: Callable[[str], str], captions: Sequence[Pair], sentence
 
 
 def bleu(pairs: Sequence[tuple[str, str]]) -> float:
-    """The BLEU of translations, each with its reference; 0 where there are none."""
+    """The BLEU of translations, each with its reference; 0 if there are none."""
     from sacrebleu import corpus_bleu
 
     found, references = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -148,7 +148,7 @@ def bleu(pairs: Sequence[tuple[str, str]]) -> float:
 
 
 def build(data: Path, workdir: Path) -> None:
-    """Train the four, one after the other from the same seed, measure them beside the Transformer, write the card."""
+    """Train the four translators from the same seed, measure them and the Transformer, and write the card."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(BUNDLED / TRANSLATOR)
     pad, parallel = int(tokenizer.pad_token_id), load(data)
     encoded, unseen = (encode(tokenizer, pairs) for pairs in (parallel.train, parallel.tatoeba + parallel.multi30k))
@@ -185,7 +185,7 @@ def from_step(encoded: Encoded, pad: int, before: int, step: int) -> Iterator[Ba
 
 
 def figures_of(parallel: ParallelText, data: Path) -> dict[str, Any]:
-    """What is measured of all five, by their keys, and the Transformer's head that aligns words best."""
+    """The figures of all five translators by their keys, and the Transformer's head that aligns words best."""
     transformer = cast(Translation, load_model(TRANSLATOR))
     captions = [pair.english for pair in parallel.multi30k[:ALIGNED_SENTENCES]]
     heads, _ = alignment.measure(transformer, read_pairs(data / "translation/multi30k_train_en_fr.tsv"), captions)
@@ -197,7 +197,7 @@ def figures_of(parallel: ParallelText, data: Path) -> dict[str, Any]:
 
 
 def greedily(transformer: Translation, key: str, english: str) -> str:
-    """What the translator called `key` writes of a sentence, as the `transformer` cuts it into pieces."""
+    """Translate a sentence greedily by the translator called `key`, in the pieces of the `transformer`."""
     sentence = transformer.encoded_sentence(english, 0, "")
     if key == translators.THE_TRANSFORMER.key:
         return transformer.text_of(transformer.hypotheses(sentence, 1)[0].ids)

@@ -1,7 +1,7 @@
-"""The training loop that every script shares, optimizers, and batches of examples of like length.
+"""The training loop that every script shares, optimizers, and batches of examples of similar length.
 
-A run is a function of its seed and its step count alone: batches are asked for by step, so a run that was
-interrupted goes on with the very batch it would have seen.
+A run is a function of its seed and its step count alone: batches are asked for by step, so an interrupted run resumes
+with the batch that it would have seen.
 """
 
 import json
@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train and where the state lives; rates are the optimizers' own, scaled by `rate_at`."""
+    """The steps of a run and the folder of its state; `rate_at` scales the optimizers' own learning rates."""
 
     steps: int
     warmup_steps: int
@@ -41,7 +41,7 @@ def device() -> torch.device:
 
 
 def rounding() -> torch.autocast:
-    """Products in bfloat16 (autocast) on an accelerator or a processor that is quick at them, else in float32."""
+    """Autocast to bfloat16 on an accelerator or a CPU that is fast at it; otherwise, float32."""
     where = device().type
     return torch.autocast(where, dtype=torch.bfloat16, enabled=where == "cuda" or rounds_quickly())
 
@@ -117,7 +117,7 @@ def record(log_file: Path, line: dict[str, float]) -> None:
 
 
 def save(model: nn.Module, optimizers: list[torch.optim.Optimizer], step: int, file: Path) -> None:
-    """Write the whole state beside its old place, then rename, so that a kill leaves one good file."""
+    """Write the state to a new file, then rename it, so that a kill leaves one good file."""
     fresh = file.with_suffix(".new")
     state = {"step": step, "model": model.state_dict(), "optimizers": [each.state_dict() for each in optimizers]}
     torch.save(state, fresh)
@@ -125,7 +125,7 @@ def save(model: nn.Module, optimizers: list[torch.optim.Optimizer], step: int, f
 
 
 def resume(model: nn.Module, optimizers: list[torch.optim.Optimizer], file: Path) -> int:
-    """Load the state if there is one; the step to go on from, 0 for a fresh start."""
+    """Load the state if there is one; return the step to resume from, 0 for a fresh start."""
     if not file.exists():
         return 0
     state = torch.load(file, map_location=device(), weights_only=True)
@@ -138,7 +138,7 @@ def resume(model: nn.Module, optimizers: list[torch.optim.Optimizer], file: Path
 def development_loss(
     loss_of: Callable[[Model, Batch], Tensor], batches: Sequence[Batch]
 ) -> Callable[[Model], dict[str, float]]:
-    """A measure for `train`: the mean loss over `batches` that were kept out."""
+    """Return an `evaluate` for `train`: the mean loss over held-out `batches`."""
 
     def evaluate(model: Model) -> dict[str, float]:
         losses = []
@@ -152,7 +152,7 @@ def development_loss(
 
 
 def adamw(model: nn.Module, rate: float) -> torch.optim.Optimizer:
-    """AdamW over all of an encoder that is fine-tuned."""
+    """AdamW over all parameters of `model`."""
     return torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
 
 
@@ -161,7 +161,7 @@ def muon_and_adamw(
 ) -> list[torch.optim.Optimizer]:
     """For a model from scratch: Muon over the matrices inside its blocks, AdamW over embeddings, norms and biases.
 
-    Keller Jordan et al., 2024; its rates are adjusted to a matrix's shape as there. `rate` is a factor on the rates.
+    Muon's rate is adjusted to a matrix's shape as in Keller Jordan et al. (2024). `rate` is a factor on both rates.
     """
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
@@ -175,7 +175,7 @@ def muon_and_adamw(
 
 
 def grouped_by_length(lengths: Sequence[int], tokens: int, seed: int) -> list[list[int]]:
-    """One epoch: batches of places in `lengths`, in random order; each, padded, has at most about `tokens` tokens."""
+    """The batches of an epoch in random order, as indices into `lengths`; each has about `tokens` tokens, padded."""
     chance = random.Random(seed)
     batches: list[list[int]] = [[]]
     for place in sorted(range(len(lengths)), key=lambda place: (lengths[place], chance.random())):
@@ -187,7 +187,7 @@ def grouped_by_length(lengths: Sequence[int], tokens: int, seed: int) -> list[li
 
 
 def epochs_of(lengths: Sequence[int], tokens: int, seed: int, step: int) -> Iterator[list[int]]:
-    """Endless batches as `grouped_by_length` makes them, each epoch in an order of its own, from `step` on."""
+    """Endless batches of `grouped_by_length` from `step` on, each epoch in an order of its own."""
     epoch = 0
     while True:
         batches = grouped_by_length(lengths, tokens, seed + epoch)

@@ -5,7 +5,7 @@ second, two thirds of what it reads are single short sentences as visitors type 
 published encoder was trained to compare sentences, so each of its vectors holds the whole sentence and it tends to fill
 a blank with a word that stands beside it; an unlikelihood term on these words (Welleck et al., 2020) unteaches that.
 
-The result is also the encoder from which sentiment and question answering are fine-tuned.
+Sentiment, question answering, names and sentence pairs are fine-tuned from the result.
 """
 
 import importlib.util
@@ -40,7 +40,7 @@ UNLIKELIHOOD = 2.0
 SENTENCE_LENGTHS = range(5, 33)
 """Pieces of a lone sentence, [CLS] and [SEP] among them."""
 BLANK_EVERY = 10
-"""Pieces of a lone sentence for each word that is blanked, of which there is at least one."""
+"""One word is blanked for this number of pieces of a lone sentence, and at least one."""
 # BERT's vocabulary opens with [PAD], unused places and the special pieces.
 FIRST_USED = 999
 
@@ -80,18 +80,18 @@ def published_encoder() -> Path:
 
 
 def published_tokenizer() -> PreTrainedTokenizerBase:
-    """BERT's uncased tokenizer, which reads pasted characters as plain ones, with the window of the encoder."""
+    """BERT's uncased tokenizer, with typographic characters read as plain ones and a window of 512 pieces."""
     tokenizer = AutoTokenizer.from_pretrained(published_encoder(), model_max_length=512)
-    # The published file pads and cuts everything to 128 pieces, whoever reads it.
+    # The published file pads and truncates every text to 128 pieces.
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     return reading_as_typed(tokenizer)
 
 
 def read_articles(data: Path) -> tuple[list[str], list[str], list[str]]:
-    """Paragraphs of Wikipedia, the first sentence of each article, and the development paragraphs at its end.
+    """Paragraphs of Wikipedia, the first sentence of each article, and development paragraphs from the end.
 
-    A first sentence says what a thing is.
+    An article's first sentence says what a thing is.
     """
     last = text.read_text(data / WIKIPEDIA[-1])
     development = [line for line in last[-DEVELOPMENT_CHARACTERS:].splitlines()[1:] if len(line) > 80]
@@ -159,7 +159,7 @@ def batches_of(
 ) -> Iterator[Batch]:
     """Endless batches of rows of one length each, about BATCH_TOKENS pieces, from batch number `step` on.
 
-    `mask` makes of ids [row, length] what is shown and which pieces were chosen.
+    `mask` maps ids [row, length] to the ids that the model sees and the mask of those chosen.
     """
     seeded = torch.Generator()
     shuffled = [each[torch.randperm(len(each), generator=seeded.manual_seed(SEED)).numpy()] for each in rows]
@@ -183,10 +183,10 @@ def batches_of(
 def words_masked(
     ids: Tensor, generator: torch.Generator, tokenizer: PreTrainedTokenizerBase, is_word: Tensor, continues: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The ids with [MASK] for a word or a few of each row, and which; rows that hold none lose none.
+    """The ids with [MASK] in place of one or a few words of each row, and the mask of those places.
 
-    Only a word of one piece is blanked, for a blank is filled by one piece: `is_word` and `continues` say of each id
-    of the vocabulary whether it is a word, and whether it goes on with the word before it.
+    Only words of one piece are blanked, as one piece fills a blank; a row without any stays as it is. `is_word` and
+    `continues` say for each id of the vocabulary whether it is a word, and whether it continues the word before it.
     """
     following = torch.cat([ids[:, 1:], torch.full_like(ids[:, :1], tokenizer.pad_token_id)], dim=1)
     drawn = torch.rand(ids.shape, generator=generator) * (is_word[ids] & ~continues[following])
@@ -196,7 +196,7 @@ def words_masked(
 
 
 def sentence_batches(rows: dict[str, np.ndarray], tokenizer: PreTrainedTokenizerBase, step: int) -> Iterator[Batch]:
-    """Endless batches of lone sentences, every third of windows, from `step` on."""
+    """Endless batches of lone sentences, with every third batch of windows, from `step` on."""
     pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     is_word = torch.tensor([piece.isalpha() and (len(piece) > 1 or piece in "ai") for piece in pieces])
     continues = torch.tensor([piece.startswith("##") for piece in pieces])
@@ -273,8 +273,8 @@ def loss_without_copying(model: BertForMaskedLM, batch: Batch) -> Tensor:
 
 
 def optimizer_of(model: BertForMaskedLM, head_rate: float, body_rate: float) -> torch.optim.Optimizer:
-    """AdamW with a rate of its own for the head."""
-    # The decoder is the embeddings, which are the body's.
+    """AdamW with separate learning rates for the head and the body."""
+    # The decoder shares its weights with the embeddings, which belong to the body.
     head = [parameter for name, parameter in model.named_parameters() if name.startswith("cls.")]
     body = [parameter for name, parameter in model.named_parameters() if name.startswith("bert.")]
     groups = [{"params": head, "lr": head_rate}, {"params": body, "lr": body_rate}]
@@ -285,7 +285,7 @@ def optimizer_of(model: BertForMaskedLM, head_rate: float, body_rate: float) -> 
 
 
 def accuracy(model: BertForMaskedLM, rows: np.ndarray, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
-    """Loss, top-1 and top-5 shares in percent on the development rows, masked with a fixed seed."""
+    """Loss, top-1 and top-5 accuracy in percent on the development rows, masked with a fixed seed."""
     generator = torch.Generator().manual_seed(SEED)
     total, loss, top1, top5 = 0, 0.0, 0, 0
     for start in range(0, len(rows), 32):
@@ -300,7 +300,7 @@ def accuracy(model: BertForMaskedLM, rows: np.ndarray, tokenizer: PreTrainedToke
     return {"development_loss": loss / total, "top1": 100 * top1 / total, "top5": 100 * top5 / total}
 
 
-# All of it
+# Build
 
 
 def build(data: Path, workdir: Path) -> None:
@@ -316,7 +316,7 @@ def build(data: Path, workdir: Path) -> None:
         ("windows", window_batches, likelihood_loss, HEAD_RATE, BODY_RATE, WINDOW_STEPS),
         ("sentences", sentence_batches, loss_without_copying, SENTENCE_RATE, SENTENCE_RATE, SENTENCE_STEPS),
     ):
-        # What was fine-tuned after the first part goes on sharing its embeddings.
+        # The second part leaves the embeddings, which checkpoints fine-tuned after the first part share.
         network.bert.embeddings.requires_grad_(name == "windows")
         train(
             network,
@@ -328,7 +328,7 @@ def build(data: Path, workdir: Path) -> None:
             evaluate_every=300,
         )
 
-    # Dropout was off; whoever fine-tunes this wants what the encoder was published with.
+    # Dropout was off; fine-tuning needs the rate that the encoder was published with.
     network.config.hidden_dropout_prob = network.config.attention_probs_dropout_prob = 0.1
     model = save(network, tokenizer, NAME)
     with torch.inference_mode():

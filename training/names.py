@@ -1,8 +1,8 @@
 """Names: the masked language model, fine-tuned to find people, organisations, places and other names in a text.
 
-It learns from CoNLL-2003's newspaper reports, cut into runs of one to four sentences, another cut in every epoch, and
-from sentences of our own as people type them, whose names are drawn anew in every epoch (`names_everyday.tsv`). A word
-is what BERT's tokenizer splits off at spaces and punctuation, and its first piece alone is labelled.
+It learns from CoNLL-2003's newspaper reports, cut anew in every epoch into runs of one to four sentences, and from our
+own sentences as people type them, whose names are drawn anew in every epoch (`names_everyday.tsv`). Words are what
+BERT's tokenizer splits at spaces and punctuation, and only the first piece of a word is labelled.
 """
 
 import random
@@ -34,7 +34,7 @@ KIND_OF = {
     "organisation": "ORG", "nationality": "MISC", "language": "MISC", "inhabitants": "MISC", "event": "MISC",
     "work": "MISC",
 }  # fmt: skip
-"""The label of what stands in each place of a sentence of our own."""
+"""The label of the names that fill each kind of slot in our own sentences."""
 
 FROZEN_LAYERS = 2
 LONGEST_RUN, LONGEST = 4, 192
@@ -50,7 +50,7 @@ _ARTICLE = "the "
 
 
 def runs_of(sentences: Sequence[Marked], chance: random.Random) -> list[Marked]:
-    """The sentences one after the other, cut into runs of one to `LONGEST_RUN` at random places."""
+    """The sentences in their order, joined into runs of a random size from one to `LONGEST_RUN`."""
     runs, place = [], 0
     while place < len(sentences):
         size = chance.randint(1, LONGEST_RUN)
@@ -60,17 +60,17 @@ def runs_of(sentences: Sequence[Marked], chance: random.Random) -> list[Marked]:
 
 
 class Everyday:
-    """Sentences of our own, with names drawn for their places."""
+    """Our own sentences, with names drawn for their slots."""
 
     def __init__(self, known: frozenset[str]) -> None:
-        """`known` are the normalised texts that may not be made."""
+        """Read the sentences and names; `known` are the normalised texts that may not be made."""
         rows = [line.split("\t") for line in text.read_text(EVERYDAY).splitlines()]
         self._sentences = [each for kind, each in rows if kind == "sentence"]
         self._names = {kind: [each for other, each in rows if other == kind] for kind in KIND_OF}
         self._known = known
 
     def made(self, count: int, chance: random.Random) -> list[Marked]:
-        """`count` sentences, each drawn with equal probability."""
+        """Draw `count` sentences with equal probability and fill them; those in `known` are left out."""
         made = [self._filled(chance.choice(self._sentences), chance) for _ in range(count)]
         return [each for each in made if text.normalised(each.text) not in self._known]
 
@@ -93,11 +93,11 @@ class Everyday:
 
 
 Example = tuple[list[int], list[int]]
-"""Token ids, and the number of each token's label; `IGNORED` where it is not judged."""
+"""Token ids, and the index of each token's label; `IGNORED` where it does not count."""
 
 
 def encode(rows: Sequence[Marked], tokenizer: PreTrainedTokenizerBase) -> list[Example]:
-    """Token ids, at most `LONGEST`, with the labels of the words' first pieces."""
+    """The token ids of each row, at most `LONGEST`, with the labels of the words' first pieces."""
     encoded = tokenizer(
         [row.text for row in rows], truncation=True, max_length=LONGEST, return_offsets_mapping=True,
         return_special_tokens_mask=True,
@@ -116,7 +116,7 @@ def encode(rows: Sequence[Marked], tokenizer: PreTrainedTokenizerBase) -> list[E
 
 
 def label_at(start: int, spans: Sequence[Span]) -> int:
-    """The number of the label of a word that begins at the character `start`."""
+    """The index of the label of a word that begins at the character `start`."""
     for span in spans:
         if span.start <= start < span.end:
             return LABELS.index(f"{'B' if start == span.start else 'I'}-{span.kind}")
@@ -134,7 +134,7 @@ def batch_of(examples: Sequence[Example]) -> Batch:
 
 
 class Material:
-    """What to train on: an epoch's examples are a function of its number."""
+    """The training data, in which an epoch's examples depend on its number alone."""
 
     def __init__(self, sentences: list[Marked], everyday: Everyday, tokenizer: PreTrainedTokenizerBase) -> None:
         self.sentences, self.everyday, self.tokenizer = sentences, everyday, tokenizer
@@ -156,13 +156,13 @@ class Material:
 
 
 def loss_of(model: BertForTokenClassification, batch: Batch) -> Tensor:
-    """Mean cross-entropy of the labels of words."""
+    """Mean cross-entropy of the words' labels."""
     logits = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
     return nn.functional.cross_entropy(logits.float().flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORED)
 
 
 def development_f1(batches: Sequence[Batch]) -> Callable[[BertForTokenClassification], dict[str, float]]:
-    """A measure for `train`: the F1 of whole names in percent over `batches` that were kept out."""
+    """Return an `evaluate` for `train`: the F1 of whole names in percent over held-out `batches`."""
 
     def evaluate(model: BertForTokenClassification) -> dict[str, float]:
         found: list[Collection[object]] = []
@@ -181,7 +181,7 @@ def development_f1(batches: Sequence[Batch]) -> Callable[[BertForTokenClassifica
 
 
 def build(data: Path, workdir: Path) -> None:
-    """Train to find names, save it, measure it and write its card."""
+    """Train the model that finds names, save it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer = trunk_tokenizer()
     development = text.read_conll(data / "ner/conll2003_dev.txt")

@@ -3,11 +3,11 @@
 One head tells whether one sentence follows another (next sentence prediction; Devlin et al., 2019, section 3.1),
 whether one implies the other, and whether both say the same; a batch asks one of these questions. Other batches read
 each sentence alone and pull the vectors of pairs that say the same together (Sentence-BERT; Reimers and Gurevych,
-2019). What follows what is taken from running text; the other questions have data sets of their own.
+2019). Pairs for the first question come from running text; the other questions have data sets of their own.
 
 The embeddings and the two lower layers stay `clearhead-minilm`'s, so that they are shipped once. The layers above start
-from all-MiniLM-L6-v2, from which `clearhead-minilm` was trained too: it was published to compare sentences, which
-learning to fill blanks has unlearned.
+from all-MiniLM-L6-v2, from which `clearhead-minilm` was trained too: it was published to compare sentences, an ability
+that was lost in learning to fill blanks.
 """
 
 import hashlib
@@ -44,11 +44,11 @@ BATCH_TOKENS = 900
 STEPS, RATE = 8_000, 1e-4
 QUESTIONS = ("following", "entailment", "paraphrase", "likeness")
 TURNS = (0, 1, 0, 2, 0, 1, 0, 3)
-"""The place among `QUESTIONS` of what each step asks, in turn."""
+"""The index in `QUESTIONS` of what each step asks, in turn."""
 
 ALIKE = QUESTIONS.index("likeness")
 SCALE = 20.0
-"""Cosines are multiplied by it before the softmax over a batch, as in Sentence-BERT's own library."""
+"""The factor on cosines before the softmax over a batch, as in Sentence-BERT's own library."""
 
 FOLLOWING_PAIRS = 120_000
 DEVELOPMENT_FOLLOWING = 2_000
@@ -63,7 +63,7 @@ SEED = 7
 
 
 class Row(NamedTuple):
-    """Two sentences, and their label's place in its group of `GROUPS`."""
+    """Two sentences, and their label's index in its group of `GROUPS`."""
 
     a: str
     b: str
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class PairData:
-    """For each of `GROUPS` the rows to train on; the rows that are kept out, by what they measure."""
+    """The rows to train on for each of `GROUPS`, and the held-out rows by the name of their data."""
 
     train: tuple[list[Row], list[Row], list[Row]]
     development: dict[str, list[Row]]
@@ -82,25 +82,25 @@ class PairData:
 
 
 def kept_out(content: str) -> bool:
-    """Whether a sentence or a document is one of those that are never trained on: its digest decides."""
+    """Whether a sentence or a document is held out of training: its digest decides."""
     return int(hashlib.sha256(text.normalised(content).encode()).hexdigest(), 16) % KEPT_OUT_EVERY == 0
 
 
 def read_rows(file: Path, labels: Sequence[int]) -> list[Row]:
-    """The rows of a file of `a<TAB>b<TAB>label`; `labels[k]` is what its label k is among ours."""
+    """The rows of a file of `a<TAB>b<TAB>label`; `labels[k]` is our label for the file's label k."""
     lines = [line.split("\t") for line in text.read_text(file).splitlines()]
     return [Row(a.strip(), b.strip(), labels[int(label)]) for a, b, label in lines if a.strip() and b.strip()]
 
 
 def apart(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows to train on and those kept out, no sentence of which is in a row to train on."""
+    """The rows to train on and those held out; no sentence of the latter is in the former."""
     held = [row for row in rows if kept_out(row.a)]
     known = {text.normalised(sentence) for row in held for sentence in row[:2]}
     return [row for row in rows if known.isdisjoint(map(text.normalised, row[:2]))], held
 
 
 def as_typed(row: Row, chance: random.Random) -> Row:
-    """Half of the rows as they are, the others spaced and ended as people type."""
+    """The row as it is or, with probability `PLAIN_SHARE`, spaced and ended as people type."""
     if chance.random() >= PLAIN_SHARE:
         return row
     a, b = (sentence if sentence[-1] in ".!?\"'" else sentence + "." for sentence in map(detokenised, row[:2]))
@@ -108,7 +108,7 @@ def as_typed(row: Row, chance: random.Random) -> Row:
 
 
 def documents(data: Path) -> list[list[list[str]]]:
-    """For each source its documents, each as its sentences in order: articles, books, tales, stories, reviews."""
+    """The documents of each source (articles, books, tales, stories, reviews), each as its sentences in order."""
     folder = data / "text"
     articles = [
         article.partition("\n")[2]
@@ -123,7 +123,7 @@ def documents(data: Path) -> list[list[list[str]]]:
 
 
 def sentences_in(document: str) -> list[str]:
-    """The sentences of a document in order, an empty one in place of a heading and of one that is very long."""
+    """The sentences of a document in order, empty in place of a heading and of one that is too short or too long."""
     found = [
         sentence.strip()
         for paragraph in document.replace("<br />", " ").splitlines()
@@ -136,7 +136,7 @@ def sentences_in(document: str) -> list[str]:
 
 
 def followed(document: Sequence[str]) -> list[int]:
-    """The places of the sentences of a document that another one follows."""
+    """The indices of a document's sentences that another one follows."""
     return [place for place in range(len(document) - 1) if document[place] and document[place + 1]]
 
 
@@ -158,7 +158,7 @@ def following(sources: Sequence[Sequence[Sequence[str]]], count: int, chance: ra
 
 
 def read_data(data: Path) -> PairData:
-    """All rows, those kept out apart; none of our own probes is trained on."""
+    """All rows, with the held-out ones set apart; none of our own probes is trained on."""
     chance, folder = random.Random(SEED), data / "pairs"
     sources = documents(data)
     held = [[document for document in source if document and kept_out(document[0])] for source in sources]
@@ -205,7 +205,7 @@ class Encoded:
 
 
 def encode(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> Encoded:
-    """At most `LONGEST` tokens of each pair."""
+    """Encode the pairs and each of their sentences, at most `LONGEST` tokens."""
     firsts, seconds = [row.a for row in rows], [row.b for row in rows]
     pairs = tokenizer(firsts, seconds, truncation=True, max_length=LONGEST)
     one, other = (tokenizer(each, truncation=True, max_length=LONGEST)["input_ids"] for each in (firsts, seconds))
@@ -215,7 +215,7 @@ def encode(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> Encoded:
 
 
 def batch_of(pairs: Encoded, places: Sequence[int], question: int) -> Batch:
-    """The pairs at `places` together; for likeness each sentence alone, all first ones [pair] before all seconds."""
+    """The batch of the pairs at `places`; for likeness, each sentence alone, all first ones before all second ones."""
     labels = torch.tensor([pairs.labels[place] for place in places])
     rows, segments = [pairs.ids[place] for place in places], [pairs.segments[place] for place in places]
     if question == ALIKE:
@@ -229,10 +229,10 @@ def batch_of(pairs: Encoded, places: Sequence[int], question: int) -> Batch:
 
 
 def batches(sets: Sequence[Encoded], step: int) -> Iterator[Batch]:
-    """Endless batches from `step` on, each of one question, in `TURNS`; `sets[question]` are its pairs."""
+    """Endless batches from `step` on, each of one question, in the order of `TURNS`; `sets[question]` are its pairs."""
     streams = []
     for question, pairs in enumerate(sets):
-        # How often it was this question's turn before.
+        # The number of this question's batches before `step`.
         rounds, rest = divmod(step, len(TURNS))
         before = rounds * TURNS.count(question) + TURNS[:rest].count(question)
         streams.append(epochs_of([len(ids) for ids in pairs.ids], BATCH_TOKENS, SEED, before))
@@ -246,7 +246,7 @@ def batches(sets: Sequence[Encoded], step: int) -> Iterator[Batch]:
 
 
 def loss_of(model: BertForSequenceClassification, batch: Batch) -> Tensor:
-    """The cross-entropy over the labels of the batch's question, or how badly its vectors tell pairs apart."""
+    """The cross-entropy over the labels of the batch's question, or the `likeness_loss` of its vectors."""
     question = int(batch["question"])
     inputs = {name: batch[name] for name in ("input_ids", "token_type_ids", "attention_mask")}
     if question == ALIKE:
@@ -257,10 +257,10 @@ def loss_of(model: BertForSequenceClassification, batch: Batch) -> Tensor:
 
 
 def likeness_loss(hidden: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
-    """Find a pair's second sentence among those of all pairs in the batch, and tell pairs that are alike from others.
+    """The loss of finding a pair's second sentence among the batch's, plus that of telling alike pairs from others.
 
-    `labels` [pair] is 0 for a pair that says the same. The first part is asked of these alone (multiple negatives
-    ranking; Henderson et al., 2017); the second wants a cosine above or below a half.
+    `labels` [pair] is 0 for a pair that says the same. The first part is over these alone (multiple negatives ranking;
+    Henderson et al., 2017); the second is logistic, for a cosine above or below a half.
     """
     vectors = (hidden.float() * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
     one, other = functional.normalize(vectors, dim=-1).chunk(2)
@@ -272,7 +272,7 @@ def likeness_loss(hidden: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
 
 
 def development_losses(sets: Sequence[Encoded]) -> Callable[[BertForSequenceClassification], dict[str, float]]:
-    """A measure for `train`: the mean loss of each question over batches that were kept out."""
+    """Return an `evaluate` for `train`: the mean loss of each question over held-out batches."""
     some = list(islice(batches(sets, 0), DEVELOPMENT_BATCHES * len(TURNS)))
     measures = [
         development_loss(loss_of, [batch for batch in some if int(batch["question"]) == question])
@@ -284,7 +284,7 @@ def development_losses(sets: Sequence[Encoded]) -> Callable[[BertForSequenceClas
 
 
 def alike_rows(entailment: Sequence[Row], paraphrase: Sequence[Row]) -> list[Row]:
-    """Pairs that say the same (0) or do not (1): entailment and paraphrase, contradiction and different ones."""
+    """Pairs that say the same (0: entailment, paraphrase) or do not (1: contradiction, different)."""
     told = [Row(row.a, row.b, int(row.label == 2)) for row in entailment if row.label != 1]
     return told + list(paraphrase)
 
@@ -302,7 +302,7 @@ def untrained() -> BertForSequenceClassification:
 
 
 def build(data: Path, workdir: Path) -> None:
-    """Train for pairs, save it, calibrate it, measure it and write its card."""
+    """Train the sentence-pair model, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer, material, network = trunk_tokenizer(), read_data(data), untrained()
     sets = [encode(rows, tokenizer) for rows in (*material.train, alike_rows(*material.train[1:]))]

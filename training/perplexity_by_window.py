@@ -1,8 +1,8 @@
-"""Measure what a short window costs: the completion model's perplexity on text kept out, by the length of its windows.
+"""Measure what short windows cost: the completion model's perplexity on held-out text, by window length.
 
-The windows stand one after another, as the step "Masked or not" of the tab Inside draws them, so that the first token
-of each is foreseen from one token alone. Reads the texts that `stories.py` reads, of which two children's books and 500
-film reviews are kept out of training.
+Windows do not overlap, as the step "Masked or not" of the tab Inside draws them, so that the first token of each is
+predicted from one token alone. The texts are those that `stories.py` holds out of training: two children's books and
+500 film reviews.
 """
 
 import json
@@ -19,7 +19,7 @@ from training.text_generation import NAME
 FILE = CHECKPOINTS.parent / "perplexity_by_window.json"
 WINDOWS = (16, 32, 64, 128, 256)
 CHARACTERS = 100_000
-"""How much of each text is read, from its beginning."""
+"""The number of characters that are read from the beginning of each text."""
 
 
 def build(data: Path, _workdir: Path) -> None:

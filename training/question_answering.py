@@ -34,7 +34,7 @@ BATCH_TOKENS = 3_500
 SENTENCE_EPOCHS, SENTENCE_RATE = 1, 1.5e-4
 PARAGRAPH_EPOCHS, PARAGRAPH_RATE = 3, 1.2e-4
 SENTENCES_AGAIN = 6_000
-"""Of the short questions, how many are read among the paragraphs as well."""
+"""The number of short questions that are trained on again among the paragraphs."""
 
 HELD_OUT_ARTICLES = 7
 DEVELOPMENT_BATCHES = 20
@@ -43,9 +43,9 @@ SEED = 5
 
 @dataclass(frozen=True)
 class QuestionData:
-    """Questions to train on, and the questions on articles kept out, of SQuAD's two versions.
+    """Questions to train on, and the questions on held-out articles, of SQuAD's two versions.
 
-    `sentences` are on short texts, `paragraphs` on SQuAD's articles, those without an answer among them.
+    `sentences` are on short texts, `paragraphs` on SQuAD's articles, unanswerable ones included.
     """
 
     sentences: list[Question]
@@ -55,7 +55,7 @@ class QuestionData:
 
 
 def read_data(data: Path) -> QuestionData:
-    """All the questions, those on the held-out articles (and on sentences that occur there) set apart."""
+    """All questions, with those on held-out articles set apart, and none on sentences that occur there."""
     squad = text.read_squad(data / "qa/squad_v1_articles.json")
     squad_v2 = text.read_squad(data / "qa/squad_v2_articles.json")
     chance = random.Random(SEED)
@@ -98,7 +98,7 @@ class Feature:
 
 
 def encode(questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> list[Feature]:
-    """The windows of every question; where there are several, each counts as unanswered but those with the answer."""
+    """The windows of every question; a window that does not hold the answer counts as unanswerable."""
     encoded = tokenizer(
         [question.question for question in questions],
         [question.context for question in questions],
@@ -119,7 +119,7 @@ def encode(questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> lis
 
 
 def answer_tokens(offsets: list[tuple[int, int]], sides: list[int | None], first: int, last: int) -> tuple[int, int]:
-    """The tokens of the context that hold the characters `first` to `last` (exclusive); 0, 0 if not all are there."""
+    """The first and last token of the context's characters `first` to `last` (exclusive); 0, 0 if some are missing."""
     inside = [index for index, side in enumerate(sides) if side == 1]
     starts = [index for index in inside if offsets[index][0] <= first < offsets[index][1]]
     ends = [index for index in inside if offsets[index][0] < last <= offsets[index][1]]
@@ -127,12 +127,12 @@ def answer_tokens(offsets: list[tuple[int, int]], sides: list[int | None], first
 
 
 def lengths_of(features: list[Feature]) -> list[int]:
-    """How many tokens each has."""
+    """The number of tokens of each feature."""
     return [len(feature.ids) for feature in features]
 
 
 def batches(features: list[Feature], step: int) -> Iterator[Batch]:
-    """Endless batches from `step` on: ids, segments, mask [row, token], and the answers' ends [row]."""
+    """Endless batches from `step` on: ids, segments, mask [row, token], and the answers' first and last token [row]."""
     for places in epochs_of(lengths_of(features), BATCH_TOKENS, SEED, step):
         chosen = [features[place] for place in places]
         yield {
@@ -145,7 +145,7 @@ def batches(features: list[Feature], step: int) -> Iterator[Batch]:
 
 
 def loss_of(model: BertForQuestionAnswering, batch: Batch) -> Tensor:
-    """Mean of the cross-entropies of the first and the last token; an answer never stands on padding."""
+    """Mean of the cross-entropies of the first and the last token, over all tokens but padding."""
     output = model(**{name: batch[name] for name in ("input_ids", "token_type_ids", "attention_mask")})
     padding = batch["attention_mask"] == 0
     starts, ends = (
@@ -156,7 +156,7 @@ def loss_of(model: BertForQuestionAnswering, batch: Batch) -> Tensor:
 
 
 def build(data: Path, workdir: Path) -> None:
-    """Train for question answering, save it, calibrate it, measure it and write its card."""
+    """Train the question-answering model, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer, material = trunk_tokenizer(), read_data(data)
     for version, kept_out in (("v1", material.development), ("v2", material.development_v2)):

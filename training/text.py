@@ -71,7 +71,7 @@ def read_pairs(file: Path) -> list[Pair]:
 
 
 def write_squad(questions: Iterable[Question], file: Path) -> None:
-    """Write the questions as a SQuAD file, each with its paragraph of its own."""
+    """Write the questions as a SQuAD file, each with a paragraph of its own."""
     data = []
     for each in questions:
         answers = [
@@ -122,12 +122,12 @@ class Marked(NamedTuple):
     spans: tuple[Span, ...]
 
     def lower(self) -> "Marked":
-        """The same in small letters."""
+        """The text in lower case, with the same names."""
         return Marked(self.text.lower(), self.spans)
 
 
 def read_columns(file: Path) -> Iterator[list[list[str]]]:
-    """The sentences of a file with a word and its BIO tag a line: for each word what stands in its line."""
+    """The sentences of a file with a word and its BIO tag in each line: for each word, the columns of its line."""
     for block in read_text(file).split("\n\n"):
         rows = [line.split() for line in block.splitlines() if line.strip() and not line.startswith("-DOCSTART-")]
         if rows:
@@ -135,7 +135,7 @@ def read_columns(file: Path) -> Iterator[list[list[str]]]:
 
 
 def read_conll(file: Path) -> list[Marked]:
-    """The sentences of a file with a word and its BIO tag a line, as texts with a space between words."""
+    """The sentences of a file with a word and its BIO tag in each line, as texts with a space between words."""
     sentences = []
     for rows in read_columns(file):
         content, starts = "", []

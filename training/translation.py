@@ -1,8 +1,8 @@
 """English→French from scratch: a Marian Transformer trained on everyday sentence pairs and picture captions.
 
-The data, as `data/translation`: Tatoeba's pairs (tatoeba.org, downloads), Multi30k's captions (task 1) and the news
-translation test sets of 2008–2013 (statmt.org), each a file of `english<TAB>french` lines; and pairs of our own:
-`phrases.tsv`, what everybody tries first, and `everyday_pairs.tsv`, what they try next. The corpora hardly have either.
+The data in `data/translation`: Tatoeba's pairs (tatoeba.org, downloads), Multi30k's captions (task 1) and the news
+translation test sets of 2008–2013 (statmt.org), each a file of `english<TAB>french` lines; and our own pairs:
+`phrases.tsv`, which everybody tries first, and `everyday_pairs.tsv`, which they try next; the corpora have few of them.
 """
 
 import random
@@ -75,14 +75,14 @@ def load(data: Path) -> ParallelText:
     )
     chance = random.Random(SEED)
     spaced = [Pair(pair.english, french_spacing(pair.french)) for pair in known]
-    # What is unknown is to be copied, and the corpora have few names and figures.
+    # The model must copy unknown words, and the corpora have few names and figures.
     copying = [exchanged(pair, chance) if chance.random() < COPIED_SHARE else pair for pair in spaced]
     own = phrases * PHRASES_TIMES + everyday * EVERYDAY_TIMES
     return ParallelText(copying + own, development, captions)
 
 
 def sentence_key(sentence: str) -> str:
-    """What two spellings of one sentence share: its letters and figures, without case."""
+    """The letters and figures of a sentence, without case, which two spellings of it share."""
     return "".join(symbol for symbol in unicodedata.normalize("NFKC", sentence).casefold() if symbol.isalnum())
 
 
@@ -144,11 +144,11 @@ def new_model(tokenizer: PreTrainedTokenizerFast) -> MarianMTModel:
 
 
 Encoded = list[tuple[Tensor, Tensor]]
-"""The pieces of pairs, source and target."""
+"""The piece ids of pairs, source and target."""
 
 
 def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[Pair]) -> Encoded:
-    """The pieces of every pair that fits, each side ending in </s>."""
+    """The piece ids of every pair of at most `LONGEST_PIECES` a side, each side ending in </s>."""
     sides = (tokenizer([pair[side] for pair in pairs])["input_ids"] for side in (0, 1))
     encoded = zip(*sides, strict=True)
     return [(torch.tensor(s), torch.tensor(t)) for s, t in encoded if max(len(s), len(t)) <= LONGEST_PIECES]

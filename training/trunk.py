@@ -21,9 +21,9 @@ def trunk_tokenizer() -> PreTrainedTokenizerBase:
 
 
 def with_head(kind: Any, labels: Sequence[str] = (), frozen_layers: int = 0) -> Any:
-    """The network of class `kind` over the trunk, whose embeddings and lowest layers are frozen.
+    """The network of class `kind` over the trunk, whose embeddings and `frozen_layers` lowest layers are frozen.
 
-    They stay `clearhead-minilm`'s, so that they are shipped once.
+    These stay the weights of `clearhead-minilm`, so that they are shipped once.
     """
     numbers = {label: number for number, label in enumerate(labels)}
     named = {"id2label": dict(enumerate(labels)), "label2id": numbers} if labels else {}

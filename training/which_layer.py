@@ -1,8 +1,8 @@
 """Measure which layers' vectors say most about names: the table of Devlin et al. (2019, table 7), with our own trunk.
 
-The trunk is frozen. Each word of CoNLL-2003 has the vectors of its first piece, one a layer; a small classifier learns
-to label words from them, one for each way of choosing or joining layers, and is judged by whole names on the
-development file. Reads `ner/conll2003_train.txt` and `ner/conll2003_dev.txt`.
+The trunk is frozen. Each word of CoNLL-2003 has the vectors of its first piece, one per layer. For each way of choosing
+or joining layers, a small classifier learns to label words from them, and is judged by the F1 of whole names on the
+development file. The script reads `ner/conll2003_train.txt` and `ner/conll2003_dev.txt`.
 """
 
 import json
@@ -30,7 +30,7 @@ WAYS: dict[str, tuple[float, Callable[[Tensor], Tensor]]] = {
     "the last four layers, added": (95.9, lambda layers: layers[:, -4:].sum(dim=1)),
     "the last four layers, side by side": (96.1, lambda layers: layers[:, -4:].flatten(1)),
 }
-"""Each way with the F1 that Devlin et al. found with BERT-base, and the vector it makes of `[word, layer, width]`."""
+"""Each way, with the F1 that Devlin et al. found with BERT-base and its function of vectors `[word, layer, width]`."""
 
 CLASSIFIER = "one hidden layer of 256 numbers that sees the vector of one word alone; the mean of three runs"
 HIDDEN, EPOCHS, RATE, ROWS = 256, 4, 1e-3, 512
@@ -38,7 +38,7 @@ SEEDS = (0, 1, 2)
 SENTENCES_AT_ONCE = 64
 
 Sentence = tuple[list[str], list[str]]
-"""The words and the BIO tag of each."""
+"""The words of a sentence, and the BIO tag of each."""
 
 
 def build(data: Path, _workdir: Path) -> None:
@@ -69,7 +69,7 @@ def vectors_of(sentences: Sequence[Sentence]) -> Tensor:
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINTS / TRUNK)
     network = BertModel.from_pretrained(CHECKPOINTS / TRUNK, dtype=torch.float32, add_pooling_layer=False).eval()
     found: dict[int, Tensor] = {}
-    # Sentences of like length together, so that little is padding.
+    # Sentences of similar length together, so that little is padding.
     order = sorted(range(len(sentences)), key=lambda number: len(sentences[number][0]))
     for start in range(0, len(order), SENTENCES_AT_ONCE):
         numbers = order[start : start + SENTENCES_AT_ONCE]
@@ -81,14 +81,14 @@ def vectors_of(sentences: Sequence[Sentence]) -> Tensor:
             for place, word in enumerate(encoded.word_ids(row)):
                 if word is not None:
                     first.setdefault(word, place)
-            # A word of which the tokenizer leaves nothing is read where the sentence begins.
+            # A word that the tokenizer drops entirely has the vectors of the sentence's first token.
             places = [first.get(word, 0) for word in range(len(sentence))]
             found[numbers[row]] = layers[row, places].half()
     return torch.cat([found[number] for number in range(len(sentences))])
 
 
 def learn(vectors: Tensor, labels: Tensor, kinds: int, seed: int) -> nn.Module:
-    """A classifier of `vectors` `[word, width]`, which it brings to mean 0 and variance 1 first."""
+    """Train a classifier of `vectors` `[word, width]`, which first normalises them to mean 0 and variance 1."""
     torch.manual_seed(seed)
     norm = nn.BatchNorm1d(vectors.shape[1], affine=False, momentum=None)
     probe = nn.Sequential(norm, nn.Linear(vectors.shape[1], HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, kinds))

@@ -1,6 +1,6 @@
 """Train the static word vectors: word2vec's skip-gram with negative sampling (Mikolov et al., 2013), with gensim.
 
-Reads `text/wikipedia_{A..E}.txt.xz`, `text/wikinews.txt.xz` and `text/books_0.txt.xz`: about 54 million words.
+It reads `text/wikipedia_{A..E}.txt.xz`, `text/wikinews.txt.xz` and `text/books_0.txt.xz`: about 54 million words.
 """
 
 import re
@@ -30,7 +30,7 @@ SETTINGS = {"sg": 1, "window": 5, "negative": 6, "sample": 1e-4, "min_count": 40
 WORKERS = 2
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 LONGEST_LINE = 5_000
-"""Words; gensim reads a longer line only to its ten thousandth."""
+"""The most words in a line; gensim reads only the first ten thousand."""
 AS_SHOWN = ("bank", "spring", "light", "king", "paris", "happy")
 """Words whose neighbours the card shows."""
 
@@ -49,7 +49,7 @@ def build(data: Path, workdir: Path) -> None:
 
 
 def write_corpus(files: Iterable[Path], corpus: Path) -> None:
-    """Write each paragraph of `files` as a line of small words without figures and punctuation."""
+    """Write each paragraph of `files` as lines of words in lower case, without figures and punctuation."""
     with corpus.open("w", encoding="utf-8") as to:
         for file in files:
             for line in read_text(file).splitlines():
@@ -59,12 +59,12 @@ def write_corpus(files: Iterable[Path], corpus: Path) -> None:
 
 
 def kept(word: str) -> bool:
-    """Whether `word` is one that a visitor may look for: of plain letters, no stray letter, and no possessive form."""
+    """Whether a visitor may look for `word`: ASCII letters, no single one except "a" and "i", no possessive form."""
     return word.isascii() and not word.endswith("'s") and (len(word) > 1 or word in ("a", "i"))
 
 
 def save(words: list[str], vectors: np.ndarray, folder: Path) -> None:
-    """Save `vectors` at a length of one, in float16, and their words."""
+    """Save `vectors`, scaled to length one, in float16, and their words."""
     folder.mkdir(parents=True, exist_ok=True)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     save_file({"vectors": unit.astype(np.float16)}, folder / word_vectors.VECTORS)
@@ -72,7 +72,7 @@ def save(words: list[str], vectors: np.ndarray, folder: Path) -> None:
 
 
 def analogies() -> Iterator[tuple[str, str, str, str, str]]:
-    """The analogies of our own: a kind, and four words of which the first is to the second as the third to the last."""
+    """Our own analogies: a kind, and four words of which the first is to the second as the third to the last."""
     for line in (PROBES / "analogies.tsv").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             kind, first, second, third, last = line.split("\t")
@@ -80,9 +80,9 @@ def analogies() -> Iterator[tuple[str, str, str, str, str]]:
 
 
 def tried(vectors: WordVectors) -> list[tuple[str, str, bool, bool]]:
-    """Each analogy: its kind, what it says, whether the nearest word is the right one, and the same with none left out.
+    """Each analogy: its kind, its result in words, and whether the nearest word is right, twice.
 
-    The three given words are left out first, as is usual. One of which a word has no vector counts as wrong.
+    First the three given words are left out, as is usual, then none. An analogy with an unknown word counts as wrong.
     """
     found = []
     for kind, first, second, third, last in analogies():

@@ -1,8 +1,8 @@
-"""Train and measure the detector of machine-written text: a logistic regression on ranks and bits.
+"""Train and measure the detector of machine-written text: a logistic regression on the tokens' ranks and bits.
 
-People's texts are parts of books, reviews, articles and news that the completion model was not trained on. Each is cut
-after its first sentences; models go on from there, so that both sides tell of the same things. The larger model is the
-one that `stories.py` has write stories, here as it was published. Reads `text/wikipedia_E.txt.xz`,
+Human texts are parts of books, reviews, articles and news that the completion model was not trained on. Each is cut
+after its first sentences; models continue from there, so that both sides are about the same things. The larger model is
+the one that writes stories for `stories.py`, here as it was published. The script reads `text/wikipedia_E.txt.xz`,
 `text/wikinews.txt.xz` and the texts of `stories.py`.
 """
 
@@ -40,18 +40,18 @@ WRITERS: dict[str, dict[str, Any]] = {
 """The sampling settings of each model that writes; one model may have several."""
 
 UNMET = f"{OTHER}, if unmet"
-"""The same texts, judged by a detector that has learned from none of this model's."""
+"""The texts of `OTHER`, judged by a detector that was trained on none of them."""
 TEXTS_A_KIND = 192
-"""How many texts of each kind of people's; an equal share of them goes to each writer to go on from."""
+"""The number of human texts of each kind; each writer continues an equal share of them."""
 
 TEST_SHARE = 0.3
 LENGTHS = (25, 50, 100, 200)
-"""The lengths that are judged: this many tokens from the beginning of a text, as the completion model cuts it."""
+"""The lengths that are judged, in tokens of the completion model from the beginning of a text."""
 
 PROMPT_CHARACTERS, TEXT_CHARACTERS = 80, 1200
 WRITTEN_TOKENS, WRITTEN_AT_ONCE = 210, 64
 SEED = 5
-# Old news has lost the words that were links.
+# Gaps in old news, where words that were links were lost.
 HOLES = re.compile(r" [,.;]|\b(the|in|of|a|an) (of|in|and|is|was)\b|\(\)|\"\"|&|\b(the|in|of|a|an)[,.]")
 
 Measured = tuple[Sequence[int], Sequence[float]]
@@ -60,7 +60,7 @@ Measured = tuple[Sequence[int], Sequence[float]]
 
 @dataclass(frozen=True)
 class Passage:
-    """A prompt, and the text after it; `writer` names a model, or the kind of text where people wrote it."""
+    """A prompt and the text after it; `writer` names a model or, if people wrote it, the kind of text."""
 
     prompt: str
     text: str
@@ -104,7 +104,7 @@ def build(data: Path, workdir: Path) -> None:
 
 
 def peoples_texts(data: Path) -> dict[str, list[str]]:
-    """Documents that the completion model was not trained on, by their kind."""
+    """Human documents that the completion model was not trained on, by their kind."""
     books, reviews = stories.kept_out(stories.read_books(data), stories.read_reviews(data))
     articles, news = (read_text(data / f"text/{name}.txt.xz").split("\n\n") for name in ("wikipedia_E", "wikinews"))
     return {
@@ -116,7 +116,7 @@ def peoples_texts(data: Path) -> dict[str, list[str]]:
 
 
 def passages(kind: str, documents: list[str]) -> list[Passage]:
-    """The beginnings of some of the documents that are long enough, each cut after a sentence."""
+    """At most `TEXTS_A_KIND` passages from the beginnings of documents that are long enough, cut after a sentence."""
     found: list[Passage] = []
     random.Random(SEED).shuffle(documents)
     for document in map(stories.prose, documents):
@@ -130,7 +130,7 @@ def passages(kind: str, documents: list[str]) -> list[Passage]:
 
 
 def written_by(writer: str, place: int, people: dict[str, list[Passage]], folder: Path) -> list[Passage]:
-    """What `writer` makes of its share of the prompts; what is in `folder` is not written again."""
+    """The passages that `writer` writes for its share of the prompts, read from `folder` if they are there."""
     file = folder / f"writer-{place}.json"
     if not file.exists():
         prompts = [each.prompt for found in people.values() for each in found[place :: len(WRITERS)]]
@@ -157,7 +157,7 @@ def written_by(writer: str, place: int, people: dict[str, list[Passage]], folder
 def continued(
     model: Any, tokenizer: PreTrainedTokenizerBase, prompts: list[str], sampling: dict[str, Any]
 ) -> list[str]:
-    """What the model writes after each prompt, up to its end-of-text token."""
+    """The text that the model writes after each prompt, up to its end-of-text token."""
     inputs = tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left", return_token_type_ids=False)
     end = tokenizer.get_vocab()[END_OF_TEXT]
     settings = {"temperature": 1.0, "top_k": 0, "top_p": 1.0} | sampling
@@ -169,7 +169,7 @@ def continued(
 
 
 def measurer() -> Callable[[str], Measured]:
-    """The completion model, which finds ranks and bits as visitors get them."""
+    """Return a function that computes a text's ranks and bits with the completion model, as for visitors."""
     model = as_task(wrap(REGISTRY[NAME], CHECKPOINTS / NAME, ""), Task.WRITTEN_BY)
 
     def measure(text: str) -> Measured:
@@ -180,7 +180,7 @@ def measurer() -> Callable[[str], Measured]:
 
 
 def fitted(texts: dict[str, list[Measured]], people: Container[str]) -> LogisticRegression:
-    """The regression over the beginnings of all texts; people's texts and the models' weigh the same in total."""
+    """Fit the regression on the beginnings of all texts; human and machine-written ones weigh the same in total."""
     rows, labels = [], []
     for name, found in texts.items():
         for length in LENGTHS:
@@ -202,5 +202,5 @@ def shares_called(detector: LogisticRegression, texts: dict[str, list[Measured]]
 
 
 def mean(shares: Iterable[float]) -> float:
-    """The plain mean of the shares of all kinds or writers."""
+    """The unweighted mean of the shares of all kinds or writers."""
     return round(float(np.mean(list(shares))), 3)

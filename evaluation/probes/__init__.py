@@ -1,7 +1,8 @@
-"""Short texts that a newcomer might type first, written for this project, and what a person would accept as right.
+"""Probes: short texts that a newcomer might type first, with the answers that a person would accept as right.
 
-One file a task. A third of each is kept for the end (`"split": "kept"`): while a model is made, only the open ones
-are looked at. `kind` says what an item tries. Openings to be continued are judged by reading and have no judge here.
+They were written for this project, in one file per task. A third of each is held out (`"split": "kept"`): while a model
+is developed, only the open ones are used. `kind` says what a probe tests. Prompts to be continued are judged by a
+person reading them, and have no judge here.
 """
 
 import json
@@ -35,11 +36,11 @@ FILES = {
     Task.COMPLETION: "prompts.json",
 }
 OF_CARDS = "probes of our own that pass, %"
-"""What cards call the share of open probes that passes."""
+"""The name in model cards of the share of open probes that pass."""
 UNSURE = 0.8
-"""No class may be likelier than this where a text is neither praise nor blame."""
+"""The largest probability of a class that is right for a text that neither praises nor blames."""
 WORDS_MORE = 2
-"""How many words an answer may have more or less than an acceptable span."""
+"""The most words by which an answer may be longer or shorter than an acceptable span."""
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}«»“”‘’…–—\\s]+")
 
 Probe = Mapping[str, Any]
@@ -47,7 +48,7 @@ Probe = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one probe asked, what the model said first, and whether that is right."""
+    """One probe's question, the model's first answer, and whether it is right."""
 
     kind: str
     split: str
@@ -120,7 +121,7 @@ def _names(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
 
 
 def _pair(model: AnyTaskModel, probe: Probe) -> tuple[str, bool]:
-    """Whether the question called `kind` is answered right; one of two is alike if it is more so than `less_like`."""
+    """Judge the question called `kind`; for `alike`, `b` must be more similar to `a` than `less_like` is."""
     output = cast(SentencePairOutput, model(a=probe["a"], b=probe["b"]))
     kind = probe["kind"]
     if kind == "alike":

@@ -1,4 +1,4 @@
-"""How the bundled checkpoints do on what people type first: `python -m evaluation.probes [--split kept] [--failed]`."""
+"""Judge the bundled checkpoints on the probes: `python -m evaluation.probes [--split kept] [--failed]`."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from models.registry import REGISTRY, Task
 
 
 def lines(task: Task, found: Sequence[Verdict], failed: bool = False) -> list[str]:
-    """How many verdicts passed, a line for each split among them; then, if `failed`, each that did not pass."""
+    """A line for each split with the number of verdicts that passed; then, if `failed`, each that did not pass."""
     parts = {split: [each for each in found if each.split == split] for split in ("open", "kept")}
     counted = [
         f"{FILES[task]:18} {split:6} {sum(each.passed for each in part):3}/{len(part):<4} {passed_share(part):5.1f} %"
