@@ -1,4 +1,4 @@
-"""What every test stands on: no network, no telemetry, one thread."""
+"""Settings of every test (no network, no telemetry, one thread), and how tests are spread over workers."""
 
 import os
 from pathlib import Path
@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-# A contract that fails shows what it compared, as tests do.
+# Failed asserts in the contract then show what they compared, as in tests.
 pytest.register_assert_rewrite("tests.models.contract")
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-# No other host is asked, so none is trusted: to read all of a machine's certificates takes 50 ms of every call.
+# No other host is called, so no certificate is needed: reading all of a machine's takes 50 ms of every call.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 # Tiny models are slower on several threads than on one.
@@ -23,19 +23,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 @pytest.fixture(scope="session")
 def store() -> Any:
     """The bundled models, each loaded once for all tests that ask for it."""
-    from models.loading.store import ModelStore  # only now is the environment what it should be
+    from models.loading.store import ModelStore  # imported once the environment is set
 
     return ModelStore()
 
 
 @pytest.fixture(autouse=True)
 def database_of_the_test(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test writes into the log of whoever runs it."""
+    """Give each test a database of its own, so that none writes into the developer's log."""
     monkeypatch.setenv("CLEARHEAD_DATABASE_URL", f"sqlite:///{os.fspath(tmp_path)}/clearhead.db")
 
 
 ROOMS = ("browser", "api", "web", "models", "training", "log", "service")
-"""The rooms that take longest, which begin; the others come last and fill what is left of each worker's time."""
+"""The folders of tests that take longest and start first; the others fill what is left of each worker's time."""
 
 BROWSED = sorted(path.name for path in Path(__file__).parent.glob("browser/test_*.py"))
 
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep in one worker what shares a server or models, which would be started or loaded again in every other."""
+    """Keep tests that share a server or models in one worker; every other would start or load them again."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByServer(LoadScopeScheduling):
@@ -55,7 +55,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.partition("::")[0]
             _, room, *rest = file.split("/")
             if room == "browser":
-                # One worker alone would be the last to end.
+                # With all browser tests, one worker would end long after the others.
                 return f"{room} {BROWSED.index(rest[0]) % 2}"
             return room if room in ("api", "web") else file
 

@@ -1,4 +1,4 @@
-"""A Hub of our own on this machine, so that no test reaches the network."""
+"""A server on this machine that imitates the Hugging Face Hub, so that no test reaches the network."""
 
 import json
 import os
@@ -24,17 +24,17 @@ class Hub:
     ranges: list[str] = field(default_factory=list)
     address: str = ""
     commit: str = ""
-    """The commit of whatever is asked for; where it is empty, the one that is asked for."""
+    """The commit in every answer; if empty, the revision that was requested."""
 
     ends_after: int = 0
-    """After how many bytes of a file the Hub hangs up, and is then down."""
+    """The number of bytes of a file after which the Hub hangs up, and is then down; 0 for never."""
 
     is_down: bool = False
     damages: str = ""
-    """The repository whose weights come with another byte at the end."""
+    """The repository whose weights are sent with their last byte changed."""
 
     def environment(self, cache: Path) -> dict[str, str]:
-        """The variables of a process that asks this Hub and keeps what it gives in `cache`."""
+        """The environment of a process that uses this Hub and caches its files in `cache`."""
         own = {"HF_HOME": str(cache), "HF_ENDPOINT": self.address, "HF_HUB_OFFLINE": "0"}
         return {**os.environ, **own}
 
@@ -77,7 +77,7 @@ class Hub:
 
 @contextmanager
 def hub_of(folder: Path) -> Iterator[Hub]:
-    """The Hub of the repositories in `folder`, while it is needed."""
+    """Run a Hub of the repositories in `folder`."""
     hub = Hub(folder)
 
     class Handler(BaseHTTPRequestHandler):
@@ -87,7 +87,7 @@ def hub_of(folder: Path) -> Iterator[Hub]:
         do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """The test's own output stays readable."""
+            """Log nothing, so that the test's own output stays readable."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     hub.address = f"http://127.0.0.1:{server.server_port}"

@@ -1,6 +1,6 @@
-"""A language that nobody speaks: English in Hebrew letters, from right to left, of everything that is translated.
+"""A pseudo-language for tests: every translated text is English in Hebrew letters, from right to left.
 
-A Latin letter that is left on a page in it was not translated, and what stands on the wrong side was not turned around.
+Latin letters on a page in it were not translated, and what stands on the wrong side was not mirrored.
 """
 
 import json
@@ -20,11 +20,11 @@ from models.registry import CHARACTERS, REGISTRY, Task
 CODE = "he"
 _LETTERS = str.maketrans(dict(zip(string.ascii_lowercase, "אבגדהוזחטיכלמנסעפצקרשתםןףץ", strict=True)))
 _LEFT = re.compile(r"(<[^>]*>|\{[^{}]*\}|&\w+;|\[[A-Z]+\])")
-"""What a translation leaves as it is: tags, places for values, entities, and tokens of a model's own."""
+"""The parts that a translation leaves as they are: tags, placeholders, entities, and special tokens."""
 
 
 def pseudo(sentence: str) -> str:
-    """A sentence in this language."""
+    """A sentence in the pseudo-language."""
     parts = _LEFT.split(sentence)
     return "".join(part if place % 2 else part.lower().translate(_LETTERS) for place, part in enumerate(parts))
 
@@ -52,7 +52,7 @@ _NAMES = (
     *(f"{place}-{kind}" for place in "BI" for kind in ("person", "organisation", "place", "other")),
     *(name for code, name in LANGUAGES.items() if code != "en"),
 )
-"""What has the same name in every language."""
+"""Names that are the same in every language."""
 
 _NAME = re.compile("|".join(re.escape(each) for each in sorted(filter(None, _NAMES), key=len, reverse=True)))
 _EXAMPLES = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((ASSETS / "examples").glob("*.json"))]
@@ -64,21 +64,21 @@ _OF_VISITORS = json.dumps(
     + [list(PATCHES.values())],
     ensure_ascii=False,
 ).lower()
-"""The visitor's words and the models' in the examples, whatever the page makes of them."""
+"""The words of visitors and models in the examples, which are not translated."""
 
 
 def is_english(text: str) -> bool:
-    """Whether a text on a page in this language was not translated.
+    """Whether a text on a page in the pseudo-language was not translated.
 
-    Words of the visitor's or a model's are not to be, and may stand within a translated sentence.
+    Words of visitors and models are not translated, and may stand within a translated sentence.
     """
-    # A choice among words counts them.
+    # The words of a choice are numbered.
     left = re.sub(r"^\d+: ", "", _NAME.sub("", text).strip()).lower()
     return bool(re.search("[a-z]{2,}", left) and not re.search("[א-ת]", left) and left not in _OF_VISITORS)
 
 
 def write_catalogue(folder: Path) -> None:
-    """The catalogue of this language, for `CLEARHEAD_LANGUAGES`."""
+    """Write the catalogue of the pseudo-language, for `CLEARHEAD_LANGUAGES`."""
     catalog = Catalog(locale=CODE, fuzzy=False)
     for message in template():
         if not message.id:

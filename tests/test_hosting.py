@@ -1,4 +1,4 @@
-"""The files for hosts name settings, paths, routes and versions that there are."""
+"""The files for hosts name only settings, paths, routes and versions that exist."""
 
 import re
 import subprocess

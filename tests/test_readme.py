@@ -1,4 +1,4 @@
-"""What the README says is so: settings, endpoints, targets and files."""
+"""The README is true of the settings, endpoints, make targets and files."""
 
 import ast
 import json

@@ -22,8 +22,8 @@ def caller(server: Server) -> Client:
 
 @pytest.fixture
 def client(caller: Client) -> Client:
-    """A caller whom the app has not met; to read the page's configuration anew takes longer than most calls."""
-    # Until its stream has ended, the answers to another session would be looked for in it.
+    """The caller with a new session; a new client would first read the page's configuration, slower than most calls."""
+    # While the stream of the last session is open, the client would look there for the new session's answers.
     until(lambda: not caller.stream_open, "the stream of the session before never ended")
     caller.reset_session()
     return caller

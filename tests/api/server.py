@@ -20,7 +20,7 @@ _STARTS_WITHIN_S = 120.0
 
 @dataclass(frozen=True)
 class Server:
-    """Where the app answers, its process and the file of its log."""
+    """A running app: its address, its process, its database and the file of its output."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -63,9 +63,9 @@ def slowed(server: Server) -> Iterator[None]:
 
 @contextmanager
 def serving(folder: Path, *, program: Sequence[str] = ("app.py",), **settings: str) -> Iterator[Server]:
-    """`python app.py`, ready to answer; its log and its output are in `folder`. It reaches no other host.
+    """Run `python app.py`, with its log and output in `folder` and no access to other hosts; yield it once it answers.
 
-    `settings` are environment variables besides, and `program` is what Python runs in the app's place.
+    `settings` are further environment variables; `program` is what Python runs instead of `app.py`.
     """
     port = int(settings.get("CLEARHEAD_PORT") or free_port())
     database_url = f"sqlite:///{folder}/runs.sqlite3"
@@ -78,7 +78,7 @@ def serving(folder: Path, *, program: Sequence[str] = ("app.py",), **settings: s
     }
     environment |= settings
     database_url = environment["CLEARHEAD_DATABASE_URL"]
-    # The app itself is to find out that it is offline.
+    # The app must find out by itself that it is offline.
     environment.pop("HF_HUB_OFFLINE", None)
     with output.open("wb") as written:
         process = subprocess.Popen(  # noqa: S603

@@ -1,4 +1,4 @@
-"""Whatever callers send, they read one sentence, the run is logged as failed, and the server stays up."""
+"""Bad input to the endpoints: callers read one sentence, the run is logged as failed, and the server stays up."""
 
 import json
 from typing import Any

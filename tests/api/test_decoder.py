@@ -1,4 +1,4 @@
-"""The decoder through the endpoints: the tree of three strategies, texts that part, and seeds."""
+"""The decoder through the endpoints: the tree of three strategies, texts continued from another token, and seeds."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The button on the About tab: the published models are what the page, its endpoints and its next start begin with."""
+"""The About tab's button makes the published models the defaults of the page, its endpoints and its next start."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every answer that a caller has seen is in the log, whatever happens next; and nobody else hears of it."""
+"""The app answers despite a damaged log, keeps nothing of callers who ask for that, and contacts no other host."""
 
 import time
 from pathlib import Path

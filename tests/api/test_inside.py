@@ -1,4 +1,4 @@
-"""Looking inside a model through its endpoint: a head's numbers follow from one another, and end in the answer."""
+"""The endpoint of the tab Inside: a head's numbers follow from one another, and lead to the answer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Looking into a run through the endpoints: all heads, their roles, attribution, and answers that were changed."""
+"""Inspecting a run through the endpoints: all heads, their roles, attribution, and answers after a change."""
 
 import base64
 import io

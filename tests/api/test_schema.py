@@ -1,4 +1,4 @@
-"""The endpoints are as they were recorded: a name that changes breaks somebody's code.
+"""The endpoints' schema is the recorded one, as a changed name breaks callers' code.
 
 `python -m tests.api.test_schema` records them anew.
 """

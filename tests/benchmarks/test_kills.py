@@ -1,4 +1,4 @@
-"""A few kills of the real app under load, where the benchmark makes many."""
+"""The benchmark of kills on a small scale: a few kills of the real app under load."""
 
 from benchmarks.kills import kill_and_compare
 

@@ -1,4 +1,4 @@
-"""One kill while the database is away, and a restart of each process, where the benchmark makes many kills."""
+"""The benchmark of processes on a small scale: one kill while the database is down, and a restart of each process."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A worker of Ray Serve, four, and two of which one is killed, where the benchmark asks them for longer."""
+"""The benchmark of Ray Serve's workers for a short time: one worker, four, and two of which one is killed."""
 
 import pytest
 

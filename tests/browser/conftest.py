@@ -1,4 +1,4 @@
-"""One running app and, for each module, one Chromium; what went wrong on a page is looked at when it is closed."""
+"""One running app and, for each module, one Chromium; closing a page checks that nothing went wrong on it."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ from tests.api.server import Server, serving
 Open = Callable[..., Page]
 
 _PATIENCE_MS = 90_000
-"""A first run loads its model, and three browsers may share two busy cores. How quick the page is, benchmarks say."""
+"""A first run loads its model, and three browsers may share two busy cores. Benchmarks measure the page's speed."""
 
 
 _ON_LEAVING = ("AbortError: signal is aborted", "Unexpected error Connection errored out")
-"""How Gradio says that a page was left for another address while its streams were open."""
+"""Gradio's console errors when a page is left for another address while its streams are open."""
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-# While its driver is there, nothing else may run an event loop in this thread: so it goes with the module.
+# Playwright's driver bars other event loops from this thread, so it ends with the module.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def opening(server: Server, browser: Browser) -> Iterator[Open]:
-    """Opens the page in browsers of their own; in the end no console error and no request to another host is left."""
+    """Yield a function that opens the page in a new context; fail at the end on console errors or foreign requests."""
     wrong: list[str] = []
     contexts = []
     cut: list[tuple[str, list[str]]] = []
@@ -54,7 +54,7 @@ def opening(server: Server, browser: Browser) -> Iterator[Open]:
             if message.type != "error":
                 return
             if message.text.startswith(_ON_LEAVING):
-                # The word of it may come before that of the new address.
+                # This error may be reported before the new address, so it is judged at the end.
                 if not closing:
                     cut.append((message.text, visited))
             else:
@@ -73,7 +73,7 @@ def opening(server: Server, browser: Browser) -> Iterator[Open]:
         page.set_default_timeout(_PATIENCE_MS)
         watch(page)
         page.goto(address or server.url)
-        # In a lecture the tabs are there, and not seen.
+        # In a lecture the tabs are attached, but hidden.
         tab = page.locator("#tab-fill-mask-button").first
         tab.wait_for(state="attached" if "lecture=" in address else "visible")
         return page
@@ -93,9 +93,9 @@ def open_page(server: Server, browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="class")
 def page(server: Server, browser: Browser) -> Iterator[Page]:
-    """A visitor's page, which the tests of a class share: they keep to tabs of their own, or go on from one another.
+    """A page that the tests of a class share: they keep to tabs of their own, or continue from one another.
 
-    To open a page takes longer than most of them.
+    Opening a page takes longer than most of them.
     """
     with opening(server, browser) as open_:
         yield open_()

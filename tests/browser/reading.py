@@ -1,4 +1,4 @@
-"""How tests find what visitors see, by accessible name and by what is visible."""
+"""Find and use what visitors see, by accessible name and visibility."""
 
 import re
 
@@ -8,20 +8,20 @@ TABS = ("Fill the blank", "Sentiment", "Questions", "Names", "Translate", "Write
 
 
 def open_tab(page: Page, name: str) -> Locator:
-    """The panel of the tab called `name`, which is pressed."""
+    """Press the tab called `name` and return its panel."""
     page.get_by_role("tab", name=name).click()
     return page.get_by_role("tabpanel").filter(visible=True)
 
 
 def choose_tab(page: Page, name: str) -> Locator:
-    """The panel of the tab called `name`, once it is open, with its settings."""
+    """Open the tab called `name`, unfold its settings and return its panel."""
     panel = open_tab(page, name)
     expect(panel.locator(".header-line .run-header")).to_be_visible()
     return unfold_settings(panel)
 
 
 def unfold_settings(panel: Locator) -> Locator:
-    """The panel with its settings, the model and all else that is folded in the left column open."""
+    """Unfold the settings, the model and all else in the panel's left column, and return the panel."""
     folded = panel.locator(".beside .fold > button:not(.open)")
     while folded.count():
         open_fold(folded.first)
@@ -29,13 +29,13 @@ def unfold_settings(panel: Locator) -> Locator:
 
 
 def open_fold(button: Locator) -> None:
-    """Open what is folded below `button`; Gradio sets its fields again at the next frame, over what is typed before."""
+    """Open the fold of `button`, and wait until Gradio has set its fields, which would overwrite earlier typing."""
     button.click()
     button.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
 
 def settle(page: Page) -> None:
-    """Wait until nothing on the page waits for an answer or is still fading: what is half seen has no contrast."""
+    """Wait until no answer is pending and no animation runs: what is half faded in has too little contrast."""
     page.wait_for_function(
         """() => !document.querySelector('.pending, .generating') && document.getAnimations().every(
             (each) => each.playState !== 'running' || each.effect.getComputedTiming().iterations === Infinity)""",
@@ -48,7 +48,7 @@ def press(panel: Locator, button: str) -> None:
 
 
 def press_stop_once_something_is_written(page: Page) -> None:
-    """Lets the page itself press Stop when a caret is there: a small model may be done before a test hears of it."""
+    """Let the page itself press Stop once a caret is there: a small model may be done before a test can react."""
     page.evaluate(
         """() => {
             const seen = (selector) => [...document.querySelectorAll(selector)].find((each) => each.offsetParent);
@@ -62,7 +62,7 @@ def press_stop_once_something_is_written(page: Page) -> None:
 
 
 def find(panel: Locator, field: str) -> Locator:
-    """The field whose label begins with `field`; what it is good for may stand behind."""
+    """The field whose label begins with `field`; the label may go on with a hint."""
     return panel.get_by_label(re.compile(rf"^\s*{field}"))
 
 
@@ -71,14 +71,14 @@ def fill(panel: Locator, field: str, text: str) -> None:
 
 
 def expect_live_answer(panel: Locator) -> None:
-    """What is shown is no longer the recorded example, and says what made it."""
+    """Expect an answer that is not the recorded example, and a header with its revision, licence and time."""
     header = panel.locator(".header-line .run-header")
     expect(header).not_to_contain_text("Recorded example")
     expect(header).to_contain_text(re.compile(r"revision \w+ Apache-2\.0 [\d.]+ m?s"))
 
 
 def expect_heatmap(panel: Locator, *tokens: str) -> None:
-    """A heatmap is drawn, and these tokens are named on its axes."""
+    """Expect a drawn heatmap with these tokens on its vertical axis."""
     frame = panel.locator(".heatmap-frame")
     expect(frame.locator(".heatmaplayer image, .heatmaplayer path").first).to_be_attached()
     for token in tokens:

@@ -1,4 +1,4 @@
-"""No tab, with its tools unfolded and used, has a serious or critical violation of WCAG AA that axe-core finds."""
+"""axe-core finds no serious or critical violation of WCAG AA in any tab, with its tools unfolded and used."""
 
 import re
 

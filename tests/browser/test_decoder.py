@@ -1,4 +1,4 @@
-"""The decoder step by step in the page: choose a token, walk, go on from another one, draw the tree, stop a search."""
+"""The decoder in the page: choose a token, go step by step, continue from another one, draw the tree, stop a search."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Before Transformers through the page: a row opens, a word is left out, and models change their minds."""
+"""Before Transformers through the page: rows open, a word is left out, and a cell colours a text."""
 
 import re
 

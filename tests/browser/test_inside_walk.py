@@ -1,4 +1,4 @@
-"""The walk Inside by keyboard alone, what it remembers, and what axe-core finds at each of its steps."""
+"""The tab Inside by keyboard alone, what it remembers, and what axe-core finds at each of its steps."""
 
 import re
 

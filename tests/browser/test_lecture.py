@@ -1,4 +1,4 @@
-"""A lecture as the person in front and the people with phones see it."""
+"""A lecture as the lecturer and the audience with phones see it."""
 
 import io
 import re

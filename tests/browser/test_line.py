@@ -1,4 +1,4 @@
-"""Who waits for a model reads the place in line, on each kind of tab, and is answered when it is free."""
+"""Visitors who wait for a model read their place in line, on each kind of tab; closing a page frees its model."""
 
 import re
 from collections.abc import Iterator

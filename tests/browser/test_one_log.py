@@ -1,4 +1,4 @@
-"""Two whole apps on one PostgreSQL, and a visitor whom the proxy sends now to one, now to the other."""
+"""Two apps on one PostgreSQL, and a visitor whom the proxy sends first to one, then to the other."""
 
 import time
 from pathlib import Path

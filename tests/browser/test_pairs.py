@@ -1,4 +1,4 @@
-"""Two sentences through the page: four answers, the parts of their attention, and endings in the fold below."""
+"""Two sentences through the page: four answers, the parts of their attention, and ranked endings in the fold."""
 
 from playwright.sync_api import Page, expect
 

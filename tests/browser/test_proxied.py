@@ -1,4 +1,4 @@
-"""Behind nginx with `deploy/nginx.conf`: calls and the page."""
+"""Calls and the page through nginx with `deploy/nginx.conf`."""
 
 import ssl
 from collections.abc import Iterator

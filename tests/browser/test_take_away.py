@@ -1,4 +1,4 @@
-"""Pictures, numbers and pages are saved as files, and a link opens a run for whoever has it, while its owner wants."""
+"""Pictures, numbers and pages are saved as files, and a shared link opens a run until its owner ends it."""
 
 import csv
 import io

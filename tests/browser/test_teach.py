@@ -1,4 +1,4 @@
-"""Teaching through the page: a ready set, classes of one's own, what is refused, and a run from the history."""
+"""Teaching through the page: a ready set, classes of one's own, a refusal, and a run from the history."""
 
 import re
 

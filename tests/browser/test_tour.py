@@ -1,4 +1,4 @@
-"""The tour as a visitor takes it who came alone, with a phone."""
+"""The tour as a visitor alone takes it on a phone."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect

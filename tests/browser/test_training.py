@@ -1,4 +1,4 @@
-"""Training through the page: a step on one's own text, a tiny model that learns, is stopped, and comes back."""
+"""Training through the page: a step on one's own text; a tiny model that learns, is stopped, and is reopened."""
 
 import re
 

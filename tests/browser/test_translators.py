@@ -1,4 +1,4 @@
-"""Translating before Transformers through the page: five translations, and where an LSTM looked."""
+"""Translating before Transformers through the page: five translations, and an LSTM's attention."""
 
 from playwright.sync_api import Page, expect
 

@@ -1,4 +1,4 @@
-"""What visitors do besides: choose words, make mistakes, come back, use a phone, switch the light off."""
+"""Visitors make mistakes, reopen, download and delete runs, type code that is never run, and come back."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One word through the page: compare, go through the layers by keyboard, calculate, and be told what to mend."""
+"""One word through the page: compare, go through the layers by keyboard, calculate, and read what to correct."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The calls that courses begin with: each line of Python answers, and the page tells the truth about transformers."""
+"""The page's calls for courses: each line of Python answers, and transformers has its pipeline or not, as said."""
 
 import pytest
 from transformers.pipelines import SUPPORTED_TASKS, TASK_ALIASES

@@ -1,4 +1,4 @@
-"""The formulas of Inside: every step has them, as their LaTeX says, with words for screen readers and a source."""
+"""The formulas of the tab Inside: every step has them, equal to their LaTeX, with words to be read out and a source."""
 
 import html
 import re

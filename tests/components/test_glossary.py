@@ -1,4 +1,4 @@
-"""The glossary: few terms, a sentence each, and no link between them and the page that leads nowhere."""
+"""The glossary: few terms, one sentence each, and no dead link between them and the page."""
 
 import re
 

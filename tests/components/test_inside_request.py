@@ -1,4 +1,4 @@
-"""A view of the tab Inside as the end of an address, there and back, whatever somebody wrote into it."""
+"""A view of the tab Inside is written into an address and read back, with defaults for what is misspelt."""
 
 from urllib.parse import parse_qsl
 

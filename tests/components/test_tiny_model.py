@@ -1,4 +1,4 @@
-"""What a tiny model has learned, said by its numbers."""
+"""The sentences about what a tiny model has learned agree with its numbers."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Perplexity counts every piece once, and is what a model that knows nothing must have."""
+"""Perplexity counts every piece once, and is the vocabulary's size per piece for a uniform model."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The probes: what people type first, judged as it says, and as many passed as the cards claim."""
+"""The probes are well formed and judged as described, and models pass the share that their cards state."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Every kind of database that the log may be in, each new and empty."""
+"""New, empty databases of every kind that the log may be in."""
 
 import secrets
 from collections.abc import Iterator

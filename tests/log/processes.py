@@ -1,4 +1,4 @@
-"""Other processes that the log has to do with."""
+"""Other Python processes for tests of the log, such as one that locks the database."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:
-    """A Python that runs `code`, spoken to through its pipes."""
+    """Start a Python process that runs `code`, with pipes for its input and output."""
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
@@ -24,7 +24,7 @@ def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def run_python(code: str, *arguments: str) -> str:
-    """What a Python that runs `code` to its end has printed."""
+    """Run `code` to its end in a Python process, and return what it printed."""
     process = start_python(code, *arguments)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
@@ -42,7 +42,7 @@ sys.stdin.read()
 
 @contextmanager
 def locked_by_another_process(path: Path) -> Iterator[None]:
-    """Nobody else can write to the database at `path`."""
+    """Let another process hold the write lock of the SQLite database at `path`."""
     process = start_python(_LOCK, str(path))
     try:
         assert process.stdout is not None

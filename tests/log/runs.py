@@ -1,4 +1,4 @@
-"""Runs for tests of the log: no model is needed to have been answered."""
+"""Runs for tests of the log, made up without a model."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a host does with the log from the command line, while the demo is running or not."""
+"""The log's command line: backup, restore, purge, statistics and export, while the demo is running or not."""
 
 import contextlib
 import csv

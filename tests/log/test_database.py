@@ -1,4 +1,4 @@
-"""The database opens ready for use, and one that cannot be opened stops nobody."""
+"""The database opens ready for use, and one that cannot be opened does not stop the demo."""
 
 import sqlite3
 import sys

@@ -1,4 +1,4 @@
-"""What one process on a PostgreSQL deletes leaves the memory of the others, and those that were deaf forget it all."""
+"""What one process on a PostgreSQL deletes leaves the others' memory; one that missed notices forgets everything."""
 
 import json
 import subprocess

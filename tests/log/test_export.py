@@ -1,4 +1,4 @@
-"""What visitors take home opens elsewhere and gives nothing away."""
+"""Exported runs can be read back, and hold neither the session nor a spreadsheet formula."""
 
 import csv
 import io

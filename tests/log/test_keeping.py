@@ -1,4 +1,4 @@
-"""A visitor who wants nothing kept leaves nothing, and the page goes on all the same."""
+"""Nothing is written of a visitor who wants no log, and the page goes on all the same."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

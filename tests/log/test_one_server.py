@@ -1,4 +1,4 @@
-"""Several processes on one PostgreSQL: they purge and migrate at once, and what they delete is wiped from its files."""
+"""Processes on one PostgreSQL purge and migrate at the same time, and what they delete is wiped from its files."""
 
 import random
 import secrets

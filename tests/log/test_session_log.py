@@ -1,4 +1,4 @@
-"""The log gives back what was written, to whom it belongs, and forgets when asked."""
+"""The log returns runs as they were written, to their own session alone, and deletes them when asked."""
 
 import contextlib
 import random

@@ -1,4 +1,4 @@
-"""Whatever happens to the database: runs go on, nothing unreadable is written over, the log comes back by itself."""
+"""Whatever happens to the database, runs go on, unreadable files are not overwritten, and the log recovers."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Every published architecture as a tiny random model, saved as anyone would save it."""
+"""Every published architecture as a tiny random model, saved as transformers saves it."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ FAMILIES = {
     "ModernBERT": "modernbert",
     "Llama": "llama",
 }
-"""The architecture behind each family name of the registry."""
+"""The architecture (transformers' `model_type`) of each family name of the registry."""
 
 AUTO = {
     Task.FILL_MASK: AutoModelForMaskedLM,
@@ -66,7 +66,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "bert": _BERT_LIKE,
     "electra": {**_BERT_LIKE, "embedding_size": 8},
     "albert": {**_BERT_LIKE, "embedding_size": 8},
-    # RoBERTa's first position is the one behind its padding id.
+    # RoBERTa's positions are counted from the one after its padding id.
     "roberta": {**_BERT_LIKE, "max_position_embeddings": WINDOW + 2, "type_vocab_size": 1},
     "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": WINDOW},
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
@@ -75,7 +75,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "t5": {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2, "n_positions": WINDOW},
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": WINDOW},
     "openai-gpt": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": WINDOW},
-    # Six heads ask, and two and two of them share keys and values; its two matrices for words are one, as in SmolLM2.
+    # Six query heads, each two of which share keys and values; input and output embeddings are tied, as in SmolLM2.
     "llama": {
         **_BERT_LIKE,
         "hidden_size": 24,
@@ -99,7 +99,6 @@ def save_tiny(model_type: str, task: Task, folder: Path, seed: int = 0) -> Path:
         ids["decoder_start_token_id"] = tokenizer.pad_token_id
         ids["bos_token_id"] = None
     if model_type == "marian":
-        # As published: the start token is never written.
         ids["forced_eos_token_id"] = tokenizer.eos_token_id
     if model_type == "bart":
         ids["decoder_start_token_id"] = tokenizer.eos_token_id
@@ -114,6 +113,7 @@ def save_tiny(model_type: str, task: Task, folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     network = spread(AUTO[task].from_config(config))
     if model_type == "marian":
+        # As published: the start token is never written.
         network.generation_config.bad_words_ids = [[tokenizer.pad_token_id]]
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -22,16 +22,16 @@ BundledModel = Callable[[str], AnyTaskModel]
 
 
 def tiny_checkpoint(model_type: str, task: Task) -> Checkpoint:
-    """What the registry would say of a tiny model."""
+    """The registry entry that a tiny model would have."""
     return Checkpoint(f"tiny-{model_type}", task, "Tiny", model_type, "CC0-1.0", 1, ("en",), 1, "Knows nothing.")
 
 
 IN_A_CHILD = prepared._run
-"""Prepares a model in a process of its own, as the page does."""
+"""The function that prepares a model in a process of its own, as the app does."""
 
 
 def in_this_process(command: list[str]) -> None:
-    """Prepare a model here; a process for each tiny model would take longer than all else."""
+    """Prepare a model in this process; one process for each tiny model would take longer than all tests."""
     from models.engine.convert import save_graphs
 
     task, weights, to = Task(command[3]), Path(command[4]), Path(command[5])
@@ -66,7 +66,7 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Task
 
 @pytest.fixture(scope="session")
 def tiny(tiny_folder: Callable[[str, Task, int], Path]) -> TinyModel:
-    """The tiny model of an architecture, for a task; `checkpoint` says whose place it takes, `engine` what answers."""
+    """The tiny model of an architecture, for a task and an engine; it stands in for the registry entry `checkpoint`."""
 
     @cache
     def model(
@@ -86,7 +86,7 @@ def bundled(store: ModelStore) -> BundledModel:
 
 @pytest.fixture
 def looked_at(request: pytest.FixtureRequest, tiny: TinyModel, bundled: BundledModel) -> tuple[AnyTaskModel, str, str]:
-    """The model, the text and the kind of attention of a case of the walk inside."""
+    """The model, the text and the kind of attention of a case of the tab Inside."""
     match request.param:
         case Task() as task, architecture, kind:
             return tiny(architecture, task), TEXTS[task], kind

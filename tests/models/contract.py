@@ -1,4 +1,4 @@
-"""What every checkpoint keeps to, whatever its task; a task's own tests inherit these."""
+"""The contract: tests that every checkpoint must pass, whatever its task; the tests of each task inherit them."""
 
 import io
 import pickle
@@ -23,7 +23,7 @@ WRITINGS = ("שלום עולם", "a 🦊 b 🇫🇷", "<script>alert(1)</script>
 
 @dataclass(frozen=True)
 class Case:
-    """A checkpoint, the architecture of the tiny model in its place, none for a bundled one, and what it answers by."""
+    """A checkpoint, the architecture of the tiny model in its place (empty for a bundled one), and its engine."""
 
     checkpoint: Checkpoint
     architecture: str = ""
@@ -34,7 +34,7 @@ class Case:
 
 
 class _WithoutTorch(pickle.Unpickler):
-    """Reads a pickle, and refuses whatever torch would have to make."""
+    """Unpickles, and refuses every object of torch."""
 
     def find_class(self, module: str, name: str) -> Any:
         assert module.partition(".")[0] != "torch", f"{module}.{name}"
@@ -42,7 +42,7 @@ class _WithoutTorch(pickle.Unpickler):
 
 
 def bare(text: str) -> str:
-    """`text` without spaces, capitals and WordPiece's marks, to compare pieces with what they came from."""
+    """`text` in lower case without spaces and WordPiece's marks, to compare pieces with the text they came from."""
     return re.sub(r"\s|##|▁", "", text).lower()
 
 
@@ -67,7 +67,7 @@ class ModelContract:
         return model
 
     def set_beside(self, model: Any, tiny: TinyModel, bundled: BundledModel) -> None:
-        """Give `model` the other models that it asks."""
+        """Give `model` the other models that it uses."""
 
     def with_text(self, text: Any) -> dict[str, Any]:
         return {**self.fields, self.text_field: text}
@@ -76,7 +76,7 @@ class ModelContract:
         return str(fields[self.text_field])
 
     def refuses(self, model: AnyTaskModel, fields: dict[str, Any], field: str, sentence: str = "") -> None:
-        """The fields are refused in a sentence that is about one of them."""
+        """Assert that the fields are refused, with a sentence about `field`."""
         with pytest.raises(InputError, match=sentence) as refused:
             model(**fields)
         assert refused.value.field == field
@@ -126,7 +126,7 @@ class ModelContract:
             assert (attention.weights >= 0).all()
             assert (attention.weights[:, :, attention.masked] == 0).all()
             assert not attention.masked.all(axis=-1).any()
-        # No tensor is handed over.
+        # Outputs hold no tensors.
         _WithoutTorch(io.BytesIO(pickle.dumps((output, attentions)))).load()
         assert model.network.config._attn_implementation == kernels
         assert asdict(model(**self.fields)) == asdict(output)
@@ -145,7 +145,7 @@ class ModelContract:
 
 
 class NeedsText(ModelContract):
-    """Tasks that have nothing to say about an empty text."""
+    """The contract of tasks that refuse an empty text."""
 
     def test_refuses_empty_text(self, model: AnyTaskModel) -> None:
         for blank in ("", "  \n\t ", "\u200b \x00\ufeff"):
@@ -153,7 +153,7 @@ class NeedsText(ModelContract):
 
 
 class ReadsOneWindow(ModelContract):
-    """Tasks that read the whole text at once."""
+    """The contract of tasks that read the whole text at once, and refuse one that is too long."""
 
     def test_says_how_long_is_too_long(self, model: AnyTaskModel) -> None:
         longer = self.fields[self.text_field] + " lamp" * (model.settings.window + 1)

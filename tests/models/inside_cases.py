@@ -1,4 +1,4 @@
-"""What the tests of the walk inside look at: bundled checkpoints, and architectures that can be taken apart."""
+"""Cases for the tests of the tab Inside: bundled checkpoints, and architectures that it can take apart."""
 
 from typing import Any
 
@@ -45,12 +45,12 @@ TEXTS: dict[Task, str] = {
 
 
 def over_cases(*cases: tuple[str, str, str] | tuple[Task, str, str]) -> pytest.MarkDecorator:
-    """A test over cases of `BUNDLED` and `TAKEN_APART`: the fixture `looked_at` is the model, its text and the kind."""
+    """Parametrise a test over cases of `BUNDLED` and `TAKEN_APART`, for its fixture `looked_at`."""
     return pytest.mark.parametrize("looked_at", cases, ids=str, indirect=True)
 
 
 def fields_of(task: Task, text: str) -> dict[str, Any]:
-    """The fields of a task's form for the text that the walk inside reads."""
+    """The input fields of a task for the text of a case."""
     match task:
         case Task.QUESTION_ANSWERING:
             question, context = text.split(" [SEP] ")

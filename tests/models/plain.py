@@ -1,4 +1,4 @@
-"""What transformers has of a model, and our rules as it applies them, to compare with."""
+"""Oracles: a model's tokenizer as transformers loads it, and our rules of writing as its logits processors."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
@@ -27,7 +27,7 @@ def _tokenizer(folder: Path) -> Any:
 
 
 class Barred(LogitsProcessor):
-    """For `generate`: tokens that may not follow what is written, unless nothing else is left."""
+    """A logits processor for `generate` that bars the tokens of `rule`, unless no other token is left."""
 
     def __init__(self, rule: Callable[[Sequence[int]], Collection[int]]) -> None:
         self.rule = rule
@@ -40,18 +40,18 @@ class Barred(LogitsProcessor):
 
 
 def loop_guard(size: int) -> Barred:
-    """No run of `size` tokens stands three times."""
+    """A logits processor that keeps any run of `size` tokens from standing three times."""
     return Barred(lambda written: barred(written, size))
 
 
 def whole_characters(model: AnyTaskModel) -> LogitsProcessorList:
-    """No character of a byte-level vocabulary comes out broken."""
+    """The logits processors that keep a byte-level vocabulary from writing broken characters."""
     rule = byte_rule(model.tokenizer, model.settings.vocabulary)
     return LogitsProcessorList([Barred(rule.barred)] if rule else [])
 
 
 def set_generation(model: AnyTaskModel, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
-    """Change a checkpoint's own settings for writing, ours and transformers' alike."""
+    """Change a checkpoint's generation settings, both ours and transformers'."""
     config = model.network.generation_config
     for name, value in settings.items():
         monkeypatch.setattr(config, name, value)

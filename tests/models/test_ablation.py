@@ -1,4 +1,4 @@
-"""A head that is switched off does nothing: as if its columns of the output map were zero, and only while it lasts."""
+"""Ablating a head equals zeroing its columns of the output projection, for a while and in one thread alone."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Whatever is written, a bundled model answers it, and what it did can be looked into: its attention, its words."""
+"""Bundled models answer any text, and their attention and words can be inspected."""
 
 from collections.abc import Callable
 from typing import Any

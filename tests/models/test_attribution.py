@@ -1,4 +1,4 @@
-"""Integrated gradients: complete, equal to a plain sum along the way, for every architecture and task that has them."""
+"""Integrated gradients are complete and equal a plain sum along the path, for each architecture and task with them."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The bundled checkpoints: plain transformers makes the same networks of them, and their cards tell the truth."""
+"""The bundled checkpoints: transformers loads the same networks from them, and their cards are true."""
 
 import re
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""Single cells: the states on the page are those of torch's LSTM, and what cells are compared with is what it says."""
+"""Single cells: the states on the page are those of torch's LSTM, and the signals are what their names say."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
-"""What every checkpoint of the registry keeps to, and every architecture that fits a task.
+"""The contract, for every checkpoint of the registry and every architecture that fits a task.
 
-A task's own part is its input; the tests are inherited. Published checkpoints are stood in for by tiny random models
-of their architecture, wrapped under the registry entry of the first that has it.
+The class of a task gives its inputs; the tests are inherited. Tiny random models stand in for published checkpoints of
+their architecture, wrapped under the registry entry of the first that has it.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Both engines answer as transformers does, run plainly; damaged files are made anew; torch stays out."""
+"""Both engines answer as plain transformers does, and damaged graphs are made anew."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A checkpoint's settings for writing make of scores what transformers' logits processors make of them."""
+"""A checkpoint's generation settings change scores as transformers' logits processors do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Before Transformers: what each view shows is what its model computes, and equal to plain worked computations."""
+"""Before Transformers: each view shows what its model computes, equal to plain worked computations."""
 
 import math
 

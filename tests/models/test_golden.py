@@ -1,4 +1,4 @@
-"""Recorded answers of 100 inputs a bundled checkpoint, in float32: whatever computes them, they stay.
+"""The answers to 100 inputs of each bundled checkpoint, in float32, stay as recorded, whatever the engine.
 
 `python -m tests.models.test_golden` records them again, which is right only after a checkpoint was trained anew.
 """

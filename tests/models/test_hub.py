@@ -1,4 +1,4 @@
-"""Published checkpoints, fetched from a Hub of our own on this machine: no test reaches the network."""
+"""Published checkpoints, fetched from an imitated Hub on this machine: no test reaches the network."""
 
 import json
 import os

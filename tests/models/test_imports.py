@@ -1,4 +1,4 @@
-"""What an import costs: the first page must not wait for torch."""
+"""Bundled models answer without importing torch and transformers, so that the first page need not wait for them."""
 
 import subprocess
 import sys

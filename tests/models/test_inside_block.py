@@ -1,4 +1,4 @@
-"""The rest of the block, and the whole stack: recomposed, every layer and the last logits are the model's own."""
+"""The block and the whole stack, recomputed from their equations: every layer and the logits are the model's own."""
 
 import numpy as np
 import pytest

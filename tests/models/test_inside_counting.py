@@ -1,4 +1,4 @@
-"""Step 8: parameters counted from sizes are those in memory, and as papers count them; costs are the paper's table."""
+"""Step 8 of the tab Inside: parameters counted from sizes are those in memory and papers; costs are the paper's."""
 
 import pytest
 

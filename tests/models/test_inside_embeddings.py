@@ -1,4 +1,4 @@
-"""Step 2: the parts add up to what the first layer reads, and the encoding is the paper's."""
+"""Step 2 of the tab Inside: the parts add up to the first layer's input, and the positional encoding is the paper's."""
 
 import numpy as np
 import pytest

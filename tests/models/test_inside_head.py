@@ -1,4 +1,4 @@
-"""One head, worked out step by step: the lecture's numbers, and every architecture's own weights and outputs."""
+"""One head, computed step by step, has the lecture's numbers and every architecture's own weights and outputs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The guess after every layer: the last one is the model's own answer, whichever its task and architecture."""
+"""The logit lens, a guess after every layer: the last is the model's answer, whatever its task and architecture."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Step 4: what is drawn as within reach is what can be reached over explicit attention masks, layer by layer."""
+"""Step 4 of the tab Inside: the reach of a token is that of explicit attention masks, layer by layer."""
 
 import re
 

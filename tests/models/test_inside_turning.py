@@ -1,4 +1,4 @@
-"""What is turned inside: against NumPy, the existing ablation, and the network run plainly with a hook."""
+"""Changes in the tab Inside (heads off, temperature, patching) equal NumPy, ablation, and a plain network's hook."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

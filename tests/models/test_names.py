@@ -1,4 +1,4 @@
-"""Names: labels become names as seqeval has it, however they are spelt; windows worked out by hand."""
+"""Names: labels become names as in seqeval, however they are spelt; windows are worked out by hand."""
 
 import random
 

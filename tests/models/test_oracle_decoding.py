@@ -1,4 +1,4 @@
-"""Equal to transformers' `generate`: greedy and beam search, sampling with the same seed, and every step's numbers."""
+"""Greedy and beam search, sampling with the same seed, and every step's numbers equal transformers' `generate`."""
 
 import random
 from collections.abc import Iterator, Sequence

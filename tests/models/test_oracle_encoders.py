@@ -1,4 +1,4 @@
-"""Equal to transformers run plainly: filling blanks, sentiment, question answering and names."""
+"""Filling blanks, sentiment, question answering and names equal plain transformers."""
 
 import re
 from collections import defaultdict

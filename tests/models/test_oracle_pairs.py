@@ -1,4 +1,4 @@
-"""Equal to transformers run plainly: a pair's probabilities, sentence vectors, and how likely an ending's words are."""
+"""A pair's probabilities, sentence vectors, and the probabilities of an ending's words equal plain transformers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Answers that are rounded on the way are those of float32, and looks inside are exact."""
+"""Answers computed in 16 bits are those of float32, and attention is exact in every precision."""
 
 import random
 from collections.abc import Callable, Mapping

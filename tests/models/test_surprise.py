@@ -1,4 +1,4 @@
-"""Surprise equals transformers run plainly: every token's probability, texts beyond the window, the masked model."""
+"""Surprise equals plain transformers: every token's probability, texts beyond the window, the masked model."""
 
 import math
 

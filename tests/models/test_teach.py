@@ -1,4 +1,4 @@
-"""Teaching: equal to scikit-learn and transformers run plainly, and never tested on what was taught."""
+"""Teaching equals plain scikit-learn and transformers, and is never tested on what was taught."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A tiny model learns a text by heart, ends in time, can be stopped, and leaves nothing."""
+"""A tiny model learns a text by heart, ends in time, can be stopped, and leaves nothing in memory."""
 
 import math
 import time

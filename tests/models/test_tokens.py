@@ -1,4 +1,4 @@
-"""Tokens as a reader reads them, in each kind of vocabulary."""
+"""Tokens as readable text, in each kind of vocabulary."""
 
 from itertools import accumulate, pairwise
 from typing import Any

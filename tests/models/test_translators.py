@@ -1,4 +1,4 @@
-"""Translators from before Transformers: their numbers are those of torch's LSTM, and what repeats is marked."""
+"""Translators from before Transformers: their numbers are those of torch's LSTM, and repetitions are found."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One word in several sentences: equal to transformers, to NumPy's own decompositions, and bad lists refused."""
+"""One word in several sentences equals transformers and NumPy's own decompositions, and bad lists are refused."""
 
 from itertools import pairwise
 from typing import Any

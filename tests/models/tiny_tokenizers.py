@@ -79,7 +79,7 @@ def byte_pairs(specials: list[str], end_of_word: str = "") -> tuple[dict[str, in
 
 
 def _with_byte_pairs(specials: list[str], around: str = "", **named: Any) -> PreTrainedTokenizerFast:
-    """Byte-level BPE in the class for all that have none of their own; `around` is how special tokens frame a text."""
+    """Byte-level BPE in transformers' generic class; `around` is the template of special tokens around a text."""
     tokenizer = Tokenizer(BPE(*byte_pairs(specials)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -112,7 +112,7 @@ def tiny_tokenizer(model_type: str, folder: Path) -> PreTrainedTokenizerBase:
     """The tokenizer of `model_type`; Marian's reads its files from `folder`."""
     window = {"model_max_length": WINDOW}
     fairseq = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    # As published: the mask takes the space before it along.
+    # As published: the mask absorbs the space before it.
     mask = {"mask_token": AddedToken("<mask>", lstrip=True, special=True, normalized=False)}
     match model_type:
         case "bert" | "distilbert" | "electra":
@@ -125,7 +125,7 @@ def tiny_tokenizer(model_type: str, folder: Path) -> PreTrainedTokenizerBase:
         case "albert":
             return AlbertTokenizer(vocab=unigrams(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]), **window)
         case "xlnet":
-            # As published: XLNet's positions are relative, and its tokenizer names no bound.
+            # As published: XLNet's positions are relative, and its tokenizer has no maximum length.
             specials = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
             return XLNetTokenizer(vocab=unigrams(specials))
         case "t5":

@@ -27,7 +27,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 def attention_over(
     tokens: tuple[Token, ...], *, causal: bool = False, layers: int = 2, heads: int = 3, seed: int = 0
 ) -> Attention:
-    """Random rows that sum to one, and nothing above the diagonal of causal attention."""
+    """Random attention with rows that sum to one, and zeros above the diagonal if `causal`."""
     length = len(tokens)
     weights = np.random.default_rng(seed).random((layers, heads, length, length), dtype=np.float32)
     masked = np.triu(np.ones((length, length), dtype=bool), k=1) if causal else np.zeros((length, length), dtype=bool)
@@ -37,7 +37,7 @@ def attention_over(
 
 
 def taken(view: AttentionView, task: Task = Task.SENTIMENT, **changes: object) -> Taken:
-    """What a visitor takes away of `view`, as if of the recorded example."""
+    """The export of `view`, as if its run were the recorded example."""
     example = recorded(task)
     finished = Finished(replace(example.run, id="0123456789abcdef", **changes), example.output, example.source)
     return Taken(

@@ -1,4 +1,4 @@
-"""The picture of pre-training and fine-tuning says what the models' cards say."""
+"""The picture of pre-training and fine-tuning has the figures of the models' cards."""
 
 import re
 

@@ -22,7 +22,7 @@ def runs(tmp_path: Path) -> SessionLog:
 
 @pytest.fixture(scope="session")
 def service(store: ModelStore, tmp_path_factory: pytest.TempPathFactory) -> DemoService:
-    """The service over the bundled models, with a log that nobody else reads."""
+    """The service over the bundled models, with a log of its own."""
     folder = tmp_path_factory.mktemp("service")
     return DemoService(Settings(), LocalBackend(store), SessionLog(f"sqlite:///{folder}/runs.sqlite3"))
 

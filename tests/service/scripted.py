@@ -30,7 +30,7 @@ class TextInput:
 
 @dataclass(frozen=True)
 class PromptInput:
-    """A prompt and its seed."""
+    """A prompt, its seed and the number of tokens to write."""
 
     prompt: str
     seed: int = 0
@@ -38,7 +38,7 @@ class PromptInput:
 
 
 class ScriptedModel:
-    """Answers with what `script` returns or raises."""
+    """A model that answers with what `script` returns or raises."""
 
     def __init__(self, script: Callable[[Any], TaskOutput], inputs_type: type) -> None:
         self.script = script

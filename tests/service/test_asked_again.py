@@ -1,4 +1,4 @@
-"""The same asked again by the same session is answered at once, and logged as a run of its own."""
+"""A run that a session repeats is answered at once without the model, and logged as a run of its own."""
 
 from collections.abc import Callable
 from typing import Any

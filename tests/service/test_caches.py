@@ -1,4 +1,4 @@
-"""What visitors typed is held for their own sessions alone, within bounds of bytes and age, until they have it gone."""
+"""Caches hold visitors' texts for their own sessions alone, within bounds of bytes and age, until they are deleted."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The standard published models: fetched with one command, and the defaults from then on; from a Hub of our own."""
+"""One command fetches the standard published models, here from an imitated Hub, and makes them the defaults."""
 
 import logging
 import random

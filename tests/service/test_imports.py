@@ -1,6 +1,6 @@
-"""Only the store of models imports network libraries, since it waits where another thread has begun to.
+"""Only the store of models imports torch and transformers, since it waits for an import that another thread has begun.
 
-A page begins when it starts; an import elsewhere would meet a `transformers` of which half is there.
+The app begins that import at its start; an import elsewhere could meet a half-imported `transformers`.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""What the service behind the tab Inside accepts, puts right and refuses; and what its examples show."""
+"""The service of the tab Inside: the requests that it accepts, corrects and refuses, and its examples."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The service answers, logs every run before it is seen, and turns every failure into one sentence."""
+"""The service answers, logs every run before its answer is seen, and turns every failure into one sentence."""
 
 import logging
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The link of a shared run says where and how it is to be seen."""
+"""The link of a shared run holds its key and view, and reads back as it was made."""
 
 import pytest
 

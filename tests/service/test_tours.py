@@ -1,4 +1,4 @@
-"""The tours: the one that ships fits its own sentence, a host's are read or refused in a sentence."""
+"""The tours: shipped ones, a host's, which are read or refused in a sentence, and the sentences that cards derive."""
 
 import json
 from pathlib import Path

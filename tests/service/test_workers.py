@@ -1,4 +1,4 @@
-"""Models in a worker elsewhere answer as they do here, and what goes wrong on the way is said in one sentence."""
+"""Models in another process answer as they do in this one, and every failure on the way becomes one sentence."""
 
 import pickle
 import socket

@@ -1,4 +1,4 @@
-"""What the training tests share."""
+"""The tokenizer that the training tests share."""
 
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase

@@ -1,4 +1,4 @@
-"""The loop that all trainings share goes on where a run was killed, and so do batches of like length."""
+"""The shared training loop resumes where a run was killed, and so do batches of examples of similar length."""
 
 from collections.abc import Iterator
 from itertools import islice

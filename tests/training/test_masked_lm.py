@@ -1,4 +1,4 @@
-"""The masked language model's text: how it is masked, packed and kept apart; and what a card says."""
+"""The masked language model's texts: masked, packed, and kept apart from development text; and a card's content."""
 
 from types import SimpleNamespace
 from typing import cast

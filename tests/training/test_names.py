@@ -1,4 +1,4 @@
-"""Names to train on: read, joined, made of templates, and turned into tokens."""
+"""Training data for names: read, joined, made of templates, and turned into tokens."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Questions to train on: read, kept apart, given one answer each, and turned into tokens."""
+"""Training data for questions: read, kept apart, given one answer each, and turned into tokens."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts to train on: spaced as people type, each read once, none that is kept out among them."""
+"""Training data for sentiment: spaced as people type, each text once, and none that is held out."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How tests call the app as a page, as curl, and as somebody who means no good."""
+"""Call the app as its page does, as curl does, and as an attacker would."""
 
 import json
 import time
@@ -18,11 +18,11 @@ LONG_TEXT = " ".join(
     for who in ("dog", "cat", "boy", "girl", "man", "woman", "baby", "horse", "bird", "cow", "sheep", "duck")
     for where in ("sofa", "bed", "grass", "floor", "roof", "beach", "bench", "boat", "train", "stairs", "bridge")
 )
-"""Sentences to translate, no two alike, which takes seconds."""
+"""Sentences to translate, no two alike: a run of some seconds."""
 
 
 def until(true: Callable[[], bool], what: str) -> None:
-    """Wait until something is so; `what` is said where it never is."""
+    """Wait until `true()`; fail with the message `what` if it never is."""
     ends = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < ends, what
@@ -31,7 +31,7 @@ def until(true: Callable[[], bool], what: str) -> None:
 
 @dataclass(frozen=True)
 class Page:
-    """The page's own events, found in its configuration by what they take and give."""
+    """The page's own events, found in its configuration by the types of their inputs and outputs."""
 
     server: Server
     session_hash: str
@@ -43,7 +43,7 @@ class Page:
         return config
 
     def event(self, target: str, inputs: tuple[str, ...], outputs: tuple[str, ...] | None = None) -> int:
-        """The number of the first event of this kind that takes these types, and gives these first."""
+        """The number of the first event on `target` with these input types, and these types of its first outputs."""
         config = self.config
         types = {each["id"]: each["type"] for each in config["components"]}
         for each in config["dependencies"]:
@@ -58,13 +58,13 @@ class Page:
         raise AssertionError(f"no {target} event takes {inputs}")
 
     def now(self, event: int, data: list[Any], event_data: Any = None) -> Any:
-        """What an event answers that waits in no line."""
+        """The answer of an event that is not queued."""
         body = {"fn_index": event, "data": data, "session_hash": self.session_hash, "event_data": event_data}
         answer = httpx.post(f"{self.server.url}gradio_api/run/predict", json=body, timeout=PATIENCE_S)
         return answer.raise_for_status().json()["data"]
 
     def queued(self, event: int, data: list[Any]) -> dict[str, Any]:
-        """The last message of an event that waits in line."""
+        """The last message of an event that is queued."""
         body = {"fn_index": event, "data": data, "session_hash": self.session_hash}
         address = f"{self.server.url}gradio_api/queue/join"
         httpx.post(address, json=body, headers=self.headers, timeout=PATIENCE_S).raise_for_status()
@@ -84,8 +84,8 @@ def messages(server: Server, session_hash: str) -> Any:
 
 
 def called(server: Server, endpoint: str, data: list[Any], session_hash: str | None = None) -> httpx.Response:
-    """The answer to the first half of an endpoint's call."""
-    # Not by httpx, which would refuse what JSON has no word for.
+    """Post a call of an endpoint; the response names the event to fetch."""
+    # httpx would refuse to encode values that JSON lacks, such as NaN.
     body = json.dumps({"data": data} | ({"session_hash": session_hash} if session_hash else {}))
     headers = {"content-type": "application/json"}
     return httpx.post(f"{server.url}gradio_api/call/{endpoint}", content=body, headers=headers, timeout=PATIENCE_S)
@@ -93,19 +93,19 @@ def called(server: Server, endpoint: str, data: list[Any], session_hash: str | N
 
 @cache
 def number_of(server: Server, endpoint: str) -> int:
-    """The number of the event behind an endpoint, as the page's configuration has it."""
+    """The number of an endpoint's event in the page's configuration."""
     config = httpx.get(f"{server.url}config", timeout=PATIENCE_S).json()
     return next(int(each["id"]) for each in config["dependencies"] if each["api_name"] == endpoint)
 
 
 def cancel(server: Server, endpoint: str, call: httpx.Response, session_hash: str) -> httpx.Response:
-    """Take back a call that was let in, as the page does when somebody presses Stop."""
+    """Cancel an accepted call, as the page does when a visitor presses Stop."""
     body = {"session_hash": session_hash, "fn_index": number_of(server, endpoint), "event_id": call.json()["event_id"]}
     return httpx.post(f"{server.url}gradio_api/cancel", json=body, timeout=PATIENCE_S)
 
 
 def outcome(server: Server, endpoint: str, call: httpx.Response) -> tuple[str, Any]:
-    """The event and the data of the second half."""
+    """Fetch the event stream of a call; return its last event and that event's data."""
     event_id = call.raise_for_status().json()["event_id"]
     address = f"{server.url}gradio_api/call/{endpoint}/{event_id}"
     lines = [line for line in httpx.get(address, timeout=PATIENCE_S).text.splitlines() if line]

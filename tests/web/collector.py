@@ -1,4 +1,4 @@
-"""A collector of traces of the tests' own: a server that keeps what it is sent over OTLP."""
+"""A trace collector for tests: a server that keeps what it is sent over OTLP."""
 
 import threading
 import time
@@ -32,14 +32,14 @@ class Sent:
 
 @dataclass
 class Collector:
-    """What was sent so far."""
+    """The requests that were sent to `url` so far."""
 
     url: str
     bodies: list[bytes] = field(default_factory=list)
 
     @property
     def spans(self) -> list[Sent]:
-        """Every span, in the order in which they ended."""
+        """Every span that was sent, in the order in which they ended."""
         found = []
         for body in list(self.bodies):
             for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
@@ -48,7 +48,7 @@ class Collector:
         return found
 
     def trace_with(self, name: str, **attributes: str) -> list[Sent]:
-        """All spans of the one trace that has this span, waited for until its handler has ended."""
+        """Wait until the `handle` span of the one trace with this span has ended; return all spans of the trace."""
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends:
             spans = self.spans
@@ -78,7 +78,7 @@ def _sent(span: Any) -> Sent:
 
 @contextmanager
 def collecting(port: int = 0) -> Iterator[Collector]:
-    """A collector that listens at `port`, or at any that is free."""
+    """Run a collector that listens at `port`, or at any free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -89,7 +89,7 @@ def collecting(port: int = 0) -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     collector = Collector(f"http://127.0.0.1:{server.server_port}")

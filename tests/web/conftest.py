@@ -1,4 +1,4 @@
-"""One running app with narrow limits for all tests between the network and the service."""
+"""One running app with narrow limits for all tests of the layers between the network and the service."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ def line_of(server: Server) -> tuple[int, int]:
 
 @pytest.fixture
 def quiet(server: Server) -> Iterator[Server]:
-    """The app with nobody in line, before and after."""
+    """The app without waiting or running runs, before and after the test."""
     until(lambda: line_of(server) == (0, 0), "the line never emptied")
     yield server
     until(lambda: line_of(server) == (0, 0), "the line never emptied")

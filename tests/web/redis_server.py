@@ -1,4 +1,4 @@
-"""A Redis of the tests' own."""
+"""A Redis server for tests."""
 
 import shutil
 import signal
@@ -43,7 +43,7 @@ class Redis:
             self._process = None
 
     def hold(self) -> None:
-        """Let it listen and answer nothing."""
+        """Pause it, so that it accepts connections but answers nothing."""
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
 
@@ -55,7 +55,7 @@ def find_redis() -> str | None:
 
 @contextmanager
 def running_redis(program: str, folder: Path) -> Iterator[Redis]:
-    """A new server with nothing in it."""
+    """Run a new, empty server."""
     server = Redis(program, folder)
     server.start()
     try:

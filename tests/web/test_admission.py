@@ -1,4 +1,4 @@
-"""The line is fair and honest: nobody fills it alone, and who is turned away is told when to come back."""
+"""The line is fair: no visitor fills it alone, and callers who are turned away are told when to come back."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""The dashboard for Grafana draws metrics that the page gives, by labels that they have, and is whole."""
+"""The dashboard for Grafana draws metrics that the app exports, by labels that they have, and is complete."""
 
 import json
 import re

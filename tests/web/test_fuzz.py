@@ -1,4 +1,4 @@
-"""Whatever is sent to an endpoint: an answer or one sentence, no inside of the app, and every run of a task is logged.
+"""Whatever is sent to an endpoint, it returns an answer or one sentence, shows no internals, and logs every run.
 
 `make test` sends 300 inputs, `HYPOTHESIS_PROFILE=nightly` 5,000. Schemathesis would add nothing: in Gradio's OpenAPI
 document a call answers with the number of an event, and the answer is read from a stream that no schema describes.

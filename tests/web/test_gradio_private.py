@@ -1,4 +1,4 @@
-"""What the page relies on in Gradio beyond its documentation; another version of Gradio has to be read anew."""
+"""Internals of Gradio that the page relies on; another version of Gradio has to be read anew."""
 
 import time
 from collections.abc import Iterator

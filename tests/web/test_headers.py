@@ -1,4 +1,4 @@
-"""Every answer, the refused ones too, says what a browser may do with it; no script runs that is not ours."""
+"""Every response, refusals included, has security headers for the browser, and only the page's own scripts run."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The host learns how the app fares and who may not; nobody else does, and no visitor is in the numbers."""
+"""The host's page and metrics tell how the app fares, to the host alone, and identify no visitor."""
 
 import asyncio
 import time

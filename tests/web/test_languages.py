@@ -1,4 +1,4 @@
-"""The page in every language: what a browser asks for, complete catalogues, nothing said in English alone."""
+"""The page in every language: the browser's choice, complete catalogues, and nothing in English alone."""
 
 import re
 from collections.abc import Iterator

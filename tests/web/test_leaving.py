@@ -1,4 +1,4 @@
-"""Whoever leaves, cancels, or never listens frees the model before its next token, and the log says so."""
+"""A caller who leaves, cancels or never listens frees the model before its next token, and the log says so."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The host's log has one line for each thing, whatever a text in it holds, and what visitors never see."""
+"""The host's log has one line for each event, whatever text it holds, and the details that visitors never see."""
 
 import json
 import logging

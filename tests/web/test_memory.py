@@ -1,4 +1,4 @@
-"""What the process holds of its visitors, and that a room that opens one thing at once holds none of its threads."""
+"""The process drops visitors' texts when they are deleted, and computes what a whole room opens at once only once."""
 
 import json
 import threading

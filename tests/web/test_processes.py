@@ -1,4 +1,4 @@
-"""Two processes on one PostgreSQL behind nginx: each visitor stays with one, and neither's end is the visitor's."""
+"""Two processes on one PostgreSQL behind nginx: each visitor stays with one, and moves on if it ends."""
 
 import json
 import re

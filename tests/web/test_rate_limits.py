@@ -1,4 +1,4 @@
-"""Calls a minute are counted by visitor, in one process or in Redis for several, and Redis is never needed."""
+"""Calls a minute are counted by visitor, in one process or in Redis for several; without Redis, the app goes on."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How the server begins, listens and ends."""
+"""The server's start, its listening and its end."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Where the time of a run went is told to the host's collector, and nothing of the visitor who asked."""
+"""Traces tell the host's collector where the time of a run went, and nothing of the visitor who asked."""
 
 import os
 import signal

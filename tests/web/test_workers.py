@@ -1,4 +1,4 @@
-"""A page whose models are in another process: what it loads, what it answers, and what it says when they are away."""
+"""The app with its models in another process: what it imports, its answers, and its sentence when that is down."""
 
 import os
 import subprocess

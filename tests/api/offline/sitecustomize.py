@@ -1,4 +1,4 @@
-"""Found by Python at start: this process reaches nobody but itself, and tells when it tries."""
+"""Imported by Python at start: refuses connections to other hosts, and reports each attempt on stderr."""
 
 import socket
 import sys
