@@ -155,9 +155,9 @@ _BUNDLED = (
                  "handles the rest."),
     ),
     Checkpoint(
-        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 13_990_000, ("en",), 29,
-        Sentence("Has read only children's stories, many of them written by a larger model, and film reviews: it "
-                 "writes simple sentences and loses the plot; gpt2 has read the web."),
+        "clearhead-stories", Task.COMPLETION, "Clearhead Stories", "GPT-2", "Apache-2.0", 17_540_000, ("en",), 36,
+        Sentence("Has read stories, film reviews and short everyday texts, such as letters, recipes and news: it "
+                 "writes simple sentences, makes up its facts and soon loses the plot; gpt2 has read the web."),
     ),
 )  # fmt: skip
 

@@ -1,17 +1,21 @@
-"""Completion from scratch: GPT-2's architecture, small, trained on stories and reviews, then on everyday texts.
+"""Completion from scratch: GPT-2's architecture, small, trained on stories and reviews, then on everyday texts as well.
 
-The everyday texts (`everyday_texts/`) are letters, recipes, news, answers and other kinds that people begin. The data,
-as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales of FairytaleQA,
-children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain text. Of simple
-stories there are few, so a larger model writes more of them.
+The everyday texts (`everyday_texts/`) are letters, recipes, news, answers and other kinds that people begin. For them
+the model gets two layers more, and what it expected before of the older texts is held.
+
+The data, as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales of
+FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain
+text. Of simple stories there are few, so a larger model writes more of them.
 """
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from evaluation.measures import text_generation
@@ -19,7 +23,7 @@ from evaluation.perplexity import perplexity_per_word
 from training import stories
 from training.bpe import byte_level_tokenizer
 from training.cards import Card, Credit, save, write_card
-from training.loop import Plan, muon_and_adamw, train
+from training.loop import Batch, Plan, device, muon_and_adamw, train
 from training.stories import Prose
 from training.text import read_text
 
@@ -33,25 +37,31 @@ EVERYDAY = Path(__file__).with_name("everyday_texts")
 
 @dataclass(frozen=True)
 class Part:
-    """A part of training: `steps` batches of `rows` windows of `window` pieces, at `rate` times the full rates.
+    """A part of training: `steps` batches of `rows` windows of `window` pieces.
 
-    `shares` are the shares of windows from short stories, fairy tales, books, reviews, stories that a larger model
-    wrote, and everyday texts. Of all windows the share `opened` begins where a text does.
+    `shares` are the shares of windows from short stories, fairy tales, books, reviews and stories that a larger model
+    wrote. Of all windows the share `opened` begins where a text does.
     """
 
-    name: str
     steps: int
-    rate: float
     rows: int
     window: int
     shares: tuple[float, ...]
     opened: float
 
 
-PARTS = (
-    Part("stories", steps=30_000, rate=1.0, rows=16, window=512, shares=(0.05, 0.05, 0.1, 0.6, 0.2, 0), opened=0.2),
-    Part("everyday", steps=1_400, rate=0.05, rows=32, window=256, shares=(0.05, 0.04, 0.09, 0.42, 0, 0.4), opened=0.35),
-)
+STORIES = Part(steps=30_000, rows=16, window=512, shares=(0.05, 0.05, 0.1, 0.6, 0.2), opened=0.2)
+BESIDE_EVERYDAY = Part(steps=900, rows=12, window=256, shares=(0.06, 0.08, 0.26, 0.6, 0), opened=0.15)
+"""The older texts; as many windows of everyday texts stand beside them."""
+
+EVERYDAY_OPENED = 0.6
+LAYERS_MORE = 2
+KNOWN_RATE, FRESH_RATE = 1e-4, 8e-4
+"""The rates of what is trained on and of the layers that are new."""
+
+HELD = 0.7
+"""How much, of the loss of older texts, is how far the model went from what it had expected."""
+
 WEIGHT_DECAY = 0.1
 WRITTEN_STORIES = 10_000
 EVALUATED_EVERY = 500
@@ -83,6 +93,58 @@ def new_model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
     return model
 
 
+def with_more_layers(model: GPT2LMHeadModel, more: int) -> GPT2LMHeadModel:
+    """The same function with `more` layers on top: copies of the last one, whose outputs begin at zero."""
+    config = copy.deepcopy(model.config)
+    config.n_layer += more
+    deeper = GPT2LMHeadModel(config)
+    deeper.load_state_dict(model.state_dict(), strict=False)
+    deeper.generation_config = model.generation_config
+    for layer in deeper.transformer.h[-more:]:
+        layer.load_state_dict(model.transformer.h[-1].state_dict())
+        for output in ("attn.c_proj", "mlp.c_proj"):
+            nn.init.zeros_(layer.get_parameter(f"{output}.weight"))
+            nn.init.zeros_(layer.get_parameter(f"{output}.bias"))
+    return deeper
+
+
+def at_two_rates(model: GPT2LMHeadModel) -> torch.optim.Optimizer:
+    """AdamW, at `FRESH_RATE` over the layers on top and at `KNOWN_RATE` over all else."""
+    fresh = list(model.transformer.h[-LAYERS_MORE:].parameters())
+    known = [each for each in model.parameters() if all(each is not other for other in fresh)]
+    groups = [{"params": known, "lr": KNOWN_RATE}, {"params": fresh, "lr": FRESH_RATE}]
+    return torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.05, fused=True)
+
+
+def everyday_batches(everyday: stories.Source, older: list[stories.Source], part: Part, step: int) -> Iterator[Batch]:
+    """Endless batches from `step` on: `part.rows` windows of everyday texts, then as many of `older` ones."""
+    size = (part.rows, part.window)
+    own = stories.windows([everyday], (1.0,), *size, EVERYDAY_OPENED, step)
+    for ours, theirs in zip(own, stories.windows(older, part.shares, *size, part.opened, step), strict=True):
+        yield {"pieces": torch.cat([ours["pieces"], theirs["pieces"]])}
+
+
+def remembering_loss(before: nn.Module) -> Callable[[GPT2LMHeadModel, Batch], Tensor]:
+    """A loss for `everyday_batches` under which the model stays near to what `before` expects of the older texts.
+
+    Learning without forgetting (Li and Hoiem, 2016): the Kullback-Leibler divergence from the older model's
+    probabilities of the next piece stands in for most of the cross-entropy there.
+    """
+    before = before.to(device()).eval()
+
+    def loss_of(model: GPT2LMHeadModel, batch: Batch) -> Tensor:
+        read, next_pieces = batch["pieces"][:, :-1], batch["pieces"][:, 1:]
+        logits = model(input_ids=read, use_cache=False).logits.float()
+        everyday, older = functional.cross_entropy(logits.mT, next_pieces, reduction="none").chunk(2)
+        with torch.no_grad():
+            expected = before(input_ids=read.chunk(2)[1], use_cache=False).logits.float().log_softmax(-1)
+        now = logits.chunk(2)[1].log_softmax(-1)
+        moved = functional.kl_div(now, expected, log_target=True, reduction="none").sum(-1)
+        return (everyday.mean() + (1 - HELD) * older.mean() + HELD * moved.mean()) / 2
+
+    return loss_of
+
+
 def development(tokenizer: PreTrainedTokenizerFast, text: Prose) -> Callable[[nn.Module], dict[str, float]]:
     """A measure for the loop: perplexity per word on the beginning of each text kept out."""
 
@@ -105,24 +167,32 @@ def build(data: Path, workdir: Path) -> None:
     (folder / "reviews_kept_out.txt").write_text(text.reviews_kept_out, encoding="utf-8")
     written = stories.written_stories(text.short_stories, WRITTEN_STORIES, folder / "writer")
     everyday = [each for file in sorted(EVERYDAY.glob("*.txt")) for each in read_text(file).strip().split("\n\n")]
-    by_source = [text.short_stories, text.fairy_tales, text.books, text.reviews, written, everyday]
+    by_source = [text.short_stories, text.fairy_tales, text.books, text.reviews, written]
 
-    tokenizer = byte_level_tokenizer((document for documents in by_source for document in documents), VOCABULARY)
+    tokenizer = byte_level_tokenizer(
+        (document for documents in (*by_source, everyday) for document in documents), VOCABULARY
+    )
+    older = [stories.join(tokenizer, documents) for documents in by_source]
     model = new_model(tokenizer)
-
-    sources = [stories.join(tokenizer, documents) for documents in by_source]
-    for part in PARTS:
-        train(
-            model,
-            muon_and_adamw(model, WEIGHT_DECAY, part.rate),
-            lambda step, part=part: stories.windows(  # type: ignore[misc]
-                sources, part.shares, part.rows, part.window, part.opened, step
-            ),
-            stories.next_piece_loss,
-            Plan(steps=part.steps, warmup_steps=min(WARMUP_STEPS, part.steps // 10), workdir=folder / part.name),
-            evaluate=development(tokenizer, text),
-            evaluate_every=EVALUATED_EVERY,
-        )
+    train(
+        model,
+        muon_and_adamw(model, WEIGHT_DECAY),
+        lambda step: stories.windows(older, STORIES.shares, STORIES.rows, STORIES.window, STORIES.opened, step),
+        stories.next_piece_loss,
+        Plan(steps=STORIES.steps, warmup_steps=WARMUP_STEPS, workdir=folder / "stories"),
+        evaluate=development(tokenizer, text),
+        evaluate_every=EVALUATED_EVERY,
+    )
+    before, model = model, with_more_layers(model, LAYERS_MORE)
+    train(
+        model,
+        [at_two_rates(model)],
+        lambda step: everyday_batches(stories.join(tokenizer, everyday), older, BESIDE_EVERYDAY, step),
+        remembering_loss(before),
+        Plan(steps=BESIDE_EVERYDAY.steps, warmup_steps=WARMUP_STEPS // 2, workdir=folder / "everyday"),
+        evaluate=development(tokenizer, text),
+        evaluate_every=EVALUATED_EVERY,
+    )
 
     saved = save(model, tokenizer, NAME)
     books, reviews = (text_generation(saved, kept_out) for kept_out in (text.books_kept_out, text.reviews_kept_out))
@@ -140,7 +210,7 @@ def card(figures: dict[str, float]) -> Card:
         task="text-generation",
         languages=("en",),
         license="apache-2.0",
-        what="A small GPT-2 (6 layers, 384 wide, 6 heads, 14 M parameters, a vocabulary of its own of 8,192 byte-level "
+        what="A small GPT-2 (8 layers, 384 wide, 6 heads, 18 M parameters, a vocabulary of its own of 8,192 byte-level "
         "pieces) that goes on with plain English: stories, letters, recipes, news, film reviews. An empty prompt "
         "starts a text; `<|endoftext|>` ends one.",
         sources=(
@@ -151,18 +221,17 @@ def card(figures: dict[str, float]) -> Card:
             Credit("letters, recipes, news and other everyday texts, written for this", "Apache-2.0"),
             Credit("SmolLM2-135M-Instruct, which wrote more short stories", "Apache-2.0"),
         ),
-        recipe="`training/text_generation.py`: from scratch, "
-        + "; then ".join(
-            f"{part.steps:,} steps of {part.rows} windows of {part.window} pieces at {part.rate} of the rates, "
-            f"{part.opened:.0%} of them begun where a text does, "
-            f"{', '.join(f'{share:.0%}' for share in part.shares)} short stories, fairy tales, books, reviews, written "
-            "stories and everyday texts"
-            for part in PARTS
-        )
-        + ". Muon for the matrices inside the blocks, with weight decay "
-        f"{WEIGHT_DECAY}, AdamW for the rest, linear decay to zero, bfloat16 autocast. SmolLM2-135M-Instruct, trained "
-        f"on the short stories for {stories.WRITER_STEPS} steps, wrote the written ones, {WRITTEN_STORIES:,} at most, "
-        "each from the first words of one of them.",
+        recipe=f"`training/text_generation.py`: six layers from scratch, {STORIES.steps:,} steps of {STORIES.rows} "
+        f"windows of {STORIES.window} pieces, {STORIES.opened:.0%} of them begun where a text does, "
+        f"{', '.join(f'{share:.0%}' for share in STORIES.shares)} short stories, fairy tales, books, reviews and "
+        f"written stories; Muon for the matrices inside the blocks, with weight decay {WEIGHT_DECAY}, AdamW for the "
+        "rest. SmolLM2-135M-Instruct, trained on the short stories for "
+        f"{stories.WRITER_STEPS} steps, wrote the written ones, {WRITTEN_STORIES:,} at most, each from the first words "
+        f"of one of them. Then, with {LAYERS_MORE} layers more, {BESIDE_EVERYDAY.steps:,} steps of "
+        f"{BESIDE_EVERYDAY.rows} windows of {BESIDE_EVERYDAY.window} pieces of everyday texts and as many of the older "
+        f"ones; AdamW, {KNOWN_RATE} and for the new layers {FRESH_RATE}; of the older texts' loss {HELD:.0%} was how "
+        "far the model went from what it had expected of them. Linear decay to zero, bfloat16 autocast where that is "
+        "quick.",
         figures=figures,
         limits="It has read stories for children, film reviews and a few thousand everyday texts: it knows hardly any "
         "facts, follows no instruction, and loses the thread after a few sentences. Old books and anonymous reviews "

@@ -48,7 +48,7 @@ def pretraining_picture() -> str:
     )
     decoder = _(
         "Text without marks again: each <strong>next token</strong> is the answer. {millions:.0f} million numbers, "
-        "from random ones on, with stories and film reviews.",
+        "from random ones on, with stories, film reviews and everyday texts.",
         millions=stories,
     )
     about = _(

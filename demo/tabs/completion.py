@@ -135,8 +135,8 @@ def few_shot_note(name: str) -> str:
     title = html.escape(checkpoint.title)
     if not checkpoint.hub_id:
         said = _(
-            "{title} has read only stories and film reviews and does not learn from them: it goes on as if they were "
-            "part of one. gpt2, which has read the web, follows them a little.",
+            "{title} has read only stories, film reviews and short everyday texts and does not learn from them: it "
+            "goes on as if they were part of one. gpt2, which has read the web, follows them a little.",
             title=title,
         )
     elif checkpoint.family == "GPT":

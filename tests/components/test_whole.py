@@ -18,7 +18,7 @@ from models.registry import REGISTRY, find
     ("name", "layers", "heads", "marked"),
     [
         ("clearhead-minilm", 6, 12, {"tokens", "vectors", "head", "masking", "block", "guess", "counting"}),
-        ("clearhead-stories", 6, 6, {"tokens", "vectors", "head", "masking", "block", "guess", "counting"}),
+        ("clearhead-stories", 8, 6, {"tokens", "vectors", "head", "masking", "block", "guess", "counting"}),
         ("clearhead-en-fr", 4, 8, {step.key for step in STEPS}),
     ],
 )

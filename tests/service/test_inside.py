@@ -46,7 +46,7 @@ def inside(service: DemoService) -> Inside:
         ({"position": -99}, (2, 3, 0)),
         ({"layer": 99, "head": 99, "position": 99}, (5, 11, 5)),
         ({"layer": -3, "head": -3}, (0, 0, 1)),
-        ({"checkpoint": "clearhead-stories", "layer": 7, "head": 11}, (5, 5, 1)),
+        ({"checkpoint": "clearhead-stories", "layer": 9, "head": 11}, (7, 5, 1)),
         ({"checkpoint": "clearhead-en-fr", "layer": 5, "head": 11}, (3, 7, 1)),
     ],
 )

@@ -54,7 +54,8 @@ TINY = {
     "written_by": {"TEXTS_A_KIND": 12, "WRITTEN_TOKENS": 40, "WRITTEN_AT_ONCE": 12, "LENGTHS": (25, 50),
                    "TEXT_CHARACTERS": 400},
     "text_generation": {"VOCABULARY": 400, "WIDTH": 48, "WRITTEN_STORIES": 64, "DEVELOPMENT_CHARACTERS": 500,
-                        "PARTS": (Part("tiny", steps=2, rate=1.0, rows=2, window=16, shares=(1,) * 6, opened=0.2),)},
+                        "STORIES": Part(steps=2, rows=2, window=16, shares=(1,) * 5, opened=0.2),
+                        "BESIDE_EVERYDAY": Part(steps=2, rows=2, window=16, shares=(1,) * 5, opened=0.2)},
 }  # fmt: skip
 """What each script is told to do less of."""
 
