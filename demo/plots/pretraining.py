@@ -23,7 +23,7 @@ ON_THE_ENCODER = (
     Head("fill-mask", N_("Fill the blank"), "clearhead-minilm",
          N_("more blanks, in 37.3 million tokens; 30,522 pieces to choose among"), N_("46.6 % of blanks right")),
     Head("sentiment", N_("Sentiment"), "clearhead-sentiment",
-         N_("2 labels; 42,000 phrases of film reviews"), N_("91.3 % right")),
+         N_("2 labels; 42,000 phrases of film reviews"), N_("91.2 % right")),
     Head("questions", N_("Questions"), "clearhead-qa",
          N_("2 places, start and end; questions on paragraphs"), N_("F1 75.0")),
     Head("names", N_("Names"), "clearhead-names", N_("9 labels for each token; newspapers of 1996"), N_("F1 90.0")),
