@@ -1,7 +1,7 @@
 """Completion from scratch: GPT-2's architecture, small, trained on stories and reviews, then on everyday texts as well.
 
 The everyday texts (`everyday_texts/`) are letters, recipes, news, answers and other kinds that people begin. For them
-the model gets two layers more, and what it expected before of the older texts is held.
+the model gets two layers more, and its predictions for the older texts are kept near to those of before.
 
 The data, as `data/text`: the first stories of TinyStories (Hub, `roneneldan/TinyStories`), the fairy tales of
 FairytaleQA, children's books of Project Gutenberg, and the unlabelled reviews of IMDb (Maas et al., 2011), as plain
@@ -52,15 +52,18 @@ class Part:
 
 STORIES = Part(steps=30_000, rows=16, window=512, shares=(0.05, 0.05, 0.1, 0.6, 0.2), opened=0.2)
 BESIDE_EVERYDAY = Part(steps=900, rows=12, window=256, shares=(0.06, 0.08, 0.26, 0.6, 0), opened=0.15)
-"""The older texts; as many windows of everyday texts stand beside them."""
+"""The windows of older texts in the second part; each batch has as many of everyday texts."""
 
 EVERYDAY_OPENED = 0.6
 LAYERS_MORE = 2
 KNOWN_RATE, FRESH_RATE = 1e-4, 8e-4
-"""The rates of what is trained on and of the layers that are new."""
+"""The learning rates of the weights that the first part has trained, and of the new layers."""
 
 HELD = 0.7
-"""How much, of the loss of older texts, is how far the model went from what it had expected."""
+"""The share of the Kullback-Leibler divergence in the loss on older texts; the rest is cross-entropy."""
+
+BACK = 0.25
+"""The share of the weights of before in the mean of both that is saved at the end."""
 
 WEIGHT_DECAY = 0.1
 WRITTEN_STORIES = 10_000
@@ -94,7 +97,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
 
 
 def with_more_layers(model: GPT2LMHeadModel, more: int) -> GPT2LMHeadModel:
-    """The same function with `more` layers on top: copies of the last one, whose outputs begin at zero."""
+    """A copy of `model` with `more` layers on top that change nothing yet: copies of the last, their outputs zero."""
     config = copy.deepcopy(model.config)
     config.n_layer += more
     deeper = GPT2LMHeadModel(config)
@@ -125,10 +128,10 @@ def everyday_batches(everyday: stories.Source, older: list[stories.Source], part
 
 
 def remembering_loss(before: nn.Module) -> Callable[[GPT2LMHeadModel, Batch], Tensor]:
-    """A loss for `everyday_batches` under which the model stays near to what `before` expects of the older texts.
+    """A loss for `everyday_batches` that keeps the model's predictions for older texts near to those of `before`.
 
-    Learning without forgetting (Li and Hoiem, 2016): the Kullback-Leibler divergence from the older model's
-    probabilities of the next piece stands in for most of the cross-entropy there.
+    Learning without forgetting (Li and Hoiem, 2016): on older texts the Kullback-Leibler divergence from the
+    probabilities of `before` for the next piece stands in for most of the cross-entropy.
     """
     before = before.to(device()).eval()
 
@@ -143,6 +146,14 @@ def remembering_loss(before: nn.Module) -> Callable[[GPT2LMHeadModel, Batch], Te
         return (everyday.mean() + (1 - HELD) * older.mean() + HELD * moved.mean()) / 2
 
     return loss_of
+
+
+@torch.no_grad()
+def go_back(model: GPT2LMHeadModel, before: GPT2LMHeadModel, share: float) -> None:
+    """Move the weights of `model` that `before` has as well by `share` of the way back to it, in place."""
+    after = dict(model.named_parameters())
+    for name, weights in before.named_parameters():
+        after[name].lerp_(weights, share)
 
 
 def development(tokenizer: PreTrainedTokenizerFast, text: Prose) -> Callable[[nn.Module], dict[str, float]]:
@@ -193,6 +204,7 @@ def build(data: Path, workdir: Path) -> None:
         evaluate=development(tokenizer, text),
         evaluate_every=EVALUATED_EVERY,
     )
+    go_back(model, before, BACK)
 
     saved = save(model, tokenizer, NAME)
     books, reviews = (text_generation(saved, kept_out) for kept_out in (text.books_kept_out, text.reviews_kept_out))
@@ -229,8 +241,9 @@ def card(figures: dict[str, float]) -> Card:
         f"{stories.WRITER_STEPS} steps, wrote the written ones, {WRITTEN_STORIES:,} at most, each from the first words "
         f"of one of them. Then, with {LAYERS_MORE} layers more, {BESIDE_EVERYDAY.steps:,} steps of "
         f"{BESIDE_EVERYDAY.rows} windows of {BESIDE_EVERYDAY.window} pieces of everyday texts and as many of the older "
-        f"ones; AdamW, {KNOWN_RATE} and for the new layers {FRESH_RATE}; of the older texts' loss {HELD:.0%} was how "
-        "far the model went from what it had expected of them. Linear decay to zero, bfloat16 autocast where that is "
+        f"ones; AdamW, {KNOWN_RATE} and for the new layers {FRESH_RATE}; of the loss on older texts {HELD:.0%} was the "
+        "divergence from the predictions of before. The weights, but for the new layers', are the mean of those before "
+        f"this part, {BACK:.0%}, and after it. Linear decay to zero, bfloat16 autocast where that is "
         "quick.",
         figures=figures,
         limits="It has read stories for children, film reviews and a few thousand everyday texts: it knows hardly any "
