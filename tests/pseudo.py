@@ -15,6 +15,7 @@ from demo.language import LANGUAGES
 from demo.language.catalogues import template
 from demo.theme import ASSETS
 from demo.walk.turning import PATCHES
+from models.engine import BFLOAT16, FLOAT16, FLOAT32
 from models.registry import CHARACTERS, REGISTRY, Task
 
 CODE = "he"
@@ -49,6 +50,7 @@ _NAMES = (
     ),
     *(name for each in REGISTRY.values() for name in (each.title, each.name, each.hub_id, each.family, each.license)),
     *(task.value for task in Task),
+    *(BFLOAT16, FLOAT16, FLOAT32),
     *(f"{place}-{kind}" for place in "BI" for kind in ("person", "organisation", "place", "other")),
     *(name for code, name in LANGUAGES.items() if code != "en"),
 )
